@@ -1,0 +1,63 @@
+"""takeback: undo for AI agents.
+
+    import takeback
+
+    ws = takeback.open("my-project", create=True)
+    ws.checkpoint("before the refactor")
+    …                                    # an agent, a script or a hand changes things
+    print(ws.diff().files)
+    ws.rollback()
+"""
+
+from __future__ import annotations
+
+import os as _os
+from pathlib import Path as _Path
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .errors import (
+    ApprovalNeeded,
+    Damaged,
+    Locked,
+    NotFound,
+    NoWorkspace,
+    Off,
+    Stale,
+    TakebackError,
+    UsageError,
+)
+
+if _TYPE_CHECKING:
+    from .workspace import Workspace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApprovalNeeded",
+    "Damaged",
+    "Locked",
+    "NoWorkspace",
+    "NotFound",
+    "Off",
+    "Stale",
+    "TakebackError",
+    "UsageError",
+    "__version__",
+    "open",
+]
+
+
+def open(root: str | _os.PathLike[str], create: bool = False, store: str | None = None) -> Workspace:
+    """Opens the workspace of a project root.
+
+    `create` protects the folder first if it is not protected yet. `store` is None for the user's state folder, a path
+    for another home, or "memory" for a store that lives no longer than this object."""
+    from dataclasses import replace
+
+    from . import settings, workspace
+
+    path = _Path(root)
+    loaded = settings.load(path, _os.environ)
+    if store is not None and store != "memory":
+        loaded = replace(loaded, home=_Path(_os.path.abspath(store)))
+    return workspace.open_workspace(path, loaded, create, memory=store == "memory")

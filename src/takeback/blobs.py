@@ -1,0 +1,786 @@
+"""Content-addressed bytes: small ones in append-only packs, large ones in files of their own.
+
+    packs/<n>.pack   records, one after another      packs/<n>.idx   sorted ids with offsets (sealed packs)
+                                                     packs/<n>.toc   the same in order of writing (the open pack)
+    big/<sha256>     the bytes, then one record header as a footer
+
+A record describes itself (magic, codec, lengths, sha256, crc), so that idx and toc are only caches. Writers hold
+the store lock; a torn tail is cut by the next of them. Readers need no lock and look once more on a miss.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from .errors import Damaged
+from .safefs.reflink import reflink
+
+_MAGIC = b"tbr1"
+_RECORD = struct.Struct("<4sBBHQQ32s")  # magic, codec, flags, -, raw length, stored length, sha256
+_CRC = struct.Struct("<I")
+_HEAD = _RECORD.size + _CRC.size
+_TOC = struct.Struct("<32sQ")
+RAW, ZLIB, ZSTD = 0, 1, 2
+SPARSE = 1
+BIG = 4 << 20  # from here on a blob is a file of its own
+_SEAL = 64 << 20
+_CHUNK = 1 << 20
+_WORTH = 0.9  # compress only where it saves a tenth
+_BUFFER = 4 << 20
+
+
+class Bad(NamedTuple):
+    """A blob whose bytes are not what its record says."""
+
+    id: bytes
+    where: str
+    why: str
+
+
+class Blobs(Protocol):
+    """What the rest needs of a blob store; a new one passes tests/conformance/blobs.py."""
+
+    def put(self, data: bytes, id: bytes | None = None) -> bytes: ...
+    def put_stream(self, source: int, size: int, sparse: bool) -> bytes: ...
+    def get(self, id: bytes) -> bytes: ...
+    def stream(self, id: bytes) -> Iterator[bytes]: ...
+    def is_sparse(self, id: bytes) -> bool: ...
+    def has(self, id: bytes) -> bool: ...
+    def flush(self) -> None: ...
+    def discard(self) -> None: ...
+    def ids(self) -> Iterator[bytes]: ...
+    def size(self) -> int: ...
+    def check(self, data: bool, progress: Callable[[int], None] | None = None) -> Iterator[Bad]: ...
+    def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int: ...
+    def quarantine(self, bad: Iterable[Bad]) -> int: ...
+    def worker(self, name: str) -> Blobs: ...
+    def reload(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def _compress(data: bytes) -> tuple[int, bytes]:
+    if len(data) < 128:
+        return RAW, data
+    packed = _zstd().compress(data)
+    return (ZSTD, packed) if len(packed) < len(data) * _WORTH else (RAW, data)
+
+
+_compressor = None
+
+
+def _zstd():  # type: ignore[no-untyped-def]
+    global _compressor
+    if _compressor is None:
+        import zstandard
+
+        _compressor = zstandard.ZstdCompressor(level=1, write_content_size=True)
+    return _compressor
+
+
+def _decompress(codec: int, data: bytes, size: int) -> bytes:
+    if codec == RAW:
+        return data
+    if codec == ZLIB:
+        return zlib.decompress(data)
+    if codec == ZSTD:
+        import zstandard
+
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+    raise ValueError(f"unknown codec {codec}")
+
+
+def _header(codec: int, flags: int, raw: int, stored: int, id: bytes, crc_of: Iterable[bytes]) -> bytes:
+    head = _RECORD.pack(_MAGIC, codec, flags, 0, raw, stored, id)
+    crc = zlib.crc32(head)
+    for part in crc_of:
+        crc = zlib.crc32(part, crc)
+    return head + _CRC.pack(crc)
+
+
+class _Found(NamedTuple):
+    pack: str
+    offset: int
+
+
+class Packs:
+    """The blob store on disk. `worker` keeps a forked process's packs apart from all others."""
+
+    def __init__(self, folder: Path, sync: bool = True, portable: bool = False, worker: str = "") -> None:
+        self.folder = folder
+        self.packs = folder / "packs"
+        self.big = folder / "big"
+        self._sync = sync
+        self._portable = portable
+        self._worker = worker
+        self._fds: dict[str, int] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sealed: dict[str, bytes] = {}
+        self._open: dict[bytes, _Found] | None = None
+        self._listed = False
+        self._buffer: list[bytes] = []
+        self._buffered = 0
+        self._toc: list[bytes] = []
+        self._fresh: dict[bytes, bytes] = {}  # written to the buffer, not yet to the file
+        self._new_big: list[Path] = []
+        self._name = ""
+        self._fd = -1
+        self._end = 0
+
+    def close(self) -> None:
+        for fd in self._fds.values():
+            os.close(fd)
+        self._fds.clear()
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._forget()
+
+    def worker(self, name: str) -> Packs:
+        """The same store for a forked process, which writes packs of its own and seals them."""
+        return Packs(self.folder, self._sync, self._portable, name)
+
+    def reload(self) -> None:
+        """Sees what other processes have written."""
+        self._open = None
+
+    # -- finding -------------------------------------------------------------
+
+    def _load(self) -> None:
+        """Reads the tables of contents that are there now."""
+        self._listed = True
+        names = {p.name for p in os.scandir(self.packs)} if self.packs.is_dir() else set()
+        for name in names:
+            if name.endswith(".idx") and name[:-4] not in self._sealed:
+                try:
+                    data = (self.packs / name).read_bytes()
+                except FileNotFoundError:
+                    continue
+                if len(data) % _TOC.size == 4 and zlib.crc32(data[:-4]) == _CRC.unpack(data[-4:])[0]:
+                    self._sealed[name[:-4]] = data[:-4]
+        gone = [name for name in self._sealed if name + ".pack" not in names]
+        for name in gone:
+            del self._sealed[name]
+            if name in self._fds:
+                os.close(self._fds.pop(name))
+        self._open = {}
+        for name in sorted(names):
+            if name.endswith(".pack") and name[:-5] not in self._sealed:
+                self._open.update(self._read_toc(name[:-5]))
+
+    def _read_toc(self, name: str) -> dict[bytes, _Found]:
+        """The open pack's contents: from its toc as far as that goes, then by walking the records."""
+        found: dict[bytes, _Found] = {}
+        end = 0
+        path = self.packs / f"{name}.pack"
+        size = path.stat().st_size
+        try:
+            toc = (self.packs / f"{name}.toc").read_bytes()
+        except FileNotFoundError:
+            toc = b""
+        for id, offset in _TOC.iter_unpack(toc[: len(toc) - len(toc) % _TOC.size]):
+            if offset < size:
+                found[id] = _Found(name, offset)
+                end = max(end, offset)
+        with open(path, "rb") as file:
+            if found:  # the last one listed tells where the walk goes on, if it is whole
+                if (record := _read_head(file, end)) is None or end + _HEAD + record[4] > size:
+                    return {id: f for id, f in found.items() if f.offset < end}
+                end += _HEAD + record[4]
+            while (record := _read_head(file, end)) is not None and end + _HEAD + record[4] <= size:
+                found[record[5]] = _Found(name, end)
+                end += _HEAD + record[4]
+        return found
+
+    def _find(self, id: bytes) -> _Found | None:
+        if self._open is None:
+            self._load()
+        assert self._open is not None
+        if (found := self._open.get(id)) is not None:
+            return found
+        width = _TOC.size
+        for name, data in self._sealed.items():
+            low, high = 0, len(data) // width
+            while low < high:
+                middle = (low + high) // 2
+                if data[middle * width : middle * width + 32] < id:
+                    low = middle + 1
+                else:
+                    high = middle
+            if data[low * width : low * width + 32] == id:
+                return _Found(name, _TOC.unpack_from(data, low * width)[1])
+        return None
+
+    def has(self, id: bytes) -> bool:
+        return id in self._fresh or self._find(id) is not None or (self.big / id.hex()).exists()
+
+    # -- reading -------------------------------------------------------------
+
+    def get(self, id: bytes) -> bytes:
+        """The bytes, checked against their hash before anybody sees them."""
+        if id in self._fresh:
+            return self._fresh[id]
+        found = self._find(id)
+        if found is None and not (self.big / id.hex()).exists():
+            self._open = None  # another process may have sealed, repacked or written meanwhile
+            found = self._find(id)
+        if found is None:
+            return b"".join(self.stream(id))
+        try:
+            return self._get_packed(id, found)
+        except FileNotFoundError:
+            self._open = None
+            if (found := self._find(id)) is None:
+                raise _missing(id) from None
+            return self._get_packed(id, found)
+
+    def _get_packed(self, id: bytes, found: _Found) -> bytes:
+        fd = self._fds.get(found.pack)
+        if fd is None:
+            fd = self._fds[found.pack] = os.open(self.packs / f"{found.pack}.pack", os.O_RDONLY | _CLOEXEC)
+        where = f"packs/{found.pack}.pack at {found.offset}"
+        head = os.pread(fd, _HEAD, found.offset) if hasattr(os, "pread") else _pread(fd, _HEAD, found.offset)
+        if len(head) < _HEAD or head[:4] != _MAGIC:
+            raise _damaged(id, where, "no record there")
+        _, codec, _, _, raw, stored, record_id = _RECORD.unpack_from(head)
+        if record_id != id or raw > BIG * 64 or stored > raw + 64:
+            raise _damaged(id, where, "the record's header is not this blob's")
+        data = os.pread(fd, stored, found.offset + _HEAD) if hasattr(os, "pread") else _pread(fd, stored, found.offset + _HEAD)
+        try:
+            content = _decompress(codec, data, raw)
+        except Exception as error:  # each codec has errors of its own; all mean the same here
+            raise _damaged(id, where, f"does not decompress ({error})") from None
+        if len(content) != raw or sha256(content).digest() != id:
+            raise _damaged(id, where, "the bytes are not those of its hash")
+        return content
+
+    def stream(self, id: bytes) -> Iterator[bytes]:
+        """The bytes of a large blob, in chunks. The whole is checked first, so that nothing bad is ever handed out."""
+        if id in self._fresh or self._find(id) is not None:
+            yield self.get(id)
+            return
+        path = self.big / id.hex()
+        for _ in self._read_big(id, path):
+            pass
+        yield from self._read_big(id, path)
+
+    def _read_big(self, id: bytes, path: Path) -> Iterator[bytes]:
+        where = f"big/{path.name}"
+        try:
+            file = open(path, "rb")
+        except FileNotFoundError:
+            raise _missing(id) from None
+        with file:
+            record = _read_footer(file)
+            if record is None or record[6] != id:
+                raise _damaged(id, where, "its footer is not readable")
+            _, codec, _, _, raw, stored, _ = record
+            file.seek(0)
+            digest, length = sha256(), 0
+            try:
+                for chunk in _decoded(file, codec, stored):
+                    digest.update(chunk)
+                    length += len(chunk)
+                    if length > raw:
+                        break
+                    yield chunk
+            except (ValueError, OSError, _zstd_error()) as error:
+                raise _damaged(id, where, f"does not decompress ({error})") from None
+            if length != raw or digest.digest() != id:
+                raise _damaged(id, where, "the bytes are not those of its hash")
+
+    def is_sparse(self, id: bytes) -> bool:
+        try:
+            with open(self.big / id.hex(), "rb") as file:
+                record = _read_footer(file)
+        except FileNotFoundError:
+            return False
+        return record is not None and bool(record[2] & SPARSE)
+
+    # -- writing (under the store lock) ---------------------------------------
+
+    def put(self, data: bytes, id: bytes | None = None) -> bytes:
+        """Stores bytes once; they are durable after `flush`."""
+        id = id or sha256(data).digest()
+        if id in self._fresh or self._find(id) is not None:
+            return id
+        if len(data) >= BIG:
+            return self._put_big(iter((data,)), id, False, None)
+        codec, stored = _compress(data)
+        if self._fd < 0:
+            self._open_pack()
+        head = _header(codec, 0, len(data), len(stored), id, (stored,))
+        self._toc.append(_TOC.pack(id, self._end))
+        assert self._open is not None
+        self._open[id] = _Found(self._name, self._end)
+        self._fresh[id] = data
+        self._buffer += (head, stored)
+        self._buffered += _HEAD + len(stored)
+        self._end += _HEAD + len(stored)
+        if self._buffered > _BUFFER:
+            self._write_buffer()
+            if self._end > _SEAL:
+                self._seal()
+        return id
+
+    def put_stream(self, source: int, size: int, sparse: bool) -> bytes:
+        """Stores an open file of any size without holding it in memory, sharing its blocks where possible."""
+        os.lseek(source, 0, os.SEEK_SET)
+        return self._put_big(_chunks(source), None, sparse, source)
+
+    def _put_big(self, chunks: Iterator[bytes], id: bytes | None, sparse: bool, source: int | None) -> bytes:
+        self.big.mkdir(mode=0o700, parents=True, exist_ok=True)
+        staging = self.big / f"tmp-{os.getpid()}-{os.urandom(4).hex()}"
+        fd = os.open(staging, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o600)
+        try:
+            with os.fdopen(fd, "w+b", buffering=0) as file:
+                digest, raw, first = sha256(), 0, next(chunks, b"")
+                codec, _ = _compress(first[:65536])
+                if sparse:
+                    codec = ZSTD
+                shared = codec == RAW and source is not None and not self._portable and reflink(source, fd)
+                packer = _zstd().compressobj() if codec == ZSTD else None
+                while first:
+                    digest.update(first)
+                    raw += len(first)
+                    if not shared:
+                        file.write(packer.compress(first) if packer else first)
+                    first = next(chunks, b"")
+                if packer:
+                    file.write(packer.flush())
+                elif shared:
+                    os.ftruncate(fd, raw)
+                stored = file.seek(0, os.SEEK_END)
+                id = digest.digest()
+                file.write(_header(codec, SPARSE if sparse else 0, raw, stored, id, ()))
+                if self._sync:
+                    os.fsync(fd)
+            os.replace(staging, self.big / id.hex())
+        except BaseException:
+            staging.unlink(missing_ok=True)
+            raise
+        self._new_big.append(self.big / id.hex())
+        return id
+
+    def _open_pack(self) -> None:
+        """Takes up the open pack where its last whole record ends, or begins a new one."""
+        if self._open is None:
+            self._load()
+        self.packs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        names = sorted(p.name[:-5] for p in os.scandir(self.packs) if p.name.endswith(".pack"))
+        unsealed = [n for n in names if n not in self._sealed and not self._worker and "-" not in n]
+        if unsealed:
+            self._name = unsealed[-1]
+            with open(self.packs / f"{self._name}.pack", "rb") as file:
+                last = max((f.offset for f in (self._open or {}).values() if f.pack == self._name), default=-1)
+                record = _read_head(file, last) if last >= 0 else None
+                self._end = last + _HEAD + record[4] if record else 0
+        else:
+            highest = max((int(n.split("-")[0], 16) for n in names), default=0)
+            self._name = f"{highest + 1:08x}{self._worker}"
+            self._end = 0
+        self._fd = os.open(self.packs / f"{self._name}.pack", os.O_RDWR | os.O_CREAT | _CLOEXEC, 0o600)
+        os.ftruncate(self._fd, self._end)  # cuts a torn tail
+        if not unsealed and self._sync:
+            _sync_folder(self.packs)
+
+    def _write_buffer(self) -> None:
+        if not self._buffer:
+            return
+        data = b"".join(self._buffer)
+        os.lseek(self._fd, self._end - len(data), os.SEEK_SET)
+        _write_all(self._fd, data)
+        self._buffer.clear()
+        self._buffered = 0
+        self._fresh.clear()
+
+    def flush(self) -> None:
+        """Everything put so far is on disk when this returns."""
+        if self._fd >= 0:
+            self._write_buffer()
+            if self._toc:
+                if self._sync:
+                    _datasync(self._fd)
+                with open(self.packs / f"{self._name}.toc", "ab", opener=_private) as toc:
+                    toc.write(b"".join(self._toc))
+                self._toc.clear()
+            if self._end > _SEAL or self._worker:
+                self._seal()
+        if self._new_big:
+            if self._sync:
+                _sync_folder(self.big)
+            self._new_big.clear()
+
+    def _seal(self) -> None:
+        """Closes the open pack with a sorted index."""
+        self._write_buffer()
+        if self._sync:
+            _datasync(self._fd)
+        mine = sorted((id, f.offset) for id, f in (self._open or {}).items() if f.pack == self._name)
+        data = b"".join(_TOC.pack(*row) for row in mine)
+        _write_idx(self.packs / f"{self._name}.idx", data, self._sync)
+        (self.packs / f"{self._name}.toc").unlink(missing_ok=True)
+        os.close(self._fd)
+        self._sealed[self._name] = data
+        for id, _ in mine:
+            assert self._open is not None
+            del self._open[id]
+        self._toc.clear()
+        self._fd = -1
+
+    def discard(self) -> None:
+        """Forgets what was put and not flushed: after a failure nothing half-written is taken up again."""
+        self.close()
+
+    # -- care ----------------------------------------------------------------
+
+    def ids(self) -> Iterator[bytes]:
+        self._open = None
+        self._load()
+        yield from list(self._open or ())
+        for data in list(self._sealed.values()):
+            for id, _ in _TOC.iter_unpack(data):
+                yield id
+        for path in self._big_files():
+            yield bytes.fromhex(path.name)
+
+    def _big_files(self) -> list[Path]:
+        if not self.big.is_dir():
+            return []
+        return [p for p in sorted(self.big.iterdir()) if len(p.name) == 64]
+
+    def size(self) -> int:
+        total = 0
+        for folder in (self.packs, self.big):
+            if folder.is_dir():
+                for entry in os.scandir(folder):
+                    st = entry.stat()
+                    total += getattr(st, "st_blocks", 0) * 512 or st.st_size
+        return total
+
+    def check(self, data: bool, progress: Callable[[int], None] | None = None) -> Iterator[Bad]:
+        """Walks every record, or every byte. A torn tail of the open pack is no damage: it was never acknowledged."""
+        for path in sorted(self.packs.glob("*.pack")) if self.packs.is_dir() else ():
+            yield from self._check_pack(path, data, progress)
+        for path in self._big_files():
+            id = bytes.fromhex(path.name)
+            with open(path, "rb") as file:
+                record = _read_footer(file)
+            if record is None or record[6] != id:
+                yield Bad(id, f"big/{path.name}", "its footer is not readable")
+                continue
+            if data:
+                try:
+                    for chunk in self._read_big(id, path):
+                        if progress:
+                            progress(len(chunk))
+                except Damaged as error:
+                    yield Bad(id, f"big/{path.name}", error.message)
+
+    def _check_pack(self, path: Path, data: bool, progress: Callable[[int], None] | None) -> Iterator[Bad]:
+        known = {f.offset: id for id, f in self._contents(path.stem).items()}
+        end, at, size = 0, 0, path.stat().st_size
+        with open(path, "rb") as file:
+            offsets = sorted(known)
+            while at < size:
+                record = _read_head(file, at)
+                where = f"packs/{path.name} at {at}"
+                if record is None or at + _HEAD + record[4] > size:
+                    if at in known:
+                        yield Bad(known[at], where, "the record's header is damaged")
+                    after = [o for o in offsets if o > at]
+                    if not after:
+                        break
+                    at = after[0]
+                    continue
+                head = record[0]
+                if at in known and known[at] != record[5]:
+                    yield Bad(known[at], where, "another blob's record")
+                file.seek(at + _HEAD)
+                stored = file.read(record[4])
+                crc = zlib.crc32(stored, zlib.crc32(head[: _RECORD.size]))
+                if crc != _CRC.unpack(head[_RECORD.size :])[0]:
+                    yield Bad(record[5], where, "the record's bytes are damaged")
+                elif data:
+                    try:
+                        if sha256(_decompress(record[1], stored, record[3])).digest() != record[5]:
+                            raise ValueError("not the bytes of its hash")
+                    except Exception as error:
+                        yield Bad(record[5], where, str(error))
+                if progress:
+                    progress(len(stored))
+                at += _HEAD + record[4]
+                end = at
+        for offset, id in known.items():
+            if offset >= end and offset >= size:
+                yield Bad(id, f"packs/{path.name} at {offset}", "cut off")
+
+    def _contents(self, name: str) -> dict[bytes, _Found]:
+        self._load()
+        if name in self._sealed:
+            return {id: _Found(name, offset) for id, offset in _TOC.iter_unpack(self._sealed[name])}
+        return {id: f for id, f in (self._open or {}).items() if f.pack == name}
+
+    def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int:
+        """Drops what is not live: rewrites packs that are mostly dead or hold what must go, removes dead large
+        files. Returns the bytes freed."""
+        freed = 0
+        self.flush()
+        self._open = None
+        self._load()
+        for path in self._big_files():
+            if bytes.fromhex(path.name) not in live:
+                freed += path.stat().st_size
+                path.unlink()
+        for leftover in self.big.glob("tmp-*") if self.big.is_dir() else ():
+            leftover.unlink(missing_ok=True)
+        for path in sorted(self.packs.glob("*.pack")) if self.packs.is_dir() else ():
+            freed += self._repack(path.stem, live, purge)
+        return freed
+
+    def _repack(self, name: str, live: set[bytes], purge: frozenset[bytes]) -> int:
+        contents = self._contents(name)
+        kept = {id for id in contents if id in live}
+        size = (self.packs / f"{name}.pack").stat().st_size
+        weight = sum(self._record_size(contents[id]) for id in kept)
+        if purge.isdisjoint(contents) and (len(kept) == len(contents) or weight > size / 2):
+            return 0
+        moved = [(id, self._get_packed(id, contents[id])) for id in kept]
+        if self._fd >= 0 and self._name == name:
+            os.close(self._fd)
+            self._fd = -1
+        self._sealed.pop(name, None)
+        assert self._open is not None
+        for id in contents:
+            self._open.pop(id, None)
+        if name in self._fds:
+            os.close(self._fds.pop(name))
+        apart = Packs(self.folder, self._sync, self._portable, worker=f"-r{os.urandom(3).hex()}")
+        apart._load()
+        for id in contents:
+            apart._open and apart._open.pop(id, None)
+        apart._sealed.pop(name, None)
+        for id, data in moved:
+            apart.put(data, id)
+        apart.flush()
+        apart.close()
+        for suffix in (".idx", ".toc", ".pack"):
+            (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
+        self._load()
+        return size - weight
+
+    def _record_size(self, found: _Found) -> int:
+        with open(self.packs / f"{found.pack}.pack", "rb") as file:
+            record = _read_head(file, found.offset)
+        return _HEAD + (record[4] if record else 0)
+
+    def quarantine(self, bad: Iterable[Bad]) -> int:
+        """Sets damaged blobs aside in quarantine/, so that they are stored anew when seen again; deletes nothing."""
+        moved = 0
+        aside = self.folder / "quarantine"
+        packs: dict[str, set[bytes]] = {}
+        for blob in bad:
+            aside.mkdir(mode=0o700, exist_ok=True)
+            if blob.where.startswith("big/"):
+                path = self.folder / blob.where
+                if path.exists():
+                    os.replace(path, aside / path.name)
+                    moved += 1
+            else:
+                packs.setdefault(blob.where.split("/")[1].split(".pack")[0], set()).add(blob.id)
+        for name, ids in packs.items():
+            contents = self._contents(name)
+            good = []
+            for id in contents:
+                if id not in ids:
+                    try:
+                        good.append((id, self._get_packed(id, contents[id])))
+                    except Damaged:
+                        moved += 1
+            self.close()
+            os.replace(self.packs / f"{name}.pack", aside / f"{name}.pack")
+            for suffix in (".idx", ".toc"):
+                (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
+            for id, data in good:
+                self.put(data, id)
+            self.flush()
+            moved += len(ids)
+        return moved
+
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | _CLOEXEC, 0o600)
+
+
+def _pread(fd: int, size: int, offset: int) -> bytes:
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.read(fd, size)
+
+
+def _chunks(fd: int) -> Iterator[bytes]:
+    while chunk := os.read(fd, _CHUNK):
+        yield chunk
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view[: 64 << 20]) :]
+
+
+def _datasync(fd: int) -> None:
+    os.fdatasync(fd) if hasattr(os, "fdatasync") else os.fsync(fd)
+
+
+def _sync_folder(path: Path) -> None:
+    if os.name == "nt":
+        return
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _write_idx(path: Path, data: bytes, sync: bool) -> None:
+    staging = path.with_suffix(".new")
+    with open(staging, "wb", opener=_private) as file:
+        file.write(data + _CRC.pack(zlib.crc32(data)))
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+    os.replace(staging, path)
+    if sync:
+        _sync_folder(path.parent)
+
+
+def _read_head(file, offset: int) -> tuple[bytes, int, int, int, int, bytes] | None:  # type: ignore[no-untyped-def]
+    """(header, codec, flags, raw length, stored length, id) of the record at an offset; None if there is none."""
+    file.seek(offset)
+    head = file.read(_HEAD)
+    if len(head) < _HEAD or head[:4] != _MAGIC:
+        return None
+    _, codec, flags, _, raw, stored, id = _RECORD.unpack_from(head)
+    return head, codec, flags, raw, stored, id
+
+
+def _read_footer(file) -> tuple[bytes, int, int, int, int, int, bytes] | None:  # type: ignore[no-untyped-def]
+    end = file.seek(0, os.SEEK_END)
+    if end < _HEAD:
+        return None
+    file.seek(end - _HEAD)
+    foot = file.read(_HEAD)
+    record = _RECORD.unpack_from(foot)
+    if record[0] != _MAGIC or zlib.crc32(foot[: _RECORD.size]) != _CRC.unpack(foot[_RECORD.size :])[0]:
+        return None
+    if record[5] != end - _HEAD:
+        return None
+    return record
+
+
+def _decoded(file, codec: int, stored: int) -> Iterator[bytes]:  # type: ignore[no-untyped-def]
+    left = stored
+    unpack = None
+    if codec == ZSTD:
+        import zstandard
+
+        unpack = zstandard.ZstdDecompressor().decompressobj()
+    while left and (chunk := file.read(min(_CHUNK if unpack is None else 1 << 16, left))):
+        left -= len(chunk)
+        if unpack is None:
+            yield chunk
+        else:
+            out = unpack.decompress(chunk)
+            for at in range(0, len(out), _CHUNK):
+                yield out[at : at + _CHUNK]
+
+
+def _zstd_error() -> type[Exception]:
+    import zstandard
+
+    return zstandard.ZstdError
+
+
+def _missing(id: bytes) -> Damaged:
+    return Damaged(f"the store lacks blob {id.hex()[:12]}", "run takeback verify to see what is lost")
+
+
+def _damaged(id: bytes, where: str, why: str) -> Damaged:
+    return Damaged(f"blob {id.hex()[:12]} in {where} is damaged: {why}", "run takeback verify to see what is lost")
+
+
+class MemoryBlobs:
+    """Blobs of a workspace that lives no longer than its process."""
+
+    def __init__(self) -> None:
+        self._data: dict[bytes, bytes] = {}
+        self._sparse: set[bytes] = set()
+
+    def put(self, data: bytes, id: bytes | None = None) -> bytes:
+        id = id or sha256(data).digest()
+        self._data.setdefault(id, bytes(data))
+        return id
+
+    def put_stream(self, source: int, size: int, sparse: bool) -> bytes:
+        os.lseek(source, 0, os.SEEK_SET)
+        id = self.put(b"".join(_chunks(source)))
+        if sparse:
+            self._sparse.add(id)
+        return id
+
+    def get(self, id: bytes) -> bytes:
+        try:
+            return self._data[id]
+        except KeyError:
+            raise _missing(id) from None
+
+    def stream(self, id: bytes) -> Iterator[bytes]:
+        yield self.get(id)
+
+    def is_sparse(self, id: bytes) -> bool:
+        return id in self._sparse
+
+    def has(self, id: bytes) -> bool:
+        return id in self._data
+
+    def flush(self) -> None:
+        pass
+
+    def discard(self) -> None:
+        pass
+
+    def worker(self, name: str) -> MemoryBlobs:
+        return self
+
+    def reload(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def ids(self) -> Iterator[bytes]:
+        yield from list(self._data)
+
+    def size(self) -> int:
+        return sum(map(len, self._data.values()))
+
+    def check(self, data: bool, progress: Callable[[int], None] | None = None) -> Iterator[Bad]:
+        for id, content in self._data.items():
+            if sha256(content).digest() != id:
+                yield Bad(id, "memory", "not the bytes of its hash")
+
+    def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int:
+        dead = [id for id in self._data if id not in live]
+        return sum(len(self._data.pop(id)) for id in dead)
+
+    def quarantine(self, bad: Iterable[Bad]) -> int:
+        return sum(self._data.pop(blob.id, None) is not None for blob in bad)

@@ -1,0 +1,507 @@
+"""Looking at the tree: what differs from the known tree, and its bytes into the store.
+
+    suspects   lstat every known name, folder by folder; equal keys mean nothing happened there
+    refresh    list the folders that differ, read what is new in them, go down where a folder is new
+    settle     hard-link groups, then changes (path, before, after), then new hashes up to the root
+
+A scan never writes to the tree and never runs anything. Without a store (`put` is None) it only hashes, which is
+how status and diff look without leaving a trace.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from .. import trees
+from ..blobs import Blobs
+from ..effects import FILE, FOLDER, UNOBSERVED, Change, Entry, State, same
+from ..index import Index
+from ..reading import Reader
+from ..rules import Rules
+from ..safefs import Folder as OpenFolder
+from ..safefs import components, keys
+from ..safefs.descent import Descent
+from ..trees import Folder, Gap, join
+from . import workers
+
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a look is allowed to do, decided by its caller."""
+
+    max_file: int = 1_000_000_000
+    deadline: float | None = None  # of time.monotonic
+    own_store: bytes | None = None  # where our store lies inside the root, if it does
+    temporary: tuple[bytes, ...] = ()  # name prefixes of a running take-back's files
+    mounts: frozenset[bytes] = frozenset()
+    confirmed_rules: str = ""  # fingerprint of the project's rules that a person accepted
+    progress: Callable[[int], None] | None = None
+    fork: bool = True
+
+
+@dataclass
+class Look:
+    """What a look found: the new known tree, the changes, and what should be covered but is not."""
+
+    index: Index
+    changes: list[Change]
+    dirty: set[bytes]  # folders whose objects are new
+    lacking: list[tuple[bytes, str]]
+    first: bool = False  # nothing was known before
+    held_back: list[bytes] = field(default_factory=list)  # covered still, though the project's rules exclude them
+
+
+class _Late(Exception):
+    """The deadline has passed."""
+
+
+@dataclass
+class _Fresh:
+    """A folder listed anew, beside what was known of it."""
+
+    old: Folder | None
+    missing: State  # what a name was that is not in `old`: absent, or unobserved
+    names: list[bytes] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+
+
+class Scan:
+    def __init__(self, root: OpenFolder, index: Index, rules: Rules, put: Blobs | None, limits: Limits) -> None:
+        self.root = root
+        self.index = index
+        self.rules = rules
+        self.put = put
+        self.reader = Reader(put)
+        self.limits = limits
+        self.now_ns = time.time_ns()
+        self.device = root.stat_self().st_dev
+        self.fresh: dict[bytes, _Fresh] = {}
+        self.linked: dict[bytes, int] = {}  # path → inode, of files with several names
+        self.held_back: list[bytes] = []
+        self.late: set[bytes] = set()
+        self.relist = index.rules != rules.fingerprint + limits.confirmed_rules
+
+    # -- the whole tree ------------------------------------------------------
+
+    def whole(self) -> Look:
+        first = not self.index.folders
+        if first:
+            self._capture_all()
+        else:
+            todo = set(self.index.folders) if self.relist else self._suspects()
+            self._refresh(todo)
+        look = self._settle(first)
+        look.index.rules = self.rules.fingerprint + self.limits.confirmed_rules
+        return look
+
+    def _suspects(self) -> set[bytes]:
+        """Folders in which some key differs, with those that hold a gap which may have passed."""
+        items = list(self.index.folders.items())
+
+        def part(start: int, end: int) -> list[bytes]:
+            found = []
+            with Descent(self.root) as descent:
+                for path, record in items[start:end]:
+                    try:
+                        if self._is_late():
+                            found.append(b"\0late" + path)
+                            continue
+                        here = descent.to(path)
+                        if record.names and here.keys(record.names.split(b"\0")) != record.keys:
+                            found.append(path)
+                    except OSError:
+                        found.append(path)
+            return found
+
+        found = workers.split(part, len(items), worth=600, wanted=self.limits.fork)
+        self.late = {path[5:] for path in found if path.startswith(b"\0late")}
+        suspects = {path for path in found if not path.startswith(b"\0late")}
+        if keys.pack([self.root.stat_self()]) != self.index.root_key:
+            suspects.add(b"")
+        suspects.update(p for p, gaps in self.index.gaps.items() if any(trees.may_pass(g.reason) for g in gaps))
+        suspects.update(self.index.incomplete)
+        return suspects
+
+    def _is_late(self) -> bool:
+        return self.limits.deadline is not None and time.monotonic() > self.limits.deadline
+
+    def _refresh(self, todo: set[bytes]) -> None:
+        """Lists the suspects; a subfolder with a new key is a suspect too."""
+        waiting = sorted(todo, key=_path_order, reverse=True)
+        with Descent(self.root) as descent:
+            while waiting:
+                path = waiting.pop()
+                if path in self.fresh:
+                    continue
+                old = self.index.folder(path)
+                if old is None:
+                    continue
+                try:
+                    here = descent.to(path)
+                except OSError as error:
+                    self._unreachable(path, error, todo, waiting)
+                    continue
+                if self._is_late():
+                    self.late.add(path)
+                    continue
+                below = self._list(here, _Fresh(old, None if old.complete else UNOBSERVED))
+                new = [p for p, known in below if not known]
+                waiting += sorted((p for p, known in below if known and p not in todo), key=_path_order, reverse=True)
+                self._capture(descent, new)
+
+    def _unreachable(self, path: bytes, error: OSError, todo: set[bytes], waiting: list[bytes]) -> None:
+        """A folder that is gone is seen by listing its parent; one that cannot be entered is named."""
+        if error.errno == errno.EACCES and path:
+            old = self.index.folder(path)
+            fresh = _Fresh(old, None)
+            fresh.gaps = [Gap(name, f"cannot be read: {error.strerror}") for name in (old.names if old else ())]
+            self.fresh[path] = fresh
+            return
+        parent = path.rpartition(b"/")[0]
+        if path and parent not in self.fresh and parent not in todo:
+            todo.add(parent)
+            waiting.append(parent)
+
+    def _capture(self, descent: Descent, paths: Iterable[bytes]) -> None:
+        """Everything in folders that were not known."""
+        waiting = list(paths)
+        while waiting:
+            path = waiting.pop()
+            above, _, name = path.rpartition(b"/")
+            parent = self.fresh.get(above)
+            before: State = UNOBSERVED
+            if parent is not None:
+                before = parent.old.state(name) if parent.old else parent.missing
+                if before is not None and before.kind != FOLDER and before is not UNOBSERVED:
+                    before = None  # a file or link became this folder: nothing was in it
+                elif before is not None:
+                    before = UNOBSERVED
+            if self._is_late():
+                self.late.add(path)
+                continue
+            try:
+                here = descent.to(path)
+                waiting += [p for p, _ in self._list(here, _Fresh(None, before))]
+            except OSError as error:
+                self._cannot_enter(path, error)
+
+    def _cannot_enter(self, path: bytes, error: OSError) -> None:
+        parent, _, name = path.rpartition(b"/")
+        fresh = self.fresh.get(parent)
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) or fresh is None:
+            return  # gone again since its parent was listed; the next look sees it
+        self.fresh.pop(path, None)
+        fresh.gaps.append(Gap(name, f"cannot be read: {error.strerror}"))
+
+    def _capture_all(self) -> None:
+        """The first look: a few folders here, the rest by two processes where that pays."""
+        with Descent(self.root) as descent:
+            frontier = [p for p, _ in self._list(self.root, _Fresh(None, UNOBSERVED))]
+            if self.put is None or not workers.allowed(self.limits.fork):
+                self._capture(descent, frontier)
+                return
+            listed = 0
+            while frontier and len(frontier) < 32 and listed < 400:
+                path = frontier.pop(0)
+                listed += 1
+                try:
+                    frontier += [p for p, _ in self._list(descent.to(path), _Fresh(None, UNOBSERVED))]
+                except OSError as error:
+                    self._cannot_enter(path, error)
+        if not frontier:
+            return
+        self.put.flush()
+        groups = min(len(frontier), 1024)
+
+        def job(numbers: Iterator[int], name: str) -> object:
+            mine = Scan(self.root, self.index, self.rules, self.put.worker(name) if name else self.put, self.limits)  # type: ignore[union-attr]
+            mine.now_ns = self.now_ns
+            with Descent(self.root) as descent:
+                for number in numbers:
+                    mine._capture(descent, frontier[number::groups])
+            if name:
+                mine.put.flush()  # type: ignore[union-attr]
+            return mine._packed()
+
+        for packed in workers.share(job, groups):
+            self._unpack(packed)
+        self.put.reload()
+
+    def _packed(self) -> object:
+        rows = [
+            (path, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
+            for path, f in self.fresh.items()
+        ]
+        return rows, self.linked, list(self.late), self.held_back
+
+    def _unpack(self, packed: object) -> None:
+        rows, linked, late, held_back = packed  # type: ignore[misc]
+        for path, names, packed_keys, entries, gaps in rows:
+            width = keys.WIDTH
+            split = [packed_keys[i : i + width] for i in range(0, len(packed_keys), width)]
+            self.fresh[path] = _Fresh(
+                None, UNOBSERVED, names, split, list(map(Entry._make, entries)), [Gap(*g) for g in gaps]
+            )
+        self.linked.update(linked)
+        self.late.update(late)
+        self.held_back += held_back
+
+    # -- named paths only ----------------------------------------------------
+
+    def named(self, paths: Iterable[bytes]) -> Look:
+        """Just these paths, and the folders above them where they were not known yet."""
+        wanted: set[bytes] = set()
+        for path in paths:
+            names = components(path)
+            wanted.update(b"/".join(names[:n]) for n in range(1, len(names) + 1))
+        changes: list[Change] = []
+        stats: dict[bytes, os.stat_result] = {}
+        index = self.index.copy()
+        lacking: list[tuple[bytes, str]] = []
+        deep: list[bytes] = []
+        with Descent(self.root) as descent:
+            for path in sorted(wanted, key=_path_order):
+                parent, _, name = path.rpartition(b"/")
+                before = index.state(path)
+                named = path in paths
+                try:
+                    here = descent.to(parent)
+                    st = here.stat(name)
+                except (FileNotFoundError, NotADirectoryError):
+                    if before is not None and named:
+                        changes += [Change(p, s, None) for p, s in _known_below(index, path)] or [Change(path, before, None)]
+                    continue
+                if not named and before is not UNOBSERVED:
+                    continue
+                if reason := self._why_not(path, st):
+                    if named:
+                        lacking.append((path, reason))
+                    continue
+                entry, key_stat = self.reader.read(here, name, st)
+                if isinstance(entry, str):
+                    lacking.append((path, entry))
+                    continue
+                stats[path] = key_stat
+                if before is None or before[:] != entry[:]:
+                    if before is not None and before.kind == FOLDER and entry.kind != FOLDER:
+                        changes += [Change(p, s, None) for p, s in _known_below(index, path) if p != path]
+                    changes.append(Change(path, before, entry))
+                if named and entry.kind == FOLDER:
+                    deep.append(path)
+        settled = {p: st for p, st in stats.items() if keys.settled(st, self.now_ns)}
+        dirty = index.apply(changes, settled)
+        if deep:  # a folder was named: everything in it
+            below = Scan(self.root, index, self.rules, self.put, self.limits)
+            with Descent(self.root) as descent:
+                known = {p for d in deep for p in index.below(d)}
+                for path in sorted(deep, key=_path_order):
+                    if path not in below.fresh:
+                        old = index.folder(path)
+                        new = below._list(descent.to(path), _Fresh(old, None if old and old.complete else UNOBSERVED))
+                        below._capture(descent, [p for p, is_known in new if not is_known])
+                below._refresh(known)
+            look = below._settle(False)
+            changes += look.changes
+            index, dirty, lacking = look.index, dirty | look.dirty, lacking + look.lacking
+        return Look(index, changes, dirty, lacking)
+
+    # -- one folder ----------------------------------------------------------
+
+    def _list(self, here: OpenFolder, fresh: _Fresh) -> list[tuple[bytes, bool]]:
+        """Lists a folder into `fresh`; returns its subfolders that want a visit, and whether they were known."""
+        path, old = here.path, fresh.old
+        known: dict[bytes, tuple[bytes, Entry]] = {}
+        if old is not None:
+            packed = self.index.folders[path].keys
+            width = keys.WIDTH
+            known = {n: (packed[i * width : i * width + width], e) for i, (n, e) in enumerate(zip(old.names, old.entries))}
+        self.fresh[path] = fresh
+        visit: list[tuple[bytes, bool]] = []
+        for name, st in here.listing():
+            if name.startswith(self.limits.temporary) and self.limits.temporary:
+                continue
+            at = join(path, name)
+            if reason := self._why_not(at, st, name in known):
+                fresh.gaps.append(Gap(name, reason))
+                continue
+            key = keys.pack((st,))
+            was = known.get(name)
+            if was is not None and was[0] == key:
+                entry: Entry | str = was[1]
+            else:
+                entry, st = self.reader.read(here, name, st)
+                if isinstance(entry, str):
+                    if entry:
+                        fresh.gaps.append(Gap(name, entry))
+                    continue
+                key = keys.pack((st,)) if keys.settled(st, self.now_ns) else keys.ZERO
+            if entry.kind == FOLDER:
+                is_known = at in self.index.folders
+                if not is_known or was is None or was[0] != key or key == keys.ZERO:
+                    visit.append((at, is_known))
+            elif entry.kind == FILE and st.st_nlink > 1:
+                self.linked[at] = st.st_ino
+            fresh.names.append(name)
+            fresh.keys.append(key)
+            fresh.entries.append(entry)
+        if self.limits.progress:
+            self.limits.progress(len(fresh.names))
+        return visit
+
+    def _why_not(self, path: bytes, st: os.stat_result, known: bool = False) -> str:
+        """Why a path is not covered; empty if it is."""
+        mode = st.st_mode
+        folder = stat.S_ISDIR(mode)
+        if not (folder or stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            return _SPECIAL.get(stat.S_IFMT(mode), "special file")
+        if reason := self.rules.excluded(path, folder):
+            if self.rules.by_project(path, folder) and self.limits.confirmed_rules != self.rules.project_fingerprint:
+                if known or (self.index.folders and _was_seen(self.index.state(path))):
+                    self.held_back.append(path)
+                    return ""
+            return reason
+        if path == self.limits.own_store:
+            return "takeback's own store"
+        if path in self.limits.mounts or (folder and st.st_dev != self.device):
+            return "another file system is mounted there"
+        if stat.S_ISREG(mode):
+            allocated = min(getattr(st, "st_blocks", 1 << 60) * 512, st.st_size)
+            if allocated > self.limits.max_file:
+                return f"larger than max_file ({allocated} bytes)"
+        return ""
+
+    # -- what it comes to ----------------------------------------------------
+
+    def _settle(self, first: bool) -> Look:
+        index = self.index.copy()
+        self._group_links(index)
+        changes: list[Change] = []
+        gone: list[bytes] = []
+        for path, fresh in self.fresh.items():
+            changes += _compare(path, fresh)
+            if fresh.old is not None:
+                now = {n for n, e in zip(fresh.names, fresh.entries) if e.kind == FOLDER}
+                gone += [join(path, name) for name in fresh.old.subtrees if name not in now]
+        for path in gone:
+            unseen = _is_gap(self.fresh.get(path.rpartition(b"/")[0]), path)
+            for at, state in _known_below(index, path):
+                if at != path:
+                    changes.append(Change(at, state, UNOBSERVED if unseen else None))
+            for at in list(index.below(path)):
+                index.drop_folder(at)
+        added = False
+        for path, fresh in self.fresh.items():
+            added |= path not in index.folders
+            record = index.folders.get(path)
+            subtrees = trees.decode(record.object).subtrees if record else {}
+            present = {n: i for n, i in subtrees.items() if join(path, n) in index.folders}
+            index.put_folder(
+                path, Folder(fresh.names, fresh.entries, present, tuple(fresh.gaps)), b"".join(fresh.keys)
+            )
+        for path in self.late - set(self.fresh):
+            if path not in index.folders:
+                index.put_folder(path, Folder([], [], {}, complete=False), b"")
+                added = True
+        dirty = index.rehash(set(self.fresh) | self.late)
+        self._look_at_root(index, changes)
+        if added:
+            index.in_order()
+        changes.sort(key=lambda c: c.path)
+        lacking = [(join(p, g.name), g.reason) for p, gaps in index.gaps.items() for g in gaps if trees.is_lacking(g.reason)]
+        lacking += [(path or b".", "not looked at within the deadline") for path in self.late]
+        return Look(index, changes, dirty, sorted(lacking), first, sorted(set(self.held_back)))
+
+    def _look_at_root(self, index: Index, changes: list[Change]) -> None:
+        st = self.root.stat_self()
+        key = keys.pack([st])
+        if key != index.root_key:
+            xattrs = self.reader.store_xattrs(self.root.self_xattrs())
+            now = Entry(FOLDER, stat.S_IMODE(st.st_mode), 0, b"", xattrs, b"", st.st_mtime_ns, st.st_uid, st.st_gid)
+            if index.root is not UNOBSERVED and now != index.root:
+                changes.append(Change(b"", index.root, now))
+            index.root = now
+            index.root_key = key if keys.settled(st, self.now_ns) and b"" not in self.late else keys.ZERO
+
+    def _group_links(self, index: Index) -> None:
+        """Gives every file with several names the path of its first one as group, across all folders."""
+        if not self.linked and not index.links:
+            return
+        members: dict[int, set[bytes]] = {}
+        for inode, paths in index.links.items():
+            kept = {p for p in paths if p.rpartition(b"/")[0] not in self.fresh}
+            if kept:
+                members.setdefault(inode, set()).update(p for p in kept if _was_seen(index.state(p)))
+        for path, inode in self.linked.items():
+            members.setdefault(inode, set()).add(path)
+        index.links = {inode: tuple(sorted(paths)) for inode, paths in members.items() if paths}
+        for paths in index.links.values():
+            group = paths[0] if len(paths) > 1 else b""
+            for path in paths:
+                parent, _, name = path.rpartition(b"/")
+                if parent not in self.fresh:
+                    old = index.folder(parent)
+                    if old is None or old.state(name) is None or old.entries[old.names.index(name)].group == group:
+                        continue
+                    self.fresh[parent] = _reuse(index, parent, old)
+                fresh = self.fresh[parent]
+                at = fresh.names.index(name)
+                fresh.entries[at] = fresh.entries[at]._replace(group=group)
+
+
+def _reuse(index: Index, path: bytes, old: Folder) -> _Fresh:
+    packed = index.folders[path].keys
+    split = [packed[i : i + keys.WIDTH] for i in range(0, len(packed), keys.WIDTH)]
+    return _Fresh(old, None, list(old.names), split, list(old.entries), list(old.gaps))
+
+
+def _compare(path: bytes, fresh: _Fresh) -> Iterator[Change]:
+    """One folder before and after; a difference of times alone is recorded too."""
+    old = dict(zip(fresh.old.names, fresh.old.entries)) if fresh.old is not None else {}
+    unseen_then = {g.name for g in fresh.old.gaps} if fresh.old is not None else set()
+    unseen_now = {g.name for g in fresh.gaps}
+    for name, entry in zip(fresh.names, fresh.entries):
+        was = old.pop(name, None)
+        if was is None:
+            missing = fresh.missing
+            if fresh.old is not None and name in fresh.old.absent:
+                missing = None
+            yield Change(join(path, name), UNOBSERVED if name in unseen_then else missing, entry)
+        elif was != entry:
+            yield Change(join(path, name), was, entry)
+    for name, was in old.items():
+        yield Change(join(path, name), was, UNOBSERVED if name in unseen_now else None)
+
+
+def _is_gap(fresh: _Fresh | None, path: bytes) -> bool:
+    name = path.rpartition(b"/")[2]
+    return fresh is not None and any(g.name == name for g in fresh.gaps)
+
+
+def _known_below(index: Index, path: bytes) -> list[tuple[bytes, Entry]]:
+    """A path's known entry and all below it."""
+    state = index.state(path)
+    found = [(path, state)] if state is not None and state is not UNOBSERVED else []
+    for here in index.below(path):
+        folder = index.folder(here)
+        assert folder is not None
+        found += [(join(here, n), e) for n, e in zip(folder.names, folder.entries)]
+    return found
+
+
+def _was_seen(state: State) -> bool:
+    return state is not None and not same(state, UNOBSERVED)
+
+
+def _path_order(path: bytes) -> bytes:
+    return path.replace(b"/", b"\0")
+
+
+_SPECIAL = {stat.S_IFIFO: "fifo", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}

@@ -1,0 +1,105 @@
+"""Two processes for one scan, where forking is safe and pays."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+from ..errors import TakebackError
+
+
+def allowed(wanted: bool) -> bool:
+    """Never where threads live: a forked child would inherit their locks, held for ever."""
+    if not wanted or not hasattr(os, "fork") or sys.platform == "darwin" or threading.active_count() > 1:
+        return False
+    if (os.cpu_count() or 1) < 2:
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
+
+
+def split(part: Callable[[int, int], list[bytes]], size: int, worth: int, wanted: bool) -> list[bytes]:
+    """`part(0, size)`, the second half of it in a child."""
+    if size < worth or not allowed(wanted):
+        return part(0, size)
+    half = size // 2
+    child = _Child(lambda: part(half, size))
+    try:
+        mine = part(0, half)
+    except BaseException:
+        child.end()
+        raise
+    return mine + child.result()  # type: ignore[operator,no-any-return]
+
+
+def share(job: Callable[[Iterator[int], str], object], count: int) -> list[object]:
+    """Runs `job` here and in a child, which take turns drawing numbers below `count`."""
+    assert count <= 8192, "the numbers must fit into a pipe"
+    reader, writer = os.pipe()
+    os.write(writer, b"".join(number.to_bytes(4, "little") for number in range(count)))
+    os.close(writer)
+
+    def numbers() -> Iterator[int]:
+        while drawn := os.read(reader, 4):
+            yield int.from_bytes(drawn, "little")
+
+    try:
+        child = _Child(lambda: job(numbers(), f"-w{os.getpid():x}"))
+        try:
+            mine = job(numbers(), "")
+        except BaseException:
+            child.end()
+            raise
+        return [mine, child.result()]
+    finally:
+        os.close(reader)
+
+
+class _Child:
+    """A forked process whose result comes back through a pipe."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        reader, writer = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            code = 1
+            try:
+                os.close(reader)
+                try:
+                    answer = (True, work())
+                except TakebackError as error:
+                    answer = (False, (error.message, error.hint))
+                except OSError as error:
+                    answer = (False, (f"{error.strerror or error}", ""))
+                view = memoryview(marshal.dumps(answer))
+                while view:
+                    view = view[os.write(writer, view[: 1 << 20]) :]
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(writer)
+        self._reader = reader
+
+    def end(self) -> None:
+        """Gives the child up: closing the pipe ends it at its next write."""
+        os.close(self._reader)
+        os.kill(self._pid, 15)
+        os.waitpid(self._pid, 0)
+
+    def result(self) -> object:
+        parts = []
+        with os.fdopen(self._reader, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(1 << 20):
+                parts.append(chunk)
+        _, status = os.waitpid(self._pid, 0)
+        if status != 0:
+            raise TakebackError("a worker process died while looking at the tree", "run it again")
+        done, answer = marshal.loads(b"".join(parts))
+        if not done:
+            raise TakebackError(*answer)
+        return answer

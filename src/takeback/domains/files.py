@@ -1,0 +1,433 @@
+"""The files domain: brings paths of the tree from the state a plan expects to the state it aims at.
+
+For each path: write the new file beside the old one ─► read it back by hash ─► swap the two names ─► compare the
+displaced file, now that nobody can write to it by name, with what the plan expected ─► unlink it, or put it back.
+
+The file beside is named `.takeback-<key>-<n>` (`…o` for a file moved aside), so that after a crash the key alone
+finds every one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+
+from .. import trees
+from ..blobs import Blobs
+from ..effects import DONE, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, text
+from ..errors import TakebackError
+from ..reading import Reader
+from ..safefs import Folder as OpenFolder
+from ..safefs import components
+
+_BLOCK = 1 << 16
+PREFIX = b".takeback-"
+
+
+def temporary_prefix(key: str) -> bytes:
+    return PREFIX + key.encode() + b"-"
+
+
+class _Drifted(Exception):
+    """The path is no longer what the plan expects."""
+
+
+class Files:
+    name = "files"
+    joins = True
+
+    def __init__(self, root: OpenFolder, blobs: Blobs, progress: Callable[[int], None] | None = None) -> None:
+        self.root = root
+        self.blobs = blobs
+        self.progress = progress
+        self.stats: dict[bytes, os.stat_result] = {}  # of what was written, so that the index knows it
+        self._read = Reader(None).read
+        self._placed: dict[bytes, bytes] = {}  # hard-link group → path of a member that is in place
+
+    # -- looking -------------------------------------------------------------
+
+    def present(self, path: bytes) -> State:
+        names = components(path)
+        if not names:
+            st = self.root.stat_self()
+            return Entry(FOLDER, stat.S_IMODE(st.st_mode), 0, b"", b"", b"", st.st_mtime_ns, st.st_uid, st.st_gid)
+        try:
+            with self.root.descend(names[:-1]) as here:
+                return self._state(here, names[-1])
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _state(self, here: OpenFolder, name: bytes) -> State:
+        try:
+            st = here.stat(name)
+        except FileNotFoundError:
+            return None
+        if not (stat.S_ISREG(st.st_mode) or stat.S_ISDIR(st.st_mode) or stat.S_ISLNK(st.st_mode)):
+            return Entry(UNSEEN, 0, 0, b"", b"", b"", 0, 0, 0)
+        entry, _ = self._read(here, name, st)
+        if isinstance(entry, str):
+            if not entry:
+                return None
+            raise OSError(5, entry)
+        return entry
+
+    # -- applying ------------------------------------------------------------
+
+    def apply(self, steps: Sequence[Step], key: str, times: Mapping[bytes, Entry], again: bool = False) -> Iterator[Result]:
+        """Removals deepest first, then folders, then files and links, then the folders' modes and times."""
+        numbered = {step.path: n for n, step in enumerate(steps)}
+        results: dict[bytes, Result] = {}
+        self._placed.clear()
+        self._key = key
+        todo = list(steps)
+        if again:
+            todo = [s for s in steps if not self._settled(s, results)]
+        removals = [s for s in todo if s.expected is not None and (s.goal is None or s.goal.kind != s.expected.kind)]
+        for step in sorted(removals, key=lambda s: (-s.path.count(b"/"), s.path)):
+            self._do(step, results, self._remove, numbered)
+        left = [s for s in todo if s.goal is not None and s.path not in results]
+        for step in sorted((s for s in left if s.goal and s.goal.kind == FOLDER), key=lambda s: (s.path.count(b"/"), s.path)):
+            self._do(step, results, self._make_folder, numbered)
+        for step in sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path):
+            self._do(step, results, self._place, numbered)
+        for step in steps:
+            results.setdefault(step.path, Result(step.path, step.verdict, DONE))
+        self._finish_folders(steps, times, results)
+        return iter(results.values())
+
+    def _do(self, step: Step, results: dict[bytes, Result], act: Callable[[Step, OpenFolder, bytes, int], None], numbered: Mapping[bytes, int]) -> None:
+        try:
+            names = components(step.path)
+            if not names:
+                return  # the root itself: only its mode and times
+            with self.root.descend(names[:-1]) as here:
+                act(step, here, names[-1], numbered[step.path])
+        except _Drifted as drift:
+            results[step.path] = Result(step.path, step.verdict, KEPT, str(drift))
+        except TakebackError as error:
+            results[step.path] = Result(step.path, step.verdict, FAILED, error.message)
+        except OSError as error:
+            results[step.path] = Result(step.path, step.verdict, FAILED, error.strerror or str(error))
+        if self.progress:
+            self.progress(1)
+
+    def _settled(self, step: Step, results: dict[bytes, Result]) -> bool:
+        """On a second run: what is at its goal is done, what is neither there nor as expected is kept."""
+        try:
+            now = self.present(step.path)
+        except OSError as error:
+            results[step.path] = Result(step.path, step.verdict, FAILED, error.strerror or str(error))
+            return True
+        if _alike(now, step.goal):
+            results[step.path] = Result(step.path, step.verdict, DONE)
+            if step.goal is not None and step.goal.kind != FOLDER:
+                self._note(step)
+            return True
+        if _alike(now, step.expected) or (now is None and step.expected is not None):
+            return False
+        if now is not None and now.kind == FOLDER and step.goal is not None and step.goal.kind == FOLDER:
+            return False  # made, but its mode is still to come
+        results[step.path] = Result(step.path, step.verdict, KEPT, "changed since; kept")
+        return True
+
+    def _note(self, step: Step) -> None:
+        try:
+            names = components(step.path)
+            with self.root.descend(names[:-1]) as here:
+                self.stats[step.path] = here.stat(names[-1])
+        except OSError:
+            pass
+
+    # -- one path ------------------------------------------------------------
+
+    def _remove(self, step: Step, here: OpenFolder, name: bytes, number: int) -> None:
+        assert step.expected is not None
+        if step.expected.kind == FOLDER:
+            try:
+                here.rmdir(name)
+            except FileNotFoundError:
+                return
+            except NotADirectoryError:
+                raise _Drifted("it is no folder any more") from None
+            except OSError as error:
+                if error.errno in (39, 17, 66):  # ENOTEMPTY by its several names
+                    raise _Drifted("not empty: it holds what this plan does not cover") from None
+                raise
+            return
+        aside = temporary_prefix(self._key) + b"%do" % number
+        try:
+            here.move(name, aside)
+        except FileNotFoundError:
+            return  # gone already
+        self._drop(here, aside, name, step)
+
+    def _drop(self, here: OpenFolder, aside: bytes, name: bytes, step: Step) -> None:
+        """Unlinks a displaced file that is what the plan expected; puts any other back."""
+        now = self._state(here, aside)
+        if _alike(now, step.expected):
+            here.unlink(aside)
+            return
+        try:
+            here.move(aside, name)
+        except FileExistsError:  # a new file took its place: both are somebody's, so the older one gets a name
+            here.move(aside, name[:200] + b".takeback-kept")
+        raise _Drifted("changed in this very moment; kept")
+
+    def _make_folder(self, step: Step, here: OpenFolder, name: bytes, number: int) -> None:
+        if step.expected is not None and step.expected.kind == FOLDER:
+            now = self._state(here, name)
+            if now is None or now.kind != FOLDER:
+                raise _Drifted("it is no folder any more")
+            return  # only its mode or attributes differ
+        try:
+            here.mkdir(name)
+        except FileExistsError:
+            now = self._state(here, name)
+            if now is None or now.kind != FOLDER:
+                raise _Drifted("something else is there now") from None
+
+    def _place(self, step: Step, here: OpenFolder, name: bytes, number: int) -> None:
+        goal, expected = step.goal, step.expected
+        assert goal is not None
+        if expected is not None and expected.kind == goal.kind == FILE and (expected.content, expected.group) == (goal.content, goal.group):
+            self._set_mode(step, here, name, goal)
+            return
+        beside = temporary_prefix(self._key) + b"%d" % number
+        self._write_beside(here, beside, goal, step.path)
+        try:
+            if expected is None or expected.kind == FOLDER:
+                self._enter(here, beside, name)
+            else:
+                self._swap(here, beside, name, step, number)
+        except BaseException:
+            _unlink_quietly(here, beside)
+            raise
+        self.stats[step.path] = here.stat(name)
+        if goal.group:
+            self._placed[goal.group] = step.path
+
+    def _enter(self, here: OpenFolder, beside: bytes, name: bytes) -> None:
+        try:
+            here.move(beside, name)
+        except FileExistsError:
+            raise _Drifted("something is there now; kept") from None
+
+    def _swap(self, here: OpenFolder, beside: bytes, name: bytes, step: Step, number: int) -> None:
+        try:
+            swapped = here.exchange(beside, name)
+        except FileNotFoundError:
+            raise _Drifted("it is gone") from None
+        if swapped:
+            if _alike(self._state(here, beside), step.expected):
+                here.unlink(beside)
+                return
+            here.exchange(beside, name)
+            raise _Drifted("changed in this very moment; kept")
+        aside = temporary_prefix(self._key) + b"%do" % number
+        try:
+            here.move(name, aside)
+        except FileNotFoundError:
+            raise _Drifted("it is gone") from None
+        if not _alike(self._state(here, aside), step.expected):
+            self._drop(here, aside, name, step)
+        self._enter(here, beside, name)
+        here.unlink(aside)
+
+    def _write_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> None:
+        """A whole, verified copy of the goal under a name of ours."""
+        _unlink_quietly(here, beside)
+        if goal.kind == LINK:
+            here.symlink(self.blobs.get(goal.content), beside)
+            here.chown(beside, goal.uid, goal.gid)
+            here.utime(beside, goal.mtime_ns)
+            return
+        if goal.group and self._link_beside(here, beside, goal, path):
+            return
+        fd = here.create(beside)
+        try:
+            self._fill(fd, goal)
+            here.chown(beside, goal.uid, goal.gid)
+            if hasattr(os, "fchmod"):
+                os.fchmod(fd, goal.mode)
+            if goal.xattrs:
+                here.set_xattrs(fd, trees.decode_xattrs(self.blobs.get(goal.xattrs)).items())
+            if _hash(fd) != goal.content:
+                raise TakebackError("what was written does not read back the same")
+        except BaseException:
+            os.close(fd)
+            _unlink_quietly(here, beside)
+            raise
+        os.close(fd)
+        here.utime(beside, goal.mtime_ns)
+
+    def _fill(self, fd: int, goal: Entry) -> None:
+        sparse = self.blobs.is_sparse(goal.content) if goal.size >= _BLOCK else False
+        for chunk in self.blobs.stream(goal.content) if goal.size >= (4 << 20) or sparse else (self.blobs.get(goal.content),):
+            if not sparse:
+                _write_all(fd, chunk)
+                continue
+            for at in range(0, len(chunk), _BLOCK):
+                block = chunk[at : at + _BLOCK]
+                if block.count(0) == len(block):
+                    os.lseek(fd, len(block), os.SEEK_CUR)
+                else:
+                    _write_all(fd, block)
+        if sparse:
+            os.ftruncate(fd, goal.size)
+
+    def _link_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> bool:
+        """Another name for a member of the group that is in place; False if none is."""
+        for member in (self._placed.get(goal.group), goal.group):
+            if member is None or member == path:
+                continue
+            names = components(member)
+            try:
+                with self.root.descend(names[:-1]) as there:
+                    state = self._state(there, names[-1])
+                    if state is None or state[:5] != goal[:5]:
+                        continue
+                    here.link(there, names[-1], beside)
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def _set_mode(self, step: Step, here: OpenFolder, name: bytes, goal: Entry) -> None:
+        """Only the mode or the attributes differ: set in place, the bytes stay."""
+        if not _alike(self._state(here, name), step.expected):
+            raise _Drifted("changed in this very moment; kept")
+        assert step.expected is not None
+        if goal.xattrs != step.expected.xattrs:
+            fd = here.open_read(name)
+            try:
+                here.set_xattrs(fd, trees.decode_xattrs(self.blobs.get(goal.xattrs)).items() if goal.xattrs else ())
+            finally:
+                os.close(fd)
+        here.chmod(name, goal.mode)
+        here.utime(name, goal.mtime_ns)
+        st = here.stat(name)
+        if stat.S_IMODE(st.st_mode) != goal.mode and os.name != "nt":
+            raise TakebackError("the mode did not take")
+        self.stats[step.path] = st
+
+    def _finish_folders(self, steps: Sequence[Step], times: Mapping[bytes, Entry], results: dict[bytes, Result]) -> None:
+        """Modes and times of folders, deepest first, when nothing more changes in them."""
+        goals = {p: e for p, e in times.items()}
+        for step in steps:
+            if step.goal is not None and step.goal.kind == FOLDER and results[step.path].result == DONE:
+                goals[step.path] = step.goal
+        set_mode = {s.path: s for s in steps if s.goal is not None and s.goal.kind == FOLDER}
+        for path in sorted(goals, key=lambda p: (-p.count(b"/") if p else 1, p)):
+            try:
+                self._finish_folder(path, goals[path], set_mode.get(path))
+            except (OSError, TakebackError) as error:
+                if path in set_mode:
+                    why = error.strerror if isinstance(error, OSError) else error.message
+                    results[path] = Result(path, set_mode[path].verdict, FAILED, why or str(error))
+
+    def _finish_folder(self, path: bytes, goal: Entry, step: Step | None) -> None:
+        names = components(path)
+        if not names:
+            if step is not None and isinstance(getattr(self.root, "fd", None), int):
+                os.chmod(self.root.fd, goal.mode)  # type: ignore[union-attr]
+            self.root.utime_self(goal.mtime_ns)
+            return
+        with self.root.descend(names[:-1]) as here:
+            name = names[-1]
+            if step is not None:
+                with here.child(name) as folder:
+                    fd = getattr(folder, "fd", None)
+                    if fd is not None and (goal.xattrs or (step.expected and step.expected.xattrs)):
+                        wanted = trees.decode_xattrs(self.blobs.get(goal.xattrs)).items() if goal.xattrs else ()
+                        folder.set_xattrs(fd, wanted)
+                here.chown(name, goal.uid, goal.gid)
+                here.chmod(name, goal.mode)
+            here.utime(name, goal.mtime_ns)
+
+    # -- after an interruption -----------------------------------------------
+
+    def sweep(self, steps: Sequence[Step], key: str) -> None:
+        """Removes the files an interrupted `apply` left beside their targets; a file that is neither what was
+        expected nor what was aimed at is somebody's, and goes back."""
+        prefix = temporary_prefix(key)
+        folders = {s.path.rpartition(b"/")[0] for s in steps}
+        for folder in folders:
+            try:
+                with self.root.descend(components(folder)) as here:
+                    for name, _ in here.listing():
+                        if name.startswith(prefix):
+                            self._sweep_one(here, name, name[len(prefix) :], steps)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+
+    def _sweep_one(self, here: OpenFolder, leftover: bytes, suffix: bytes, steps: Sequence[Step]) -> None:
+        step = steps[int(suffix.rstrip(b"o"))]
+        name = step.path.rpartition(b"/")[2]
+        found, now = self._state(here, leftover), self._state(here, name)
+        ours = _alike(found, step.expected) or _alike(found, step.goal)
+        displaced = suffix.endswith(b"o") or (step.expected is not None and _alike(now, step.goal))
+        if displaced and now is None and step.expected is not None and not (ours and step.goal is None):
+            here.move(leftover, name)  # moved aside, and nothing took its place yet
+        elif displaced and not ours and _alike(now, step.goal) and here.exchange(leftover, name):
+            here.unlink(leftover)
+        else:
+            if not ours and found is not None and found.kind == FILE:
+                self._keep_bytes(here, leftover)
+            here.unlink(leftover)
+
+    def _keep_bytes(self, here: OpenFolder, name: bytes) -> None:
+        Reader(self.blobs).read(here, name, here.stat(name))
+        self.blobs.flush()
+
+    def sync(self) -> None:
+        self.root.sync()
+
+
+def _alike(now: State, wanted: State) -> bool:
+    """The same but for hard-link groups, which one file alone does not show."""
+    if now is None or wanted is None:
+        return now is wanted
+    if os.name == "nt":
+        return (now.kind, now.size, now.content) == (wanted.kind, wanted.size, wanted.content)
+    return now[:5] == wanted[:5]
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _hash(fd: int) -> bytes:
+    os.lseek(fd, 0, os.SEEK_SET)
+    digest = sha256()
+    while chunk := os.read(fd, 1 << 20):
+        digest.update(chunk)
+    return digest.digest()
+
+
+def _unlink_quietly(here: OpenFolder, name: bytes) -> None:
+    try:
+        here.unlink(name)
+    except OSError:
+        pass
+
+
+def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]], replace: bool) -> list[Result]:
+    """Writes entries of a snapshot below another folder (`restore --to`), replacing nothing unless asked."""
+    files = Files(root, blobs)
+    steps = []
+    results = []
+    for path, goal in found:
+        now = files.present(path)
+        if _alike(now, goal):
+            results.append(Result(path, "exact", DONE, "already there"))
+        elif now is not None and not (now.kind == FOLDER == goal.kind) and not replace:
+            results.append(Result(path, "exact", KEPT, f"{text(path)} is there already"))
+        else:
+            steps.append(Step("files", path, now, goal, "exact", frozenset()))
+    results += files.apply(steps, "export", {})
+    return sorted(results, key=lambda r: r.path)
+

@@ -1,0 +1,316 @@
+"""The nouns of takeback as frozen values: what was done, what would be done about it, and by whom.
+
+    look ──► Change (path, before, after) ──► Effect (a journal row, with its turns)
+                                                  │
+    Request (every name resolved) ──► Plan of Steps ──► Takeback, whose rows are Effects again
+
+Nothing here reads the world, the clock or the environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+# -- paths -------------------------------------------------------------------
+
+
+def text(path: bytes) -> str:
+    """A path for JSON and messages: bytes that are no UTF-8 survive as surrogate escapes."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def raw(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
+
+
+# -- states ------------------------------------------------------------------
+
+FILE, FOLDER, LINK, UNSEEN = 1, 2, 3, 9
+KIND_NAMES = {FILE: "file", FOLDER: "folder", LINK: "symlink", UNSEEN: "unobserved"}
+
+
+class Entry(NamedTuple):
+    """What a path is. The first six fields are its identity; the times (and owner) never count as a change."""
+
+    kind: int
+    mode: int  # permission bits
+    size: int
+    content: bytes  # sha256 of a file's bytes or a link's target; empty for folders
+    xattrs: bytes  # sha256 of the extended attributes; empty when there are none
+    group: bytes  # hard links: the path of the group's first member; empty for a file of one name
+    mtime_ns: int
+    uid: int
+    gid: int
+
+
+UNOBSERVED = Entry(UNSEEN, 0, 0, b"", b"", b"", 0, 0, 0)
+State = Entry | None  # None: observed to be absent
+
+
+def same(a: State, b: State) -> bool:
+    """Equal in identity, whatever the times say."""
+    if a is None or b is None:
+        return a is b
+    return a[:6] == b[:6]
+
+
+class Change(NamedTuple):
+    path: bytes
+    before: State
+    after: State
+    took: tuple[int, ...] = ()  # rows whose change of this path a take-back took
+
+
+# -- who ---------------------------------------------------------------------
+
+
+class Turn(NamedTuple):
+    """What undo steps over. An empty actor is a stretch by hand."""
+
+    actor: str
+    number: str
+
+
+class Unit(NamedTuple):
+    """What is live or taken back: one path of one journal row."""
+
+    seq: int
+    path: bytes
+
+
+# -- journal entries, folded -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """How to take an outside act back: data, never code, so that any process can run it later."""
+
+    domain: str
+    operation: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One row of changes: what one look found for one owner, one act, or one segment of a take-back."""
+
+    seq: int
+    id: str
+    at: float
+    turns: frozenset[Turn]  # none: unattributed; several: shared
+    changes: Mapping[bytes, Change]
+    takeback: str = ""  # the take-back this row is part of
+    domain: str = "files"
+    verdict: str = "exact"  # how well it can be taken back
+    summary: str = ""
+    inverse: Inverse | None = None
+
+    @property
+    def actors(self) -> frozenset[str]:
+        return frozenset(turn.actor for turn in self.turns)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A place in the journal with the file tree of that moment."""
+
+    seq: int
+    id: str
+    at: float
+    label: str
+    named: bool
+    snapshot: Snapshot
+    partial: tuple[tuple[str, str], ...] = ()  # (path, why) of what should be covered and is not
+    actor: str = ""
+    number: int = 0
+    pinned: bool = False
+
+
+class Snapshot(NamedTuple):
+    identity: bytes  # of the tree without times: equal means no change
+    stored: bytes  # the folder object of the root
+    root: Entry
+    files: int = 0
+
+
+@dataclass(frozen=True)
+class Takeback:
+    """One undo, redo, rollback, revert or restore: what it took is in its rows, what it kept is here."""
+
+    seq: int
+    id: str
+    at: float
+    verb: str
+    request: Request
+    rows: tuple[int, ...]
+    kept: frozenset[Unit]
+    interrupted: bool = False
+    label: str = ""
+
+
+# -- plans -------------------------------------------------------------------
+
+EXACT, MERGED, DRIFTED, UNCOVERED = "exact", "merged", "drifted", "uncovered"
+COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN = "compensating", "held", "irreversible", "unknown"
+TAKEN = frozenset({EXACT, MERGED, COMPENSATING, HELD})  # steps with another verdict are kept
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked, every name resolved, so that it means the same when it is planned again."""
+
+    verb: str
+    turns: tuple[Turn, ...] = ()  # undo
+    takebacks: tuple[str, ...] = ()  # redo
+    since: int = 0  # rollback: rows after this one
+    label: str = ""  # what the target is called, for people
+    rows: tuple[str, ...] = ()  # revert: effect ids
+    paths: tuple[bytes, ...] = ()  # revert PATH, restore
+    checkpoint: str = ""  # restore
+    actors: tuple[str, ...] | None = None
+    everything: bool = False
+    merge: bool = False
+    markers: bool = False
+    force: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
+        out: dict[str, Any] = {"verb": self.verb}
+        if self.turns:
+            out["turns"] = [list(t) for t in self.turns]
+        if self.takebacks:
+            out["takebacks"] = list(self.takebacks)
+        if self.rows:
+            out["rows"] = list(self.rows)
+        if self.paths:
+            out["paths"] = [text(p) for p in self.paths]
+        if self.actors is not None:
+            out["actors"] = list(self.actors)
+        for name in ("since", "label", "checkpoint", "everything", "merge", "markers", "force"):
+            if getattr(self, name):
+                out[name] = getattr(self, name)
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Request:
+        known = dict(data)
+        known["turns"] = tuple(Turn(*t) for t in data.get("turns", ()))
+        known["takebacks"] = tuple(data.get("takebacks", ()))
+        known["rows"] = tuple(data.get("rows", ()))
+        known["paths"] = tuple(raw(p) for p in data.get("paths", ()))
+        known["actors"] = None if data.get("actors") is None else tuple(data["actors"])
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One path brought from the state the plan expects to the state it aims at; or kept, and why."""
+
+    domain: str
+    path: bytes
+    expected: State
+    goal: State
+    verdict: str
+    units: frozenset[Unit]
+    segment: int = 0  # file steps join within a segment; an outside act ends it
+    note: str = ""  # why it is kept, or what else happens
+    merges: bool = False  # drifted, and --merge would take it back cleanly
+
+    @property
+    def taken(self) -> bool:
+        return self.verdict in TAKEN
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The ordered steps that lead back, newest first, then those kept. Its hash is what a person approves."""
+
+    workspace: str
+    request: Request
+    steps: tuple[Step, ...]
+    left: frozenset[Unit] = frozenset()  # in range, but others' work
+    id: str = ""
+    folder_times: Mapping[bytes, Entry] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def taken(self) -> list[Step]:
+        return [s for s in self.steps if s.taken]
+
+    @property
+    def kept(self) -> list[Step]:
+        return [s for s in self.steps if not s.taken]
+
+    @property
+    def hash(self) -> str:
+        """Covers what would be done; of a kept step only that it is kept. No times, ids or journal head."""
+        import json
+
+        seen = hashlib.sha256(f"{self.workspace}\0{json.dumps(self.request.to_json(), sort_keys=True)}".encode())
+        for step in self.steps:
+            seen.update(b"\0%s\0%s\0%s\0" % (step.domain.encode(), step.path, step.verdict.encode()))
+            if step.taken:
+                seen.update(repr((step.expected and step.expected[:6], step.goal and step.goal[:6])).encode())
+        return seen.hexdigest()
+
+
+# -- results -----------------------------------------------------------------
+
+DONE, KEPT, FAILED = "done", "kept", "failed"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one step: done, kept (and why) or failed (and why)."""
+
+    path: bytes
+    verdict: str
+    result: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a plan. `id` names the take-back, empty when there was nothing to take back."""
+
+    plan: Plan
+    id: str
+    results: tuple[Result, ...]
+    left: tuple[bytes, ...] = ()  # others' work in range, kept
+    number: int = 0
+    finished_earlier: bool = False  # an interrupted take-back was finished instead of starting this one
+
+    @property
+    def counts(self) -> dict[str, int]:
+        out = {DONE: 0, KEPT: 0, FAILED: 0}
+        for r in self.results:
+            out[r.result] += 1
+        return out
+
+    @property
+    def whole(self) -> bool:
+        return all(r.result == DONE for r in self.results)
+
+
+# -- the seam for parts of the world -----------------------------------------
+
+
+class Domain(Protocol):
+    """Knows one part of the world. Files are one; an outside act is a step of its own."""
+
+    name: str
+    joins: bool  # whether neighbouring steps go as one segment
+
+    def present(self, path: bytes) -> State:
+        """What is there now."""
+
+    def apply(
+        self, steps: Sequence[Step], key: str, times: Mapping[bytes, Entry], again: bool = False
+    ) -> Iterable[Result]:
+        """Brings each step from expected to goal, verified. `again` is a second run with the same key: a goal
+        that is already there is done, a state that is neither is kept."""
+
+    def sweep(self, steps: Sequence[Step], key: str) -> None:
+        """Removes what an interrupted `apply` with this key left behind."""

@@ -1,0 +1,66 @@
+"""What can go wrong, said so that the reader knows what to do next.
+
+    TakebackError            exit 1   it failed; nothing was lost
+    ├── UsageError           exit 2   the request makes no sense
+    ├── NotFound             exit 2   no such checkpoint, effect, plan or path
+    ├── Partial              exit 3   taken or done in part; what is missing is named
+    ├── ApprovalNeeded       exit 4   a person has to say yes
+    │   └── Stale            exit 4   the plan is no longer what the same request would do
+    ├── NoWorkspace          exit 10  nothing is protected here
+    ├── Locked               exit 11  another process is at work
+    ├── Damaged              exit 1   the store does not hold what its records say
+    └── Off                  exit 1   takeback is turned off
+"""
+
+from __future__ import annotations
+
+
+class TakebackError(Exception):
+    """A failure that a person can act on: what happened, to what, and what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(TakebackError):
+    exit_code = 2
+
+
+class NotFound(UsageError):
+    pass
+
+
+class Partial(TakebackError):
+    exit_code = 3
+
+
+class ApprovalNeeded(TakebackError):
+    exit_code = 4
+
+
+class Stale(ApprovalNeeded):
+    """Carries the steps that differ, as (target, was, is)."""
+
+    def __init__(self, message: str, hint: str = "", differing: tuple[tuple[str, str, str], ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.differing = differing
+
+
+class NoWorkspace(TakebackError):
+    exit_code = 10
+
+
+class Locked(TakebackError):
+    exit_code = 11
+
+
+class Damaged(TakebackError):
+    pass
+
+
+class Off(TakebackError):
+    pass

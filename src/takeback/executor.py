@@ -1,0 +1,160 @@
+"""apply(plan): the only code that changes the world on undo.
+
+    takeback row + intent row (one synced transaction) ─► act ─► sync ─► outcome row
+
+One intent and one outcome per segment, whatever its size. An intent without an outcome is an interrupted take-back,
+which `finish` brings to its end and `abort` brings back, from any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from typing import NamedTuple
+
+from .blobs import Blobs
+from .effects import DONE, KEPT, Change, Domain, Entry, Plan, Result, Step, Takeback, Unit, same, text
+from .errors import Damaged
+from .history import Segment, pack_list, pack_units
+from .ids import new_id
+from .journal import Journal, New
+from .planner import changes_of
+
+
+class Done(NamedTuple):
+    """What a take-back came to: its id, the result of each step, and the changes it made to the tree."""
+
+    id: str
+    results: list[Result]
+    changes: list[Change]
+    seq: int
+
+
+class Executor:
+    def __init__(self, journal: Journal, blobs: Blobs, domains: Mapping[str, Domain], clock: Callable[[], float]) -> None:
+        self.journal = journal
+        self.blobs = blobs
+        self.domains = domains
+        self.clock = clock
+
+    def run(self, plan: Plan, known: Callable[[bytes], object], label: str) -> Done:
+        """Carries a plan out. The caller holds the locks and has just made sure that the plan is not stale."""
+        groups = [(domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))]
+        self._check_stored(plan.taken)
+        id = new_id()
+        segments = []
+        for domain, steps in groups:
+            changes = changes_of(plan, steps)
+            if domain == "files":
+                changes += [Change(p, known(p), e) for p, e in plan.folder_times.items()]  # type: ignore[arg-type]
+            segments.append({"domain": domain, "verdict": steps[0].verdict, "list": pack_list(changes, self.blobs.put)})
+        self.blobs.flush()
+        kept = plan.left.union(*(s.units for s in plan.kept)) if plan.kept or plan.left else frozenset()
+        body = {
+            "request": plan.request.to_json(),
+            "label": label,
+            "hash": plan.hash,
+            "kept": pack_units(kept),
+            "segments": segments,
+        }
+        intent = new_id()
+        rows = [New("takeback", id, body)]
+        if segments:
+            rows.append(New("intent", intent, {"takeback": id, "segment": 0}))
+        seq = self.journal.append(rows, self.clock())[-1]
+        results: list[Result] = []
+        made: list[Change] = []
+        for number, (domain, steps) in enumerate(groups):
+            if number:
+                intent = new_id()
+                self.journal.append([New("intent", intent, {"takeback": id, "segment": number})], self.clock())
+            times = plan.folder_times if domain == "files" else {}
+            found = list(self.domains[domain].apply(steps, intent, times))
+            seq = self._conclude(id, number, domain, steps, found, times, made, known)
+            results += found
+        return Done(id, results, made, seq)
+
+    def _conclude(
+        self,
+        id: str,
+        number: int,
+        domain: str,
+        steps: list[Step],
+        found: list[Result],
+        times: Mapping[bytes, Entry],
+        made: list[Change],
+        known: Callable[[bytes], object],
+    ) -> int:
+        """Syncs what was done and journals it; only then is it called done."""
+        sync = getattr(self.domains[domain], "sync", None)
+        if sync is not None:
+            sync()
+        not_done = [[text(r.path), r.result, r.note] for r in found if r.result != DONE]
+        done = {r.path for r in found if r.result == DONE}
+        if domain == "files":
+            made += [Change(s.path, s.expected, s.goal) for s in steps if s.path in done]
+            made += [Change(p, None, e) for p, e in times.items()]
+        body = {"takeback": id, "segment": number, "not_done": not_done}
+        return self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
+
+    def _check_stored(self, steps: Iterable[Step]) -> None:
+        """Nothing is overwritten that is not stored, and nothing is begun whose goal the store lacks."""
+        for step in steps:
+            for state, what in ((step.expected, "the present state"), (step.goal, "the earlier state")):
+                if state is not None and step.domain == "files" and state.content and not self.blobs.has(state.content):
+                    raise Damaged(
+                        f"the store lacks {what} of {text(step.path)}; nothing was changed",
+                        "run takeback verify to see what is lost, and restore the rest path by path",
+                    )
+
+    # -- after an interruption -----------------------------------------------
+
+    def finish(self, takeback: Takeback, segments: list[Segment], abort: bool, known: Callable[[bytes], object]) -> Done:
+        """Brings an interrupted take-back to its end or, to abort it, back to where it began."""
+        results: list[Result] = []
+        made: list[Change] = []
+        seq = 0
+        for number, segment in enumerate(segments):
+            if segment.ended:
+                continue
+            if abort and not segment.intent:
+                continue  # never begun
+            intent = segment.intent
+            if not intent:
+                intent = new_id()
+                self.journal.append([New("intent", intent, {"takeback": takeback.id, "segment": number})], self.clock())
+            forward, times = steps_of(segment)
+            domain = self.domains[segment.domain]
+            domain.sweep(forward, intent)
+            steps = [_swapped(s) for s in forward] if abort else forward
+            back = {p: known(p) for p in times} if abort else times
+            found = list(domain.apply(steps, intent, back, again=True))  # type: ignore[arg-type]
+            results += found
+            if abort:
+                continue
+            seq = self._conclude(takeback.id, number, segment.domain, steps, found, times, made, known)
+        if abort:
+            first = next((n for n, s in enumerate(segments) if not s.ended), 0)
+            body = {"takeback": takeback.id, "segment": first, "aborted": True, "not_done": []}
+            seq = self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
+        return Done(takeback.id, results, made, seq)
+
+
+def steps_of(segment: Segment) -> tuple[list[Step], dict[bytes, Entry]]:
+    """A journaled segment as steps again, with the folder times apart."""
+    steps, times = [], {}
+    for change in segment.changes:
+        units = frozenset(Unit(seq, change.path) for seq in change.took)
+        if same(change.before, change.after) and not units and change.after is not None:
+            times[change.path] = change.after
+        else:
+            steps.append(Step(segment.domain, change.path, change.before, change.after, segment.verdict, units))
+    return steps, times
+
+
+def _swapped(step: Step) -> Step:
+    return Step(step.domain, step.path, step.goal, step.expected, step.verdict, step.units)
+
+
+def kept_results(plan: Plan) -> list[Result]:
+    return [Result(s.path, s.verdict, KEPT, s.note) for s in plan.kept]

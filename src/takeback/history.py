@@ -1,0 +1,376 @@
+"""The journal, folded: effects, checkpoints, take-backs, and which units of work are live.
+
+One rule gives undo, redo, undo of redo, partial undo and the audit trail: a unit (row, path) is live unless a live
+unit of a take-back took it. Everything here is computed from rows; nothing is stored.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from . import changes as change_lists
+from .effects import (
+    UNSEEN,
+    Change,
+    Checkpoint,
+    Effect,
+    Entry,
+    Request,
+    Snapshot,
+    Takeback,
+    Turn,
+    Unit,
+    raw,
+    same,
+    text,
+)
+from .journal import Row
+
+NUMBERED = ("checkpoint", "change", "takeback")  # rows of `log`; their ordinals count envelopes, so prune never moves them
+_INLINE = 32 << 10
+
+LoadBlob = Callable[[bytes], bytes]
+
+
+# -- change lists in row bodies ----------------------------------------------
+
+
+def pack_list(found: list[Change], put: Callable[[bytes], bytes]) -> dict[str, Any]:
+    """A change list for a row's body: in the row while it is small, else a blob that the row names."""
+    data = change_lists.encode(found)
+    if len(data) <= _INLINE:
+        return {"inline": b64encode(data).decode(), "count": len(found)}
+    return {"blob": put(data).hex(), "count": len(found)}
+
+
+def unpack_list(packed: Mapping[str, Any], load: LoadBlob) -> list[Change]:
+    data = b64decode(packed["inline"]) if "inline" in packed else load(bytes.fromhex(packed["blob"]))
+    return change_lists.decode(data)
+
+
+def pack_units(units: Iterable[Unit]) -> list[list[Any]]:
+    by_row: dict[int, list[str]] = {}
+    for seq, path in sorted(units):
+        by_row.setdefault(seq, []).append(text(path))
+    return [[seq, paths] for seq, paths in by_row.items()]
+
+
+def unpack_units(packed: Iterable[Any]) -> frozenset[Unit]:
+    return frozenset(Unit(seq, raw(path)) for seq, paths in packed for path in paths)
+
+
+def pack_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    root = snapshot.root
+    return {
+        "identity": snapshot.identity.hex(),
+        "stored": snapshot.stored.hex(),
+        "root": [root.mode, root.xattrs.hex(), root.mtime_ns, root.uid, root.gid],
+        "files": snapshot.files,
+    }
+
+
+def unpack_snapshot(packed: Mapping[str, Any]) -> Snapshot:
+    mode, xattrs, mtime_ns, uid, gid = packed["root"]
+    root = Entry(2, mode, 0, b"", bytes.fromhex(xattrs), b"", mtime_ns, uid, gid)
+    return Snapshot(bytes.fromhex(packed["identity"]), bytes.fromhex(packed["stored"]), root, packed["files"])
+
+
+# -- the fold ----------------------------------------------------------------
+
+
+class Segment:
+    """One part of a take-back as journaled: its changes, and what became of them."""
+
+    def __init__(self, domain: str, changes: list[Change], verdict: str) -> None:
+        self.domain = domain
+        self.changes = changes
+        self.verdict = verdict
+        self.intent = ""  # id of the intent row, once begun
+        self.ended = False
+
+
+class History:
+    def __init__(self, rows: Iterable[Row], load: LoadBlob) -> None:
+        self._load = load
+        self.effects: list[Effect] = []
+        self.times: dict[bytes, list[tuple[int, Change]]] = {}  # differences of times alone, oldest first
+        self.checkpoints: list[Checkpoint] = []
+        self.takebacks: dict[str, Takeback] = {}
+        self.numbers: dict[str, int] = {}  # id → ordinal
+        self.pins: set[str] = set()
+        self.plans: dict[str, Mapping[str, Any]] = {}
+        self.forgotten: set[str] = set()  # ids of pruned rows
+        self.horizon = 0  # rows up to here have lost their file changes
+        self._open: dict[str, tuple[Row, list[Segment]]] = {}
+        self._lost: set[bytes] = set()  # paths last seen to become unobserved
+        self._turn_of: dict[str, int] = {}  # an actor's checkpoints so far
+        for row in rows:
+            self._fold(row)
+        self.effects.sort(key=lambda e: e.seq)
+
+    def _fold(self, row: Row) -> None:
+        if row.kind in NUMBERED:
+            self.numbers[row.id] = len(self.numbers) + 1
+        if row.body is None:
+            self.forgotten.add(row.id)
+            return
+        fold = getattr(self, f"_fold_{row.kind}", None)
+        if fold is not None:
+            fold(row, row.body)
+
+    def _fold_checkpoint(self, row: Row, body: Mapping[str, Any]) -> None:
+        actor = body.get("actor", "")
+        self.checkpoints.append(
+            Checkpoint(
+                row.seq,
+                row.id,
+                row.at,
+                body.get("label", ""),
+                body["named"],
+                unpack_snapshot(body["snapshot"]),
+                tuple((p, why) for p, why in body.get("partial", ())),
+                actor,
+                self.numbers[row.id],
+            )
+        )
+
+    def _fold_change(self, row: Row, body: Mapping[str, Any]) -> None:
+        turns = frozenset(Turn(*t) for t in body.get("turns", ()))
+        found = self._units(row.seq, unpack_list(body["list"], self._load))
+        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, summary=body.get("summary", "")))
+
+    def _fold_note(self, row: Row, body: Mapping[str, Any]) -> None:
+        what = body.get("what")
+        if what == "sight":
+            self._units(row.seq, unpack_list(body["list"], self._load))
+        elif what == "pin":
+            self.pins.add(body["id"])
+        elif what == "unpin":
+            self.pins.discard(body["id"])
+
+    def _fold_plan(self, row: Row, body: Mapping[str, Any]) -> None:
+        self.plans[row.id] = body
+
+    def _fold_prune(self, row: Row, body: Mapping[str, Any]) -> None:
+        self.horizon = max(self.horizon, body.get("horizon", 0))
+
+    def _fold_takeback(self, row: Row, body: Mapping[str, Any]) -> None:
+        segments = [Segment(s["domain"], unpack_list(s["list"], self._load), s["verdict"]) for s in body["segments"]]
+        self._open[row.id] = (row, segments)
+        self._settle(row, segments)
+
+    def _fold_intent(self, row: Row, body: Mapping[str, Any]) -> None:
+        if (known := self._open.get(body["takeback"])) is not None:
+            known[1][body["segment"]].intent = row.id
+
+    def _fold_outcome(self, row: Row, body: Mapping[str, Any]) -> None:
+        known = self._open.get(body["takeback"])
+        if known is None:
+            return
+        start, segments = known
+        segment = segments[body["segment"]]
+        segment.ended = True
+        if body.get("aborted"):
+            del self._open[start.id]
+            self.takebacks.pop(start.id, None)
+            return
+        undone = {raw(p) for p, *_ in body["not_done"]}
+        done = [c for c in segment.changes if c.path not in undone]
+        found = self._units(row.seq, done)
+        if found:
+            effect = Effect(row.seq, row.id, row.at, frozenset(), found, start.id, segment.domain, segment.verdict)
+            self.effects.append(effect)
+        self._settle(start, segments, row.seq if found else None, undone)
+
+    def _settle(self, start: Row, segments: list[Segment], seq: int | None = None, undone: Iterable[bytes] = ()) -> None:
+        body = start.body or {}
+        before = self.takebacks.get(start.id)
+        rows = (*(before.rows if before else ()), *((seq,) if seq is not None else ()))
+        kept = set(before.kept if before else unpack_units(body["kept"]))
+        lost = set(undone)
+        kept |= {Unit(s, c.path) for g in segments for c in g.changes if c.path in lost for s in c.took}
+        ended = all(s.ended for s in segments)
+        request = Request.from_json(body["request"])
+        self.takebacks[start.id] = Takeback(
+            start.seq, start.id, start.at, request.verb, request, rows, frozenset(kept), not ended, body.get("label", "")
+        )
+        if ended:
+            self._open.pop(start.id, None)
+
+    def _units(self, seq: int, found: list[Change]) -> dict[bytes, Change]:
+        """The changes that count; first sights are dropped and differences of times are kept apart."""
+        units: dict[bytes, Change] = {}
+        lost = self._lost
+        for change in found:
+            path, before, after, _ = change
+            if before is not None and before.kind == UNSEEN and path not in lost:
+                continue
+            if same(before, after):
+                self.times.setdefault(path, []).append((seq, change))
+                continue
+            units[path] = change
+            if after is not None and after.kind == UNSEEN:
+                lost.add(path)
+            elif lost:
+                lost.discard(path)
+        return units
+
+    # -- interrupted take-backs ----------------------------------------------
+
+    @property
+    def interrupted(self) -> tuple[Takeback, list[Segment]] | None:
+        for id, (_, segments) in self._open.items():
+            return self.takebacks[id], segments
+        return None
+
+    # -- what is live --------------------------------------------------------
+
+    @cached_property
+    def by_seq(self) -> dict[int, Effect]:
+        return {e.seq: e for e in self.effects}
+
+    @cached_property
+    def _by_path(self) -> dict[bytes, list[tuple[int, Change]]]:
+        found: dict[bytes, list[tuple[int, Change]]] = {}
+        for effect in self.effects:
+            seq = effect.seq
+            for path, change in effect.changes.items():
+                found.setdefault(path, []).append((seq, change))
+        return found
+
+    @cached_property
+    def live(self) -> set[tuple[int, bytes]]:
+        live: set[tuple[int, bytes]] = set()
+        dead: set[tuple[int, bytes]] = set()
+        for effect in reversed(self.effects):
+            seq = effect.seq
+            if not effect.takeback:
+                live.update((seq, path) for path in effect.changes if (seq, path) not in dead)
+                continue
+            for path, change in effect.changes.items():
+                if (seq, path) not in dead:
+                    live.add((seq, path))
+                    dead.update((taken, path) for taken in change.took)
+        return live
+
+    @cached_property
+    def standing(self) -> dict[str, Takeback]:
+        """Take-backs in force, newest first: no standing redo addressed them, and not all they did was taken back."""
+        redone: set[str] = set()
+        standing: dict[str, Takeback] = {}
+        for takeback in sorted(self.takebacks.values(), key=lambda t: -t.seq):
+            if takeback.id in redone or takeback.interrupted:
+                continue
+            units = self.units(takeback.rows)
+            if not units or not units.isdisjoint(self.live):
+                standing[takeback.id] = takeback
+                redone.update(takeback.request.takebacks)
+        return standing
+
+    def units(self, rows: Iterable[int]) -> set[Unit]:
+        return {Unit(seq, path) for seq in rows if seq in self.by_seq for path in self.by_seq[seq].changes}
+
+    @cached_property
+    def passed(self) -> set[tuple[Turn, Unit]]:
+        """What standing undos addressed and had to keep."""
+        return {(turn, unit) for t in self.standing.values() for turn in t.request.turns for unit in t.kept}
+
+    # -- whose ---------------------------------------------------------------
+
+    @cached_property
+    def _checkpoint_seqs(self) -> list[int]:
+        return [c.seq for c in self.checkpoints]
+
+    @cached_property
+    def _named_seqs(self) -> list[int]:
+        return [c.seq for c in self.checkpoints if c.named]
+
+    @cached_property
+    def _agent_seqs(self) -> list[int]:
+        return [e.seq for e in self.effects if e.turns]
+
+    def turns(self, seq: int) -> frozenset[Turn]:
+        """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
+        around it."""
+        effect = self.by_seq[seq]
+        if effect.turns or effect.takeback:
+            return effect.turns
+        at = bisect_left(self._named_seqs, seq)
+        start = self._named_seqs[at - 1] if at else 0
+        end = self._named_seqs[at] if at < len(self._named_seqs) else 1 << 62
+        first_agent = bisect_left(self._agent_seqs, start)
+        if first_agent < len(self._agent_seqs) and self._agent_seqs[first_agent] < end:
+            return frozenset()
+        at = bisect_left(self._checkpoint_seqs, seq)
+        return frozenset({Turn("", str(self._checkpoint_seqs[at - 1] if at else 0))})
+
+    def actors(self, unit: Unit) -> frozenset[str]:
+        """Who changed it; of a take-back, those whose work it took. The empty name is nobody known."""
+        effect = self.by_seq[unit.seq]
+        if effect.takeback:
+            took = effect.changes[unit.path].took
+            return frozenset().union(*(self.actors(Unit(s, unit.path)) for s in took if s in self.by_seq))
+        return effect.actors or frozenset({""})
+
+    def current_turn(self, actor: str) -> str:
+        """The number of an actor's turn: how many checkpoints it has taken."""
+        return str(1 + sum(c.actor == actor for c in self.checkpoints))
+
+    # -- what shows ----------------------------------------------------------
+
+    def change(self, unit: tuple[int, bytes]) -> Change:
+        return self.by_seq[unit[0]].changes[unit[1]]
+
+    def layers(self, path: bytes, since: int) -> list[Unit]:
+        """The path's changes that still show, oldest first.
+
+        A live take-back that put the path exactly back cancels with what it took, so neither shows; one that
+        merged shows, as a change of its own:
+            a1 a2 undo(a2)            shows  a1
+            a1 b1 undo(a1) by merge   shows  a1 b1 undo   (a1 is not live)
+        """
+        found = self._by_path.get(path, ())
+        if len(found) == 1:
+            return [Unit(found[0][0], path)] if found[0][0] >= since else []
+        shown: list[Unit] = []
+        live = self.live
+        for seq, change in found:
+            if seq < since:
+                continue
+            below = len(shown)
+            took = {Unit(s, path) for s in change.took}
+            while below and shown[below - 1] in took:
+                below -= 1
+            cancels = (
+                (seq, path) in live
+                and below < len(shown)
+                and not took & set(shown[:below])
+                and min(took).seq >= since
+                and same(self.change(shown[below]).before, change.after)
+            )
+            shown[below if cancels else len(shown) :] = [] if cancels else [Unit(seq, path)]
+        return shown
+
+    def shown(self, since: int) -> set[Unit]:
+        rows = self.effects[bisect_left([e.seq for e in self.effects], since) :]
+        paths = {path for row in rows for path in row.changes}
+        return {unit for path in paths for unit in self.layers(path, since)}
+
+    def time_before(self, path: bytes, since: int, below: int) -> Entry | None:
+        """What the times were at `since`, where only times changed between there and row `below`."""
+        for seq, change in self.times.get(path, ()):
+            if since <= seq < below:
+                return change.before
+        return None
+
+    def all_paths(self) -> Iterable[bytes]:
+        return self._by_path
+
+    def newest_named(self) -> Checkpoint | None:
+        return next((c for c in reversed(self.checkpoints) if c.named), None)
+
+

@@ -1,0 +1,257 @@
+"""The known tree, cached: for every folder its names, stat keys and folder object, as last observed.
+
+The truth is in the journal (a checkpoint's snapshot plus all later changes); this file only saves reading it all.
+A missing, old or damaged index is rebuilt, and its zero keys make the next look read every file again.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from . import trees
+from .effects import FOLDER, UNOBSERVED, UNSEEN, Change, Entry, Snapshot, State
+from .safefs import keys
+from .trees import Folder, Gap, Ids, join
+
+_MAGIC = b"tbi2"
+_MARSHAL = 4  # readable by every Python we support
+
+
+class Record(NamedTuple):
+    """One folder, packed: decoding waits until something in it has changed."""
+
+    names: bytes  # joined by NUL, as in the object
+    keys: bytes
+    object: bytes
+    identity: bytes
+    stored: bytes
+
+    @property
+    def ids(self) -> Ids:
+        return Ids(self.identity, self.stored)
+
+
+@dataclass
+class Index:
+    folders: dict[bytes, Record] = field(default_factory=dict)  # parents before children
+    root: Entry = UNOBSERVED
+    root_key: bytes = keys.ZERO
+    gaps: dict[bytes, tuple[Gap, ...]] = field(default_factory=dict)  # folders with names not covered
+    incomplete: dict[bytes, frozenset[bytes]] = field(default_factory=dict)  # not listed; names seen absent
+    links: dict[int, tuple[bytes, ...]] = field(default_factory=dict)  # inode → paths, of files with several names
+    seq: int = 0  # the journal row this reflects
+    rules: str = ""  # fingerprint of the rules the folders were listed under
+
+    # -- reading -------------------------------------------------------------
+
+    def folder(self, path: bytes) -> Folder | None:
+        record = self.folders.get(path)
+        return None if record is None else trees.decode(record.object)
+
+    def state(self, path: bytes) -> State:
+        """The last observed state of a path."""
+        if not path:
+            return self.root
+        parent, _, name = path.rpartition(b"/")
+        if (folder := self.folder(parent)) is not None:
+            return folder.state(name)
+        while parent:  # the nearest listed ancestor tells whether anything can be below it
+            here, _, name = parent.rpartition(b"/")
+            if (folder := self.folder(here)) is not None:
+                state = folder.state(name)
+                below_unseen = state is not None and state.kind in (FOLDER, UNSEEN)
+                return UNOBSERVED if below_unseen else None
+            parent = here
+        return UNOBSERVED
+
+    def snapshot(self) -> Snapshot:
+        record = self.folders[b""]
+        files = sum(r.names.count(b"\0") + 1 for r in self.folders.values() if r.names)
+        return Snapshot(record.identity, record.stored, self.root, files - len(self.folders) + 1)
+
+    def below(self, path: bytes) -> Iterator[bytes]:
+        """The folders of a subtree, itself first."""
+        waiting = [path]
+        while waiting:
+            here = waiting.pop()
+            if (folder := self.folder(here)) is not None:
+                yield here
+                waiting += [join(here, name) for name in folder.subtrees]
+
+    def uncovered(self) -> Iterator[tuple[bytes, str]]:
+        for path, gaps in sorted(self.gaps.items()):
+            for gap in gaps:
+                yield join(path, gap.name), gap.reason
+        for path in sorted(self.incomplete):
+            yield path, trees.NOT_LOOKED_AT
+
+    # -- changing ------------------------------------------------------------
+
+    def put_folder(self, path: bytes, folder: Folder, packed_keys: bytes) -> Ids:
+        data, ids = trees.encode(folder)
+        self.folders[path] = Record(b"\0".join(folder.names), packed_keys, data, *ids)
+        self.gaps.pop(path, None)
+        self.incomplete.pop(path, None)
+        if folder.gaps:
+            self.gaps[path] = folder.gaps
+        if not folder.complete:
+            self.incomplete[path] = folder.absent
+        return ids
+
+    def drop_folder(self, path: bytes) -> None:
+        for table in (self.folders, self.gaps, self.incomplete):
+            table.pop(path, None)  # type: ignore[attr-defined]
+
+    def in_order(self) -> None:
+        """Restores the order parents-then-children, in which a scan walks with few reopenings."""
+        self.folders = dict(sorted(self.folders.items(), key=lambda item: item[0].replace(b"/", b"\0")))
+
+    def apply(self, changes: Iterable[Change], stats: dict[bytes, os.stat_result] | None = None) -> set[bytes]:
+        """Brings the known tree to where these changes lead; returns the folders whose objects are new.
+
+        With the stat of what was just written its key is known; otherwise the next look reads it again."""
+        edits: dict[bytes, dict[bytes, State]] = {}
+        for change in changes:
+            if not change.path:
+                self.root = change.after or self.root
+                self.root_key = keys.ZERO
+                continue
+            parent, _, name = change.path.rpartition(b"/")
+            edits.setdefault(parent, {})[name] = change.after
+        dirty: set[bytes] = set()
+        for parent in sorted(edits, key=lambda p: p.count(b"/") if p else -1):
+            self._edit(parent, edits[parent], stats or {})
+            dirty.add(parent)
+        return self.rehash(dirty)
+
+    def _edit(self, parent: bytes, edits: dict[bytes, State], stats: dict[bytes, os.stat_result]) -> None:
+        folder, record = self.folder(parent), self.folders.get(parent)
+        if folder is None or record is None:
+            if all(state is None for state in edits.values()):
+                return  # the folder is gone with all that was in it
+            above = self.state(parent) if parent else None
+            folder = Folder([], [], {}, complete=above is None)
+            record = Record(b"", b"", b"", b"", b"")
+        entries = dict(zip(folder.names, folder.entries))
+        known = dict(zip(folder.names, (record.keys[i : i + keys.WIDTH] for i in range(0, len(record.keys), keys.WIDTH))))
+        absent, gaps, subtrees = set(folder.absent), {g.name: g for g in folder.gaps}, dict(folder.subtrees)
+        for name, state in edits.items():
+            path = join(parent, name)
+            gaps.pop(name, None)
+            absent.discard(name)
+            if state is None or state.kind != FOLDER:
+                if name in subtrees:
+                    for below in list(self.below(path)):
+                        self.drop_folder(below)
+                    subtrees.pop(name)
+            if state is None or state.kind == UNSEEN:
+                entries.pop(name, None)
+                if state is None:
+                    absent.add(name)
+                else:
+                    gaps[name] = Gap(name, trees.NOT_LOOKED_AT)
+                continue
+            entries[name] = state
+            known[name] = keys.pack([stats[path]]) if path in stats else keys.ZERO
+            if state.kind == FOLDER and path not in self.folders:
+                self.put_folder(path, Folder([], [], {}), b"")
+        names = sorted(entries)
+        self.put_folder(
+            parent,
+            Folder(
+                names,
+                [entries[n] for n in names],
+                subtrees,
+                tuple(gaps.values()),
+                folder.complete,
+                frozenset() if folder.complete else frozenset(absent),
+            ),
+            b"".join(known[n] for n in names),
+        )
+
+    def rehash(self, dirty: set[bytes]) -> set[bytes]:
+        """New hashes for changed folders and all above them, deepest first; returns every folder written anew."""
+        todo = set()
+        for path in dirty:
+            while path not in todo:
+                todo.add(path)
+                if not path:
+                    break
+                path = path.rpartition(b"/")[0]
+        for path in sorted(todo, key=lambda p: -(p.count(b"/") + 1) if p else 0):
+            folder, record = self.folder(path), self.folders.get(path)
+            if folder is None or record is None:
+                continue
+            subtrees = {}
+            for name, entry in zip(folder.names, folder.entries):
+                if entry.kind == FOLDER and (below := self.folders.get(join(path, name))) is not None:
+                    subtrees[name] = below.ids
+            if subtrees != folder.subtrees:
+                self.put_folder(path, folder._replace(subtrees=subtrees), record.keys)
+        return {path for path in todo if path in self.folders}
+
+    # -- the file ------------------------------------------------------------
+
+    def dump(self) -> bytes:
+        body = marshal.dumps(
+            (
+                {path: tuple(record) for path, record in self.folders.items()},
+                tuple(self.root),
+                self.root_key,
+                {path: [tuple(g) for g in gaps] for path, gaps in self.gaps.items()},
+                {path: sorted(names) for path, names in self.incomplete.items()},
+                self.links,
+                self.seq,
+                self.rules,
+            ),
+            _MARSHAL,
+        )
+        return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+
+    def save(self, path: Path) -> None:
+        """Not synced: after a crash the checksum tells, and the index is rebuilt."""
+        staging = path.with_name(f"index.{os.getpid()}.new")
+        fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(self.dump())
+        os.replace(staging, path)
+
+    @classmethod
+    def load(cls, data: bytes) -> Index | None:
+        """None where it cannot be trusted: then it is rebuilt."""
+        if data[:4] != _MAGIC or zlib.crc32(memoryview(data)[8:]) != int.from_bytes(data[4:8], "little"):
+            return None
+        try:
+            folders, root, root_key, gaps, incomplete, links, seq, rules = marshal.loads(memoryview(data)[8:])
+            return cls(
+                {path: Record(*record) for path, record in folders.items()},
+                Entry(*root),
+                root_key,
+                {path: tuple(Gap(*g) for g in rows) for path, rows in gaps.items()},
+                {path: frozenset(names) for path, names in incomplete.items()},
+                links,
+                seq,
+                rules,
+            )
+        except (ValueError, TypeError, EOFError):
+            return None
+
+    @classmethod
+    def from_snapshot(cls, load: trees.Load, snapshot: Snapshot, seq: int) -> Index:
+        """The known tree of a checkpoint, with keys that make the next look read everything."""
+        index = cls(root=snapshot.root, seq=seq)
+        for path, folder in trees.walk(load, snapshot.stored):
+            index.put_folder(path, folder, keys.ZERO * len(folder.names))
+        return index
+
+    def copy(self) -> Index:
+        return Index(
+            dict(self.folders), self.root, self.root_key, dict(self.gaps), dict(self.incomplete),
+            dict(self.links), self.seq, self.rules,
+        )  # fmt: skip

@@ -1,0 +1,291 @@
+"""The append-only, hash-chained log of everything. All SQL is in this file.
+
+    log(seq, id, kind, at, body_hash, prev, hash, body)
+
+`hash` covers every field but `body`, which is covered by `body_hash`: prune can set a body NULL, and the chain still
+holds. `prev` is the hash before. The head (seq, hash) is also a small file, written after each commit: a table that
+is longer than it is fine, a shorter one has lost its tail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .errors import Damaged, TakebackError
+
+VERSION = 1
+KINDS = ("open", "close", "change", "intent", "outcome", "checkpoint", "takeback", "plan", "approval", "note", "prune")
+_TABLE = (
+    "CREATE TABLE log(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, at INTEGER NOT NULL, "
+    "body_hash BLOB NOT NULL, prev BLOB NOT NULL, hash BLOB NOT NULL, body BLOB)"
+)
+_KIND_INDEX = "CREATE INDEX log_kind ON log(kind, seq)"
+_SCHEMA = {("table", "log", _TABLE), ("index", "log_kind", _KIND_INDEX), ("index", "sqlite_autoindex_log_1", None)}
+_START = bytes(32)
+_HEAD = struct.Struct("<Q32s")
+
+
+class Row(NamedTuple):
+    seq: int
+    id: str
+    kind: str
+    at: float  # seconds since the epoch
+    body: Mapping[str, Any] | None  # None: pruned
+
+
+class New(NamedTuple):
+    kind: str
+    id: str
+    body: Mapping[str, Any]
+
+
+class Head(NamedTuple):
+    seq: int
+    hash: bytes
+
+
+class BadRow(NamedTuple):
+    seq: int
+    why: str
+
+
+def _chained(seq: int, id: str, kind: str, at: int, body_hash: bytes, prev: bytes) -> bytes:
+    digest = hashlib.sha256()
+    for part in (str(seq).encode(), id.encode(), kind.encode(), str(at).encode(), body_hash, prev):
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.digest()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """SQLite's own errors, said so that a person can act on them."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise TakebackError(f"the journal cannot be used ({error})", "free space or mend the store's permissions, then run it again") from error
+    except sqlite3.DatabaseError as error:
+        raise Damaged(f"the journal is damaged ({error})", "run takeback verify, then takeback repair") from error
+
+
+class Journal:
+    """The journal of one workspace in SQLite; `path` None keeps it in memory."""
+
+    def __init__(self, path: Path | None, create: bool = False) -> None:
+        self.path = path
+        self._head_file = path.with_name("head") if path else None
+        with _explained():
+            self._db = self._connect(create)
+
+    def _connect(self, create: bool) -> sqlite3.Connection:
+        if self.path is None:
+            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        else:
+            if create and not self.path.exists():
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+            uri = f"{self.path.as_uri()}?mode=rw"
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+        db.execute("PRAGMA trusted_schema=OFF")
+        found = {tuple(row) for row in db.execute("SELECT type, name, sql FROM sqlite_master")}
+        if not found and (create or self.path is None):
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(_TABLE)
+            db.execute(_KIND_INDEX)
+            db.execute(f"PRAGMA user_version={VERSION}")
+            db.execute("COMMIT")
+            return db
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise TakebackError(
+                f"this store was written by a newer takeback (format {version}, this one reads {VERSION})",
+                "upgrade takeback: pip install -U takeback",
+            )
+        if found != _SCHEMA:
+            raise Damaged(
+                "the journal's tables are not those takeback made; something else changed them",
+                "run takeback doctor; restore the store from a backup, or move it away and start anew with takeback init",
+            )
+        return db
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- the seam: append, rows, get, head, forget ---------------------------
+
+    def append(self, rows: Sequence[New], at: float, expect_head: Head | None = None) -> list[int]:
+        """Adds rows in one synced transaction; refuses if somebody else appended since `expect_head`."""
+        with _explained():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                head = self.head()
+                if expect_head is not None and head != expect_head:
+                    raise TakebackError("another process wrote to the journal meanwhile", "run it again")
+                seqs = []
+                for new in rows:
+                    body = json.dumps({**new.body, "salt": os.urandom(8).hex()}, separators=(",", ":")).encode()
+                    body_hash = hashlib.sha256(body).digest()
+                    seq, when = head.seq + 1, int(at * 1e6)
+                    hash = _chained(seq, new.id, new.kind, when, body_hash, head.hash)
+                    self._db.execute(
+                        "INSERT INTO log VALUES(?,?,?,?,?,?,?,?)",
+                        (seq, new.id, new.kind, when, body_hash, head.hash, hash, body),
+                    )
+                    head = Head(seq, hash)
+                    seqs.append(seq)
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+        self._write_head(head)
+        return seqs
+
+    def rows(self, after: int = 0, kinds: Iterable[str] = ()) -> Iterator[Row]:
+        """Rows in order, each checked against its own hashes as it is read."""
+        wanted = tuple(kinds)
+        where = f" AND kind IN ({','.join('?' * len(wanted))})" if wanted else ""
+        with _explained():
+            found = self._db.execute(
+                f"SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE seq > ?{where} ORDER BY seq",
+                (after, *wanted),
+            ).fetchall()
+        for row in found:
+            yield _checked(row)
+
+    def get(self, id: str) -> Row | None:
+        with _explained():
+            found = self._db.execute(
+                "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE id = ?", (id,)
+            ).fetchone()
+        return None if found is None else _checked(found)
+
+    def head(self) -> Head:
+        found = self._db.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+        return Head(*found) if found else Head(0, _START)
+
+    def last(self, kind: str) -> Row | None:
+        with _explained():
+            found = self._db.execute(
+                "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE kind = ? AND body IS NOT NULL "
+                "ORDER BY seq DESC LIMIT 1",
+                (kind,),
+            ).fetchone()
+        return None if found is None else _checked(found)
+
+    def bodied(self, kind: str) -> list[tuple[int, float]]:
+        """(seq, time) of the rows of a kind that have not been pruned."""
+        found = self._db.execute("SELECT seq, at FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq", (kind,))
+        return [(seq, at / 1e6) for seq, at in found]
+
+    def count(self, kinds: Sequence[str], up_to: int) -> int:
+        """How many rows of these kinds there are up to a row, pruned ones included: ordinals never move."""
+        marks = ",".join("?" * len(kinds))
+        found = self._db.execute(f"SELECT count(*) FROM log WHERE kind IN ({marks}) AND seq <= ?", (*kinds, up_to))
+        return int(found.fetchone()[0])
+
+    def forget(self, seqs: Iterable[int]) -> None:
+        """Removes bodies; a prune row that names them was appended before. The bytes are overwritten on disk."""
+        with _explained():
+            self._db.execute("PRAGMA secure_delete=ON")
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("UPDATE log SET body = NULL WHERE seq = ?", ((seq,) for seq in seqs))
+            self._db.execute("COMMIT")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def compact(self) -> None:
+        with _explained():
+            self._db.execute("VACUUM")
+
+    # -- the head file -------------------------------------------------------
+
+    def _write_head(self, head: Head) -> None:
+        """In place: the few bytes share one sector, so they change as one."""
+        if self._head_file is None:
+            return
+        data = _HEAD.pack(head.seq, head.hash)
+        fd = os.open(self._head_file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        try:
+            os.write(fd, data + zlib.crc32(data).to_bytes(4, "little"))
+        finally:
+            os.close(fd)
+
+    def _read_head(self) -> Head | None:
+        if self._head_file is None:
+            return self.head()
+        try:
+            data = self._head_file.read_bytes()
+        except FileNotFoundError:
+            return None
+        if len(data) != _HEAD.size + 4 or zlib.crc32(data[: _HEAD.size]) != int.from_bytes(data[_HEAD.size :], "little"):
+            return None
+        return Head(*_HEAD.unpack(data[: _HEAD.size]))
+
+    def rewrite_head(self) -> None:
+        self._write_head(self.head())
+
+    # -- verify --------------------------------------------------------------
+
+    def check(self) -> Iterator[BadRow]:
+        """Walks the chain and names each row that does not hold."""
+        prev, expected = _START, 1
+        forgotten: set[int] = set()
+        empty: list[int] = []
+        with _explained():
+            found = self._db.execute("SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log ORDER BY seq").fetchall()
+        for seq, id, kind, at, body_hash, row_prev, hash, body in found:
+            if seq != expected:
+                yield BadRow(expected, f"rows {expected} to {seq - 1} are missing")
+            elif row_prev != prev:
+                yield BadRow(seq, "does not follow the row before it")
+            if _chained(seq, id, kind, at, body_hash, row_prev) != hash:
+                yield BadRow(seq, "the row was altered")
+            elif body is None:
+                empty.append(seq)
+            elif hashlib.sha256(body).digest() != body_hash:
+                yield BadRow(seq, "its body was altered")
+            elif kind == "prune":
+                forgotten.update(_span(json.loads(body)["forgot"]))
+            prev, expected = hash, seq + 1
+        for seq in empty:
+            if seq not in forgotten:
+                yield BadRow(seq, "its body is gone, and no prune removed it")
+        kept = self._read_head()
+        if kept is None and found and self._head_file is not None:
+            yield BadRow(found[-1][0], "the head file is missing or damaged")
+        elif kept is not None and kept.seq >= expected:
+            yield BadRow(expected, f"the journal's tail is cut: rows {expected} to {kept.seq} are lost")
+        elif kept is not None and kept.seq and found[kept.seq - found[0][0]][6] != kept.hash:
+            yield BadRow(kept.seq, "the journal was rewritten: its head is not the one that was kept")
+
+
+def spans(seqs: Iterable[int]) -> list[list[int]]:
+    """Sequence numbers as [first, last] pairs."""
+    out: list[list[int]] = []
+    for seq in sorted(seqs):
+        if out and out[-1][1] == seq - 1:
+            out[-1][1] = seq
+        else:
+            out.append([seq, seq])
+    return out
+
+
+def _span(pairs: Iterable[Sequence[int]]) -> Iterator[int]:
+    for first, last in pairs:
+        yield from range(first, last + 1)
+
+
+def _checked(row: tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]) -> Row:
+    seq, id, kind, at, body_hash, prev, hash, body = row
+    if _chained(seq, id, kind, at, body_hash, prev) != hash or (body is not None and hashlib.sha256(body).digest() != body_hash):
+        raise Damaged(f"journal row {seq} was altered", "run takeback verify to see what it costs")
+    return Row(seq, id, kind, at / 1e6, None if body is None else json.loads(body))

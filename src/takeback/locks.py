@@ -1,0 +1,176 @@
+"""Locks between processes and threads, freed by the kernel when their holder dies.
+
+    Lock(path)                 flock(2) on the file
+    Lock(path, portable=True)  BEGIN EXCLUSIVE on <path>.sqlite: a kernel lock on every system
+    NullLock()                 a lock inside this process, for the store in memory
+
+Each acquire opens the file anew, so two threads exclude each other as two processes do. The file is
+never deleted: whoever waited on the old one would hold a lock that nobody else sees.
+
+A forked child shares the flock of its parent until the child exits. So a child forked under a lock
+leaves by os._exit and never releases; release() in the parent unlocks for both, even while the child
+runs, and if the parent is killed the lock stays until its last worker is gone. SQLite's locks are not
+inherited, but its connections must not be used, or closed, in a child either.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from takeback.errors import Locked, TakebackError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+HINT = "wait for the other takeback to finish and try again, or raise lock_timeout"
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.05
+
+
+class Lock:
+    """One named lock; its name is the name of its file."""
+
+    def __init__(self, path: Path, portable: bool = False) -> None:
+        self.path = path
+        self._open: type[_Flock | _Exclusive] = _Exclusive if portable or fcntl is None else _Flock
+        self._held: _Handle | None = None
+
+    def acquire(self, timeout: float, holder_hint: str = HINT) -> None:
+        """Waits until the lock is ours, or raises Locked once the timeout (in seconds) has passed."""
+        try:
+            handle = self._open(self.path)
+            try:
+                got_it = _wait_for(handle, timeout)
+            except BaseException:
+                handle.close()
+                raise
+        except OSError as error:
+            raise _unusable(self.path, error.strerror or str(error)) from error
+        if not got_it:
+            handle.close()
+            raise _still_locked(self.path.name, timeout, holder_hint)
+        self._held = handle
+
+    def release(self) -> None:
+        """Gives the lock back; whoever waits may have it before this returns."""
+        held, self._held = self._held, None
+        if held is None:
+            raise RuntimeError(f"the {self.path.name} lock is not held")
+        held.close()
+
+    @contextmanager
+    def hold(self, timeout: float, holder_hint: str = HINT) -> Iterator[None]:
+        """Holds the lock for the length of a with block."""
+        self.acquire(timeout, holder_hint)
+        try:
+            yield
+        finally:
+            self.release()
+
+
+class NullLock(Lock):
+    """The same lock for one process only, and no file: for the store in memory."""
+
+    def __init__(self, name: str = "memory") -> None:
+        self.path = Path(name)
+        self._lock = threading.Lock()
+
+    def acquire(self, timeout: float, holder_hint: str = HINT) -> None:
+        if not self._lock.acquire(timeout=min(max(timeout, 0), threading.TIMEOUT_MAX)):
+            raise _still_locked(self.path.name, timeout, holder_hint)
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+class _Handle(Protocol):
+    def try_lock(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+class _Flock:
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+    def try_lock(self) -> bool:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        # Closing alone would leave the lock with a forked child that still has the file open.
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+        finally:
+            os.close(self._fd)
+
+
+class _Exclusive:
+    """An exclusive transaction that never writes.
+
+    Nothing else here may open the file: on POSIX, closing any descriptor of it drops the locks that
+    SQLite holds on it for the whole process. So its mode is set by path.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import sqlite3
+
+        self._path = path.with_name(path.name + ".sqlite")
+        self._is_new = not self._path.exists()
+        try:
+            self._connection = sqlite3.connect(
+                self._path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from error
+
+    def try_lock(self) -> bool:
+        import sqlite3
+
+        try:
+            self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return False
+            raise OSError(str(error)) from error
+        if self._is_new:
+            self._path.chmod(0o600)
+        return True
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _wait_for(handle: _Handle, timeout: float) -> bool:
+    """Tries at once, then again and again until the timeout; no system wakes us with a time limit."""
+    until = time.monotonic() + timeout
+    pause = _FIRST_PAUSE
+    while not handle.try_lock():
+        left = until - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+    return True
+
+
+def _still_locked(name: str, timeout: float, hint: str) -> Locked:
+    return Locked(f"the {name} lock is still held by another process after {timeout:g} s", hint=hint)
+
+
+def _unusable(path: Path, reason: str) -> TakebackError:
+    return TakebackError(
+        f"cannot lock {path}: {reason}",
+        hint="check that its folder exists, is yours and can be written; takeback doctor looks at all of it",
+    )

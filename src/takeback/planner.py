@@ -1,0 +1,305 @@
+"""From live effects to a plan: which units a request means, and how well each path can be taken back. Pure.
+
+Each path is walked newest first. While the changes are ours it goes back exactly; below a foreign change it has
+drifted, and is kept, or merged when asked:
+
+    newest   ours      exact: back to its before
+             foreign   ── from here on what is ours has drifted ──
+             ours      kept, or merged (base = our after, ours = present, theirs = our before)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import groupby
+
+from .effects import (
+    COMPENSATING,
+    DRIFTED,
+    EXACT,
+    FOLDER,
+    IRREVERSIBLE,
+    MERGED,
+    TAKEN,
+    UNCOVERED,
+    UNSEEN,
+    Change,
+    Effect,
+    Entry,
+    Plan,
+    Request,
+    State,
+    Step,
+    Turn,
+    Unit,
+    same,
+)
+from .errors import NotFound, UsageError
+from .history import History
+from .textdiff import Conflict
+
+Merge = Callable[[State, State, State, bool], State]  # base, ours, theirs, markers → merged; raises Conflict
+Known = Callable[[bytes], State]
+
+
+class Planner:
+    def __init__(self, workspace: str, history: History, known: Known, merge: Merge, outside: frozenset[str] = frozenset()) -> None:
+        self.workspace = workspace
+        self.history = history
+        self.known = known  # the last observed state of a path
+        self.merge = merge
+        self.outside = outside  # domains whose acts end a segment
+
+    # -- resolving what was asked --------------------------------------------
+
+    def undo(self, n: int, actors: Iterable[str] | None, options: Request) -> Request:
+        """The newest n turns with a live unit that no standing undo of that turn has kept."""
+        history = self.history
+        only = None if actors is None else tuple(sorted(set(actors)))
+        passed = history.passed
+        newest: dict[Turn, int] = {}
+        turns = {e.seq: history.turns(e.seq) for e in history.effects}
+        for seq, path in history.live:
+            for turn in turns[seq]:
+                if seq > newest.get(turn, -1) and (not passed or (turn, (seq, path)) not in passed) and (only is None or turn.actor in only):
+                    newest[turn] = seq
+        found = sorted(newest, key=lambda t: (-newest[t], t))[:n]
+        return replace(options, verb="undo", turns=tuple(found), actors=only)
+
+    def redo(self, n: int, options: Request) -> Request:
+        """The newest n take-backs standing, not counting those that took nothing."""
+        target, taking = [], 0
+        for id, takeback in self.history.standing.items():
+            if takeback.verb != "redo" and taking < n:
+                target.append(id)
+                taking += bool(takeback.rows)
+        return replace(options, verb="redo", takebacks=tuple(target) if taking else ())
+
+    # -- selecting -----------------------------------------------------------
+
+    def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
+        """The units to take back, and those in range that are left because they are others' work."""
+        if request.verb == "undo":
+            return self._select_undo(request)
+        if request.verb == "redo":
+            rows = (seq for id in request.takebacks for seq in self.history.takebacks[id].rows)
+            return {u for u in self.history.units(rows) if u in self.history.live}, set()
+        if request.verb == "revert":
+            return self._select_revert(request), set()
+        return self._select_rollback(request)
+
+    def _select_undo(self, request: Request) -> tuple[set[Unit], set[Unit]]:
+        history, wanted = self.history, set(request.turns)
+        if not wanted:
+            return set(), set()
+        turns = {e.seq: history.turns(e.seq) for e in history.effects}
+        live = [Unit(*u) for u in history.live if turns[u[0]]]
+        touched = {u for u in live if turns[u.seq] & wanted}
+        if request.everything and touched:
+            return history.shown(min(touched).seq), set()
+        # With what earlier undos kept: it may be free by now. Shared work goes with the last who share it.
+        passed = {(t, u) for t, u in history.passed if not request.actors or t.actor in request.actors}
+        ours = {u for u in live if all(t in wanted or (t, u) in passed for t in turns[u.seq])}
+        return ours, touched - ours
+
+    def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
+        history, since = self.history, request.since
+        shown = history.shown(since)
+        somebody = any(e.turns for e in history.effects if e.seq >= since)  # live or not
+        if request.everything or not (somebody or request.actors):
+            return shown, set()
+        # Work since the target; and take-backs since of work before it, with all they took.
+        live = {u for u in shown if u in history.live}
+        across = {u for u in live if any(taken < since for taken in history.change(u).took)}
+        ours = set(across)
+        for unit in across:
+            ours |= {t for s in history.change(unit).took if (t := Unit(s, unit.path)) in shown}
+        inside = ours | {u for u in live if not history.by_seq[u.seq].takeback}
+        if request.actors:
+            ours = {u for u in inside if history.actors(u) <= set(request.actors)}
+        else:
+            ours = {u for u in inside if history.by_seq[u.seq].takeback or history.by_seq[u.seq].turns}
+        return ours, {u for u in inside - ours if u in history.live}
+
+    def _select_revert(self, request: Request) -> set[Unit]:
+        history = self.history
+        by_id = {e.id: e.seq for e in history.effects}
+        units = {u for u in history.units(by_id[id] for id in request.rows if id in by_id) if u in history.live}
+        newest = history.checkpoints[-1].seq if history.checkpoints else 0
+        for path in request.paths:
+            units |= set(history.layers(path, newest)) or set(history.layers(path, 0)[-1:])
+        return units
+
+    # -- planning ------------------------------------------------------------
+
+    def plan(self, request: Request) -> Plan:
+        ours, left = self.select(request)
+        by_path: dict[bytes, set[Unit]] = {}
+        for unit in ours:
+            by_path.setdefault(unit.path, set()).add(unit)
+        if request.force:  # everything above ours goes too, and is listed as taken
+            by_path = {path: set(self.history.layers(path, min(units).seq)) for path, units in by_path.items()}
+        acts = sorted({u.seq for u in ours if self._is_outside(u.seq) and self._act_verdict(u.seq) in TAKEN})
+        lowest = request.since or min((u.seq for u in ours), default=0)
+        steps = [s for path, units in by_path.items() for s in self._path_steps(path, units, request, acts, lowest)]
+        steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
+        return Plan(self.workspace, request, tuple(steps), frozenset(left), folder_times=self._folder_times(steps, left))
+
+    def restore(self, request: Request, goals: dict[bytes, State]) -> Plan:
+        """Named paths to the states a checkpoint has for them, whoever changed them since."""
+        steps = []
+        for path, goal in sorted(goals.items()):
+            present = self.known(path)
+            units = frozenset(self.history.layers(path, request.since))
+            if same(present, goal):
+                continue
+            if present is not None and present.kind == UNSEEN:
+                steps.append(Step("files", path, present, present, UNCOVERED, units, note="what is there now is not captured"))
+            else:
+                steps.append(Step("files", path, present, goal, EXACT, units))
+        steps.sort(key=lambda s: (not s.taken, s.path))
+        return Plan(self.workspace, request, tuple(steps), folder_times={})
+
+    def _path_steps(self, path: bytes, ours: set[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:
+        """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""
+        history = self.history
+        layers = history.layers(path, min(ours).seq)
+        if not acts and len(layers) == len(ours) and ours.issuperset(layers):  # by far the most: one exact step
+            return self._exact_step(path, layers, lowest)
+        domain = history.by_seq[layers[-1].seq].domain if layers else "files"
+        state, above, kept, steps = self._present(path, layers), [], set(), {}
+        uncovered = False
+        for (mine, segment), group in groupby(reversed(layers), key=lambda u: (u in ours, bisect_left(acts, u.seq))):
+            run = list(group)  # newest first
+            if not mine:
+                above += run
+                continue
+            before, after = history.change(run[-1]).before, history.change(run[0]).after
+            # Only live work of others asks for consent; our own earlier merges do not.
+            foreign = any(u in history.live and not history.by_seq[u.seq].takeback for u in above)
+            if _unseen(before) or _unseen(state):
+                uncovered = True
+                kept |= set(run)
+                above += run
+                continue
+            try:
+                if foreign and not request.merge:
+                    raise Conflict
+                goal = self.merge(after, state, before, request.markers) if above else self._timed(path, before, run[-1].seq, lowest)
+            except Conflict:
+                kept |= set(run)
+                above += run
+                continue
+            verdict = MERGED if above else EXACT if domain == "files" else self._act_verdict(run[0].seq)
+            first = steps.get(segment)
+            expected, units = (first.expected, first.units | set(run)) if first else (state, frozenset(run))
+            steps[segment] = Step(domain, path, expected, goal, verdict, units, segment)
+            state = goal
+        made = [s for s in steps.values() if not s.taken or not same(s.expected, s.goal)]
+        if kept:
+            made.append(self._kept_step(path, state, domain, frozenset(kept), above, uncovered))
+        return made
+
+    def _exact_step(self, path: bytes, layers: list[Unit], lowest: int) -> list[Step]:
+        newest = self.history.by_seq[layers[-1].seq]
+        before = self.history.change(layers[0]).before
+        state = self._present(path, layers)
+        units = frozenset(layers)
+        if newest.domain != "files":
+            return [Step(newest.domain, path, state, before, self._act_verdict(newest.seq), units)]
+        if _unseen(before) or _unseen(state):
+            return [Step("files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")]
+        goal = self._timed(path, before, layers[0].seq, lowest)
+        return [] if same(state, goal) else [Step("files", path, state, goal, EXACT, units)]
+
+    def _present(self, path: bytes, layers: list[Unit]) -> State:
+        if layers and self._is_outside(layers[-1].seq):
+            return self.history.change(layers[-1]).after
+        return self.known(path)
+
+    def _timed(self, path: bytes, goal: State, seq: int, lowest: int) -> State:
+        """The goal with the times it had where the request leads, not those of a later touch."""
+        was = self.history.time_before(path, lowest, seq) if goal is not None else None
+        return goal._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid) if goal is not None and was is not None else goal
+
+    def _kept_step(self, path: bytes, state: State, domain: str, units: frozenset[Unit], above: list[Unit], uncovered: bool) -> Step:
+        if uncovered:
+            return Step(domain, path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")
+        history = self.history
+        if domain != "files":
+            return Step(domain, path, state, state, self._act_verdict(min(units).seq), units, -1)
+        names = {a for u in above if u not in units and u in history.live and not history.by_seq[u.seq].takeback for a in history.actors(u)}
+        who = ", ".join(sorted(a or "you" for a in names)) or "a take-back that merged"
+        return Step(domain, path, state, state, DRIFTED, units, -1, f"changed by {who} since", self._would_merge(path, units, state))
+
+    def _would_merge(self, path: bytes, units: frozenset[Unit], state: State) -> bool:
+        newest, oldest = max(units), min(units)
+        try:
+            self.merge(self.history.change(newest).after, state, self.history.change(oldest).before, False)
+        except Conflict:
+            return False
+        return True
+
+    def _is_outside(self, seq: int) -> bool:
+        return self.history.by_seq[seq].domain != "files"
+
+    def _act_verdict(self, seq: int) -> str:
+        """An act's own verdict; what was only compensated cannot be done again by redo."""
+        effect = self.history.by_seq[seq]
+        return IRREVERSIBLE if effect.takeback and effect.verdict == COMPENSATING else effect.verdict
+
+    def _folder_times(self, steps: list[Step], left: set[Unit]) -> dict[bytes, Entry]:
+        """The times that folders had before, where all that changed in them goes back: our own writing moves them too."""
+        disturbed = {_parent(s.path) for s in steps if not s.taken} | {_parent(u.path) for u in left}
+        lowest: dict[bytes, int] = {}
+        for step in steps:
+            if step.taken and step.domain == "files" and step.units:
+                folder, seq = _parent(step.path), min(step.units).seq
+                lowest[folder] = min(seq, lowest.get(folder, seq))
+        found = {}
+        for folder, seq in lowest.items():
+            if folder in disturbed:
+                continue
+            present = self.known(folder)
+            if present is not None and present.kind == FOLDER:
+                was = next((c.before for s, c in self.history.times.get(folder, ()) if s >= seq), None) or present
+                found[folder] = present._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
+        return found
+
+
+def _parent(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]
+
+
+def _unseen(state: State) -> bool:
+    return state is not None and state.kind == UNSEEN
+
+
+def revert_request(history: History, ids: Iterable[str], options: Request) -> Request:
+    """What `revert ID…` means: rows of effects, or the redo of just these take-backs."""
+    rows: list[str] = []
+    takebacks: list[str] = []
+    by_id: dict[str, Effect] = {e.id: e for e in history.effects}
+    for id in ids:
+        if id in history.takebacks:
+            if history.takebacks[id].verb == "redo":
+                raise UsageError("a redo is not reverted", "take it back with takeback undo, or revert the effects one by one")
+            takebacks.append(id)
+        elif id in by_id:
+            rows.append(id)
+        elif id in history.forgotten:
+            raise NotFound(f"{id[:8]} was pruned; its changes are gone", "see what is left with takeback log")
+        else:
+            raise UsageError(f"{id[:8]} is a checkpoint", f"go back to it with takeback rollback {id[:8]}")
+    if rows and takebacks:
+        raise UsageError("effects and take-backs cannot be reverted in one go", "revert them one after the other")
+    if takebacks:
+        return replace(options, verb="redo", takebacks=tuple(takebacks))
+    return replace(options, verb="revert", rows=tuple(rows))
+
+
+def changes_of(plan: Plan, steps: Iterable[Step]) -> list[Change]:
+    """The steps as changes, each with the rows it takes on its path."""
+    return [Change(s.path, s.expected, s.goal, tuple(sorted(u.seq for u in s.units))) for s in steps]

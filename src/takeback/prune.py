@@ -1,0 +1,203 @@
+"""Prune moves a horizon: what lies before it loses its bodies and bytes, and that is journaled.
+
+Envelopes stay, so the chain still verifies. Pinned checkpoints keep their snapshot. The last checkpoint, anything an
+interrupted take-back needs and, when it runs by itself, anything younger than a day never go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .effects import text
+from .errors import NotFound, UsageError
+from .history import History
+from .ids import new_id
+from .journal import New, Row, spans
+from .reach import needs
+from .safefs import keys
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+_DAY = 86_400.0
+_FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
+
+
+@dataclass(frozen=True)
+class Asked:
+    keep: int | None = None  # newest checkpoints to keep
+    older_than: float | None = None  # seconds
+    max_bytes: int | None = None
+    path: str = ""  # take this path's bytes out of every checkpoint
+    everything: bool = False  # all but the present
+    dry_run: bool = False
+    automatic: bool = False
+
+
+@dataclass(frozen=True)
+class Pruned:
+    checkpoints: tuple[str, ...]  # ids that go
+    rows: int
+    freed: int  # bytes; of a dry run what would be freed is not known, so 0
+    path_blobs: int = 0
+    dry_run: bool = False
+    note: str = ""
+
+
+def within_budget(ws: Workspace) -> Pruned | None:
+    """Prunes after a checkpoint that is over budget; young history is never evicted for it."""
+    settings, journal = ws.settings, ws.store.journal
+    living = journal.bodied("checkpoint")
+    too_old = bool(living) and living[0][1] < ws.clock() - max(settings.max_age, _DAY)
+    too_many = len(living) > settings.keep
+    if too_many or too_old or _worth_measuring(ws, len(living)) and ws.store.size() > settings.max_bytes:
+        asked = Asked(settings.keep, settings.max_age, settings.max_bytes, automatic=True)
+        return prune(ws, asked)
+    return None
+
+
+def _worth_measuring(ws: Workspace, checkpoints: int) -> bool:
+    """The store's size is looked up now and then: it means a stat of every pack."""
+    return checkpoints % 8 == 0
+
+
+def prune(ws: Workspace, asked: Asked) -> Pruned:
+    """The caller holds both locks."""
+    history = ws.history()
+    if asked.path:
+        return _prune_path(ws, history, asked)
+    if asked.keep is not None and asked.keep < 1:
+        raise UsageError("prune keeps at least one checkpoint", "use --all to empty the workspace")
+    horizon = _horizon(ws, history, asked)
+    doomed = _doomed(ws, history, horizon, asked.everything)
+    gone = tuple(r.id for r in doomed if r.kind == "checkpoint")
+    if asked.dry_run or not doomed:
+        return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run)
+    seqs = [r.seq for r in doomed]
+    body = {"forgot": spans(seqs), "horizon": horizon, "automatic": asked.automatic}
+    ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
+    ws.store.journal.forget(seqs)
+    freed = collect(ws)
+    return Pruned(gone, len(doomed), freed)
+
+
+def _horizon(ws: Workspace, history: History, asked: Asked) -> int:
+    """The row of the oldest checkpoint that stays."""
+    if not history.checkpoints:
+        return 0
+    last = history.checkpoints[-1]
+    if asked.everything:
+        return last.seq
+    horizon = history.checkpoints[0].seq
+    if asked.keep is not None and len(history.checkpoints) > asked.keep:
+        horizon = max(horizon, history.checkpoints[-asked.keep].seq)
+    if asked.older_than is not None:
+        limit = ws.clock() - asked.older_than
+        horizon = max(horizon, next((c.seq for c in history.checkpoints if c.at >= limit), last.seq))
+    if asked.max_bytes is not None:
+        horizon = max(horizon, _fitting(ws, history, asked.max_bytes))
+    if asked.automatic:
+        young = next((c.seq for c in history.checkpoints if c.at >= ws.clock() - _DAY), last.seq)
+        horizon = min(horizon, young)
+    return horizon
+
+
+def _fitting(ws: Workspace, history: History, budget: int) -> int:
+    """The oldest checkpoint from which on everything fits, going by the share of bytes each one added."""
+    size = ws.store.size()
+    if size <= budget:
+        return 0
+    total = max(1, len(history.checkpoints))
+    surplus = size - budget
+    drop = min(total - 1, max(1, int(total * surplus / max(size, 1)) + 1))
+    return history.checkpoints[drop].seq if drop < total else history.checkpoints[-1].seq
+
+
+def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> list[Row]:
+    """Rows before the horizon that lose their body."""
+    doomed = []
+    interrupted = history.interrupted
+    for row in ws.store.journal.rows():
+        if row.seq >= horizon or row.body is None:
+            continue
+        if row.kind == "checkpoint" and (row.id not in history.pins or everything):
+            doomed.append(row)
+        elif row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted):
+            doomed.append(row)
+    return doomed
+
+
+def _still_needed(row: Row, history: History, interrupted: Any) -> bool:
+    body = row.body or {}
+    if row.kind == "note" and body.get("what") in ("pin", "unpin"):
+        return True
+    return interrupted is not None and interrupted[0].id in (row.id, body.get("takeback"))
+
+
+def collect(ws: Workspace, purge: frozenset[bytes] = frozenset()) -> int:
+    """Drops the bytes that no row needs any more."""
+    live: set[bytes] = set()
+    seen: set[bytes] = set()
+    for row in ws.store.journal.rows():
+        live.update(need.id for need in needs(row, ws.store.blobs, seen))
+    return ws.store.blobs.collect(live - purge, purge)
+
+
+# -- one path ----------------------------------------------------------------
+
+
+def _prune_path(ws: Workspace, history: History, asked: Asked) -> Pruned:
+    """Takes a captured secret out: its bytes, wherever a row leads to them by this path."""
+    path = ws.relative(asked.path)
+    wanted: set[bytes] = set()
+    elsewhere: set[bytes] = set()
+    for row in ws.store.journal.rows():
+        for need in needs(row, ws.store.blobs, set()):
+            if need.path == path or need.path.startswith(path + b"/"):
+                wanted.add(need.id)
+            elif need.path:
+                elsewhere.add(need.id)
+    folders = _folder_objects(ws)
+    wanted -= folders
+    if not wanted:
+        raise NotFound(f"no checkpoint holds {text(path)}", "see what one holds with takeback show CHECKPOINT")
+    shared = wanted & elsewhere
+    note = f"{len(shared)} of its versions are also another path's, whose copies go too" if shared else ""
+    if asked.dry_run:
+        return Pruned((), 0, 0, len(wanted), True, note)
+    body = {"forgot": [], "path": text(path), "blobs": sorted(id.hex() for id in wanted)}
+    ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
+    freed = collect(ws, frozenset(wanted))
+    _forget_keys(ws, wanted)
+    return Pruned((), 0, freed, len(wanted), note=note)
+
+
+def _folder_objects(ws: Workspace) -> set[bytes]:
+    seen: set[bytes] = set()
+    for row in ws.store.journal.rows(kinds=("checkpoint",)):
+        for _ in needs(row, ws.store.blobs, seen):
+            pass
+    return seen
+
+
+def _forget_keys(ws: Workspace, gone: set[bytes]) -> None:
+    """Files whose stored bytes are gone are read again at the next look, if they are still covered then."""
+    index = ws._known()
+    for path in list(index.folders):
+        folder, record = index.folder(path), index.folders[path]
+        assert folder is not None
+        if any(e.content in gone for e in folder.entries):
+            width = keys.WIDTH
+            packed = b"".join(
+                keys.ZERO if e.content in gone else record.keys[i * width : (i + 1) * width]
+                for i, e in enumerate(folder.entries)
+            )
+            index.folders[path] = record._replace(keys=packed)
+    ws._save_index(index)
+
+
+def purged(rows: list[Row]) -> set[bytes]:
+    """Blobs that a prune took out on purpose."""
+    return {bytes.fromhex(id) for row in rows if row.kind == "prune" and row.body for id in row.body.get("blobs", ())}
+

@@ -1,0 +1,62 @@
+"""Which blobs a journal row needs: the mark phase of prune, and what verify holds against the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import changes as change_lists
+from . import trees
+from .blobs import Blobs
+from .effects import FILE, LINK
+from .errors import Damaged
+from .history import unpack_list, unpack_snapshot
+from .journal import Row
+
+
+class Need(NamedTuple):
+    id: bytes
+    path: bytes  # what would be lost without it; empty for a folder object or a change list
+
+
+def needs(row: Row, blobs: Blobs, seen: set[bytes]) -> Iterator[Need]:
+    """Every blob a row leads to; subtrees already seen are not walked again."""
+    body = row.body
+    if body is None:
+        return
+    if row.kind == "checkpoint":
+        snapshot = unpack_snapshot(body["snapshot"])
+        if snapshot.root.xattrs:
+            yield Need(snapshot.root.xattrs, b"")
+        yield from _tree_needs(snapshot.stored, blobs, seen)
+        return
+    for packed in [body["list"]] if "list" in body else [s["list"] for s in body.get("segments", ())]:
+        if "blob" in packed:
+            yield Need(bytes.fromhex(packed["blob"]), b"")
+        try:
+            found = unpack_list(packed, blobs.get)
+        except Damaged:
+            continue  # the list itself is named as lost
+        for change in found:
+            for id in change_lists.references([change]):
+                yield Need(id, change.path)
+
+
+def _tree_needs(stored: bytes, blobs: Blobs, seen: set[bytes]) -> Iterator[Need]:
+    waiting = [(b"", stored)]
+    while waiting:
+        path, id = waiting.pop()
+        if id in seen:
+            continue
+        seen.add(id)
+        yield Need(id, path)
+        try:
+            folder = trees.decode(blobs.get(id))
+        except Damaged:
+            continue
+        for name, entry in zip(folder.names, folder.entries):
+            if entry.kind in (FILE, LINK):
+                yield Need(entry.content, trees.join(path, name))
+            if entry.xattrs:
+                yield Need(entry.xattrs, trees.join(path, name))
+        waiting += [(trees.join(path, name), ids.stored) for name, ids in folder.subtrees.items()]

@@ -1,0 +1,66 @@
+"""System calls that Python does not offer: each returns False or raises NotImplementedError where missing."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+_OPENAT2 = 437
+_BENEATH_NO_LINKS_NO_MOUNTS = 0x08 | 0x04 | 0x02 | 0x01  # RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS, NO_XDEV
+
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+_have: dict[str, bool] = {}
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_FOLDER = _OpenHow(os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+                   | getattr(os, "O_CLOEXEC", 0), 0, _BENEATH_NO_LINKS_NO_MOUNTS)  # fmt: skip
+
+
+def _fail(path: bytes) -> None:
+    code = ctypes.get_errno()
+    raise OSError(code, os.strerror(code), path)
+
+
+def open_folder_beneath(root: int, path: bytes) -> int:
+    """One call from the root to a folder, through no link and no mount; NotImplementedError on old kernels."""
+    if _libc is None or not _have.get("openat2", True):
+        raise NotImplementedError
+    for _ in range(64):
+        fd: int = _libc.syscall(_OPENAT2, root, path, ctypes.byref(_FOLDER), ctypes.sizeof(_FOLDER))
+        if fd >= 0:
+            return fd
+        code = ctypes.get_errno()
+        if code in (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG):
+            _have["openat2"] = False
+            raise NotImplementedError
+        if code != errno.EAGAIN:  # EAGAIN: a rename went on somewhere meanwhile
+            break
+    _fail(path)
+    raise AssertionError
+
+
+def rename2(folder: int, old: bytes, new: bytes, flags: int) -> None:
+    """renameat2 within one folder; NotImplementedError where kernel or file system lack it."""
+    if _libc is None or not hasattr(_libc, "renameat2") or not _have.get(f"rename2-{flags}", True):
+        raise NotImplementedError
+    if _libc.renameat2(folder, old, folder, new, flags) != 0:
+        code = ctypes.get_errno()
+        if code in (errno.ENOSYS, errno.EINVAL):
+            _have[f"rename2-{flags}"] = False
+            raise NotImplementedError
+        _fail(old)
+
+
+def sync_filesystem(fd: int) -> None:
+    if _libc is not None and hasattr(_libc, "syncfs"):
+        if _libc.syncfs(fd) != 0:
+            _fail(b"")
+    else:
+        os.sync()

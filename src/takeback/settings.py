@@ -1,0 +1,550 @@
+"""The settings of one run: what each may be, where it came from, and what a project may not lessen.
+
+    default  <  your configuration  <  .takeback.toml, where it widens  <  environment  <  --off
+
+The project's file may ask for more coverage and never for less: an agent can write it. What it asks
+for in vain is said in `Settings.ignored`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from takeback.errors import UsageError
+
+PROJECT_FILE = ".takeback.toml"
+_LARGEST_FILE = 1_000_000
+_LARGEST_NUMBER = 2**63 - 1
+
+_SIZE_UNITS: dict[str, int] = {"": 1, "b": 1} | {
+    letter + suffix: base**power
+    for power, letter in enumerate("kmgtp", 1)
+    for suffix, base in (("", 1000), ("b", 1000), ("ib", 1024))
+}
+_NUMBER = r"([0-9]{1,20}(?:\.[0-9]{1,20})?)"
+_SIZE = re.compile(rf"{_NUMBER}\s*([a-z]*)", re.IGNORECASE)
+_DURATION_UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+_DURATION = re.compile(r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _DURATION_UNITS))
+
+
+def parse_size(text: str) -> int:
+    """Bytes meant by "5GB", "1.5 GiB" or "1000"; KB is 1000 and KiB is 1024."""
+    found = _SIZE.fullmatch(text.strip())
+    unit = _SIZE_UNITS.get(found[2].lower()) if found else None
+    if found is None or unit is None:
+        raise UsageError(f"{text!r} is not a size", hint="write a number and a unit, such as 5GB or 1.5GiB")
+    size = float(found[1]) * unit if "." in found[1] else int(found[1]) * unit
+    if not 1 <= size <= _LARGEST_NUMBER:
+        raise UsageError(f"the size {text!r} is out of range", hint="write something such as 5GB")
+    return round(size)
+
+
+def parse_duration(text: str) -> float:
+    """Seconds meant by "30d", "2h" or "1h30m"; a unit is required, since prune takes durations too."""
+    found = _DURATION.fullmatch(text.strip())
+    if found is None or not any(found.groups()):
+        raise UsageError(
+            f"{text!r} is not a duration", hint="write numbers with units, such as 30d, 2h or 1h30m"
+        )
+    seconds = sum(float(n) * unit for n, unit in zip(found.groups(), _DURATION_UNITS.values()) if n)
+    if not 0 < seconds <= _LARGEST_NUMBER:
+        raise UsageError(f"the duration {text!r} is out of range", hint="write something such as 30d or 2h")
+    return seconds
+
+
+def format_size(size: int) -> str:
+    """A size as a person reads it: "3.4 MB"."""
+    if size < 1000:
+        return f"{size} B"
+    value, unit = size / 1000, "KB"
+    for larger in ("MB", "GB", "TB", "PB"):
+        if round(value, 1) < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.1f}".removesuffix(".0") + f" {unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in its two largest units: "30d", "1h30m", "0.5s"."""
+    if round(seconds, 1) < 60:
+        return f"{max(0.0, round(seconds, 1)):g}s"
+    left, parts = round(seconds), []
+    for unit in "dhms":
+        count, left = divmod(left, _DURATION_UNITS[unit])
+        parts.append(f"{count}{unit}" if count else "")
+    first = next(i for i, part in enumerate(parts) if part)
+    return "".join(parts[first : first + 2])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of value: how it is described, read from TOML, taken from text, and shown."""
+
+    expects: str
+    read: Callable[[Any], Any]  # raises ValueError or UsageError
+    from_text: Callable[[str], object] = str
+    show: Callable[[Any], str] = str
+
+
+def _read_switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _switch_from_text(text: str) -> bool:
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError
+
+
+def _read_count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST_NUMBER:
+        raise ValueError
+    return value
+
+
+def _read_size(value: Any) -> int:
+    return parse_size(value) if isinstance(value, str) else _read_count(value)
+
+
+def _read_age(value: Any) -> int:
+    if not isinstance(value, str):
+        raise ValueError
+    return math.ceil(parse_duration(value))
+
+
+def _read_wait(value: Any) -> float:
+    if isinstance(value, str):
+        return parse_duration(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST_NUMBER:
+        raise ValueError
+    return float(value)
+
+
+def _read_deadline(value: Any) -> float | None:
+    if value == "none":
+        return None
+    seconds = _read_wait(value)
+    if seconds == 0:
+        raise ValueError
+    return seconds
+
+
+def _seconds_from_text(text: str) -> object:
+    return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else text
+
+
+def _read_patterns(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(pattern, str) for pattern in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _read_home(value: Any) -> Path:
+    if not Path(value).is_absolute():
+        raise UsageError("it is not an absolute path", hint="write the whole path, from the root")
+    return Path(value)
+
+
+SWITCH = Kind("true or false", _read_switch, _switch_from_text, lambda on: "true" if on else "false")
+COUNT = Kind("a whole number of at least 1", _read_count, int)
+SIZE = Kind('a size, such as "5GB"', _read_size, str, format_size)
+AGE = Kind('a duration with its unit, such as "30d"', _read_age, str, format_duration)
+WAIT = Kind('seconds, or a duration such as "1m"', _read_wait, _seconds_from_text, format_duration)
+DEADLINE = Kind(
+    'seconds, a duration such as "20s", or "none"',
+    _read_deadline,
+    _seconds_from_text,
+    lambda seconds: "none" if seconds is None else format_duration(seconds),
+)
+PATTERNS = Kind(
+    'a list of gitignore patterns, such as ["*.iso", "data/"]',
+    _read_patterns,
+    lambda text: [pattern for pattern in text.split(":") if pattern],
+    lambda patterns: " ".join(patterns) or "none",
+)
+FOLDER = Kind("an absolute path", _read_home, show=lambda path: str(path or "the system's state folder"))
+
+
+def _smaller(new: Any, old: Any) -> bool:
+    return bool(new < old)
+
+
+def _turned_off(new: Any, old: Any) -> bool:
+    return bool(old and not new)
+
+
+def _sooner(new: float | None, old: float | None) -> bool:
+    return new is not None and (old is None or new < old)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What holds for this run, each value with its source."""
+
+    home: Path
+    enabled: bool = True
+    keep: int = 200
+    max_age: int = 30 * 86400
+    max_bytes: int = 10 * 1000**3
+    max_file: int = 1000**3
+    exclude: tuple[str, ...] = ()
+    project_exclude: tuple[str, ...] = ()
+    scan_deadline: float | None = None
+    lock_timeout: float = 30.0
+    portable: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def off_source(self) -> str:
+        """What turned takeback off, or nothing while it is on."""
+        return "" if self.enabled else self.sources.get("checkpoints.enabled", "settings")
+
+    def rows(self) -> list[tuple[str, Any, str]]:
+        """Every setting as (key, value for JSON, source)."""
+        rows = []
+        for setting in SETTINGS:
+            value = _for_json(getattr(self, setting.attribute))
+            rows.append((setting.key, value, self.sources.get(setting.key, "default")))
+            if setting.key == "checkpoints.exclude" and self.project_exclude:
+                rows.append(("checkpoints.project_exclude", list(self.project_exclude), PROJECT_FILE))
+        return rows
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: everything that reading, showing and documenting it needs."""
+
+    key: str
+    kind: Kind
+    default: Any
+    env: str
+    doc: str
+    # Whether a project's value would lessen what is protected (new, old). None: kept apart until a
+    # person confirms.
+    lessens: Callable[[Any, Any], bool] | None = None
+    in_files: bool = True
+
+    @property
+    def attribute(self) -> str:
+        """The name of its field in Settings."""
+        return self.key.rpartition(".")[2]
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "checkpoints.enabled",
+        SWITCH,
+        Settings.enabled,
+        "TAKEBACK_CHECKPOINTS_ENABLED",
+        "Whether anything is captured at all; TAKEBACK=on and TAKEBACK=off go before it.",
+        _turned_off,
+    ),
+    Setting(
+        "checkpoints.keep",
+        COUNT,
+        Settings.keep,
+        "TAKEBACK_CHECKPOINTS_KEEP",
+        "How many checkpoints are kept before the oldest are pruned.",
+        _smaller,
+    ),
+    Setting(
+        "checkpoints.max_age",
+        AGE,
+        Settings.max_age,
+        "TAKEBACK_CHECKPOINTS_MAX_AGE",
+        "How long history is kept.",
+        _smaller,
+    ),
+    Setting(
+        "checkpoints.max_bytes",
+        SIZE,
+        Settings.max_bytes,
+        "TAKEBACK_CHECKPOINTS_MAX_BYTES",
+        "How large the store of a workspace may grow before it is pruned.",
+        _smaller,
+    ),
+    Setting(
+        "checkpoints.max_file",
+        SIZE,
+        Settings.max_file,
+        "TAKEBACK_CHECKPOINTS_MAX_FILE",
+        "Files that take more than this on disk are named as not captured.",
+        _smaller,
+    ),
+    Setting(
+        "checkpoints.exclude",
+        PATTERNS,
+        Settings.exclude,
+        "TAKEBACK_CHECKPOINTS_EXCLUDE",
+        "What is not captured, in the syntax of .gitignore; separated by colons in the environment.",
+    ),
+    Setting(
+        "checkpoints.scan_deadline",
+        DEADLINE,
+        Settings.scan_deadline,
+        "TAKEBACK_CHECKPOINTS_SCAN_DEADLINE",
+        "After this long a scan stops and the checkpoint is partial; none by hand, 20 s in hooks.",
+        _sooner,
+    ),
+    Setting(
+        "lock_timeout",
+        WAIT,
+        Settings.lock_timeout,
+        "TAKEBACK_LOCK_TIMEOUT",
+        "How long a writer waits for another before it gives up with exit code 11.",
+        _smaller,
+    ),
+    Setting(
+        "home",
+        FOLDER,
+        None,
+        "TAKEBACK_HOME",
+        "The folder of the store; by default takeback/ in the state folder of the system.",
+        in_files=False,
+    ),
+    Setting(
+        "portable",
+        SWITCH,
+        Settings.portable,
+        "TAKEBACK_PORTABLE",
+        "Use only what every system has: no flock, openat2, reflink or inotify.",
+        in_files=False,
+    ),
+)
+
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Settings:
+    """The settings that hold in this root; without a root the project's file is not read."""
+    values = {setting.key: setting.default for setting in SETTINGS}
+    sources = {setting.key: "default" for setting in SETTINGS}
+    project_exclude: tuple[str, ...] = ()
+    ignored = []
+
+    user_file = user_config(environ)
+    for setting, value in _read_file(user_file):
+        values[setting.key], sources[setting.key] = value, str(user_file)
+
+    for setting, value in _read_file(root / PROJECT_FILE) if root else ():
+        old = values[setting.key]
+        if setting.lessens is None:
+            project_exclude = value
+        elif setting.lessens(value, old):
+            ignored.append(
+                f"{PROJECT_FILE} sets {setting.key} to {setting.kind.show(value)}, which protects less than "
+                f"{setting.kind.show(old)} ({sources[setting.key]}) and does not count; "
+                f"to have it, set it in {user_file}"
+            )
+        elif value != old:
+            values[setting.key], sources[setting.key] = value, PROJECT_FILE
+
+    for setting, value in _read_environment(environ):
+        values[setting.key], sources[setting.key] = value, f"environment {setting.env}"
+
+    switch = environ.get("TAKEBACK", "").lower()
+    if switch not in ("", "on", "off"):
+        raise UsageError(f"TAKEBACK={environ['TAKEBACK']!r} means nothing", hint="set TAKEBACK to on or off")
+    if switch:
+        values["checkpoints.enabled"] = switch == "on"
+        sources["checkpoints.enabled"] = "environment TAKEBACK"
+    if off:
+        values["checkpoints.enabled"], sources["checkpoints.enabled"] = False, "--off"
+
+    if values["home"] is None:
+        values["home"], sources["home"] = _default_home(environ)
+    fields = {setting.attribute: values[setting.key] for setting in SETTINGS}
+    return Settings(**fields, project_exclude=project_exclude, sources=sources, ignored=tuple(ignored))
+
+
+def user_config(environ: Mapping[str, str]) -> Path:
+    """Where the user's configuration is, whether or not the file exists."""
+    folder, _ = _system_folder(environ, "XDG_CONFIG_HOME", ".config", "user_config_path")
+    return folder / "config.toml"
+
+
+def _default_home(environ: Mapping[str, str]) -> tuple[Path, str]:
+    home, source = _system_folder(environ, "XDG_STATE_HOME", ".local/state", "user_state_path")
+    if not home.is_absolute():
+        raise UsageError(
+            f"the store would be in {home}, which is no absolute path",
+            hint="set TAKEBACK_HOME or HOME to one",
+        )
+    return home, source
+
+
+def _system_folder(environ: Mapping[str, str], variable: str, under_home: str, name: str) -> tuple[Path, str]:
+    """Our folder of one sort, and its source: the XDG variable's, or else the system's own."""
+    chosen = environ.get(variable, "")
+    if os.path.isabs(chosen):  # XDG: a relative one is to be ignored
+        return Path(chosen, "takeback"), f"environment {variable}"
+    if sys.platform == "linux":  # what platformdirs says here too, without its 20 ms
+        return Path(environ.get("HOME") or os.path.expanduser("~"), under_home, "takeback"), "default"
+    import platformdirs
+
+    folder: Path = getattr(platformdirs, name)("takeback", appauthor=False)
+    return folder, "default"
+
+
+def _read_environment(environ: Mapping[str, str]) -> Iterator[tuple[Setting, Any]]:
+    known = {setting.env for setting in SETTINGS}
+    for name in environ:
+        if name.startswith("TAKEBACK_CHECKPOINTS_") and name not in known:
+            raise UsageError(
+                f"unknown setting {name} in the environment{_did_you_mean(name, known)}",
+                hint="correct it or unset it",
+            )
+    for setting in SETTINGS:
+        if text := environ.get(setting.env, ""):
+            yield setting, _read_value(setting, text, setting.env, setting.kind.from_text)
+
+
+def _read_file(path: Path) -> Iterator[tuple[Setting, Any]]:
+    """The settings in one TOML file; a missing file has none."""
+    text = _read_text(path)
+    if not text:
+        return
+    for key, value in _flatten(_parse_toml(path, text), path, text):
+        yield _BY_KEY[key], _read_value(_BY_KEY[key], value, _place(path, text, key))
+
+
+def _read_value(
+    setting: Setting, value: Any, place: str, prepare: Callable[[str], object] | None = None
+) -> Any:
+    try:
+        return setting.kind.read(prepare(value) if prepare else value)
+    except (ValueError, UsageError) as error:
+        hint = error.hint if isinstance(error, UsageError) else ""
+        raise UsageError(
+            f"{place} must be {setting.kind.expects}, not {_shown(value)}",
+            hint=hint or f"correct it or remove it; the default is {setting.kind.show(setting.default)}",
+        ) from None
+
+
+def _read_text(path: Path) -> str:
+    """What a configuration file says; never waits on a pipe or swallows a device."""
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise UsageError(f"{path} is a link to nowhere", hint="point it to a file or remove it") from None
+        return ""
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise UsageError(f"{path} is not a regular file", hint="put a TOML file there or remove it")
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(fd)
+    if len(data) > _LARGEST_FILE:
+        raise UsageError(f"{path} is larger than any configuration", hint="make it smaller or remove it")
+    try:
+        return data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{path}, line {line}: not UTF-8 text", hint="save the file as UTF-8") from None
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot read {path}: {error.strerror}", hint="make it readable or remove it")
+
+
+def _parse_toml(path: Path, text: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        lines = text.split("\n")
+        found = re.search(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$", str(error))
+        number = int(found[1] or len(lines)) if found else 1
+        key = lines[number - 1].partition("=")[0].strip() if "=" in lines[number - 1] else ""
+        reason = str(error)[: found.start()] if found else str(error)
+        raise UsageError(
+            f"{path}, line {number}{f', {key}' if key else ''}: {reason}",
+            hint="correct that line; the format is TOML",
+        ) from None
+
+
+def _flatten(table: dict[str, Any], path: Path, text: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every (dotted key, value) of known settings; whatever else is there is an error."""
+    for name, value in table.items():
+        key = prefix + name
+        is_table = any(known.startswith(key + ".") for known in _BY_KEY)
+        if is_table and isinstance(value, dict):
+            yield from _flatten(value, path, text, key + ".")
+        elif is_table:
+            raise UsageError(
+                f"{_place(path, text, key)} must be a table, not {_shown(value)}",
+                hint=f"write [{key}] above it",
+            )
+        elif key in _BY_KEY and not _BY_KEY[key].in_files:
+            raise UsageError(
+                f"{_place(path, text, key)} cannot be set in a file", hint=f"set {_BY_KEY[key].env} instead"
+            )
+        elif key in _BY_KEY:
+            yield key, value
+        else:
+            line = _line_of(text, key)
+            where = f"{path}, line {line}" if line else str(path)
+            siblings = {known.removeprefix(prefix) for known in _BY_KEY if known.startswith(prefix)}
+            raise UsageError(
+                f"unknown setting {key} in {where}{_did_you_mean(name, siblings)}",
+                hint="correct or remove it; takeback config lists the settings",
+            )
+
+
+def _place(path: Path, text: str, key: str) -> str:
+    line = _line_of(text, key)
+    return f"{path}, line {line}: {key}" if line else f"{path}: {key}"
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """The line on which a key or table is written, as far as a plain look can tell: tomllib does not say."""
+    table = ""
+    for number, line in enumerate(text.replace('"', "").split("\n"), 1):
+        if header := re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line):
+            here = table = header[1] + "."
+        elif written := re.match(r"\s*([^=#]+?)\s*=", line):
+            here = f"{table}{written[1]}."
+        else:
+            continue
+        if here.startswith(key + "."):
+            return number
+    return None
+
+
+def _did_you_mean(name: str, known: set[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _shown(value: Any) -> str:
+    """A value as it would be written, cut short."""
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _for_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value

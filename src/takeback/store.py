@@ -1,0 +1,140 @@
+"""Where a workspace's journal and blobs live: one private folder per root, outside the project.
+
+    <home>/<name>-<hash of the real path>/   workspace.json  journal.db  head  index  packs/  big/  *.lock
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .blobs import Blobs, MemoryBlobs, Packs
+from .errors import NoWorkspace, TakebackError
+from .ids import new_id
+from .journal import Journal
+from .locks import Lock, NullLock
+
+FORMAT = 1
+
+
+@dataclass
+class Store:
+    """An open store. `folder` is None for one that lives in memory."""
+
+    id: str
+    folder: Path | None
+    journal: Journal
+    blobs: Blobs
+    write: Lock  # short: one capture, one append, one file segment
+    apply: Lock  # one take-back at a time
+
+    def close(self) -> None:
+        self.blobs.close()
+        self.journal.close()
+
+    def size(self) -> int:
+        total = self.blobs.size()
+        if self.folder is not None:
+            total += sum(e.stat().st_size for e in os.scandir(self.folder) if e.is_file())
+        return total
+
+
+def folder_name(root: Path) -> str:
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name)[:40].strip("-.") or "root"
+    return f"{slug}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
+
+
+def folder_of(home: Path, root: Path) -> Path:
+    return home / folder_name(root)
+
+
+def is_workspace(home: Path, root: Path) -> bool:
+    return (folder_of(home, root) / "workspace.json").is_file()
+
+
+def find_root(home: Path, start: Path) -> Path | None:
+    """The nearest protected folder at or above `start`."""
+    here = Path(os.path.realpath(start))
+    for candidate in (here, *here.parents):
+        if is_workspace(home, candidate):
+            return candidate
+    return None
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    path = folder / "workspace.json"
+    try:
+        meta: dict[str, Any] = json.loads(path.read_bytes())
+        version = meta["format"]
+        meta["id"], meta["root"]
+    except FileNotFoundError:
+        raise NoWorkspace("nothing is protected here", "protect this folder with takeback init") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TakebackError(f"{path} cannot be read ({error})", "mend its permissions, or restore it from a backup") from error
+    if version > FORMAT:
+        raise TakebackError(
+            f"this store was written by a newer takeback (format {version}, this one reads {FORMAT})",
+            "upgrade takeback: pip install -U takeback",
+        )
+    return meta
+
+
+def write_meta(folder: Path, meta: dict[str, Any]) -> None:
+    staging = folder / f"workspace.json.{os.getpid()}.new"
+    fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w") as file:
+        json.dump(meta, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(staging, folder / "workspace.json")
+
+
+def known_stores(home: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every store under a home, with what it says of its root."""
+    if not home.is_dir():
+        return
+    for folder in sorted(home.iterdir()):
+        if (folder / "workspace.json").is_file():
+            try:
+                yield folder, read_meta(folder)
+            except TakebackError:
+                continue
+
+
+def create(home: Path, root: Path, inode: int) -> None:
+    folder = folder_of(home, root)
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        for private in (home, folder, folder / "packs", folder / "big"):
+            private.mkdir(mode=0o700, exist_ok=True)
+        Journal(folder / "journal.db", create=True).close()
+        write_meta(folder, {"format": FORMAT, "id": new_id(), "root": str(root), "inode": inode})
+    except OSError as error:
+        raise TakebackError(
+            f"the store at {folder} cannot be made ({error.strerror})",
+            "free space or mend the permissions there, or set TAKEBACK_HOME to another folder",
+        ) from error
+
+
+def open_store(home: Path, root: Path, portable: bool) -> tuple[Store, dict[str, Any]]:
+    folder = folder_of(home, root)
+    meta = read_meta(folder)
+    if not (folder / "journal.db").is_file():
+        raise TakebackError(
+            f"the journal in {folder} is missing", "restore it from a backup, or move the folder away and run takeback init"
+        )
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise TakebackError(f"the store at {folder} is not accessible", "mend its owner and permissions (0700)")
+    journal = Journal(folder / "journal.db")
+    write, apply = Lock(folder / "store.lock", portable), Lock(folder / "apply.lock", portable)
+    return Store(meta["id"], folder, journal, Packs(folder, portable=portable), write, apply), meta
+
+
+def open_memory() -> Store:
+    return Store(new_id(), None, Journal(None), MemoryBlobs(), NullLock("store"), NullLock("apply"))

@@ -1,0 +1,281 @@
+"""Folder objects (`tbt1`): one folder's entries in columns, and the Merkle tree they form.
+
+    identity part   names · kinds · modes · sizes · ids · xattr ids · link groups
+    times part      mtimes · uids · gids · stored ids of subfolders · gaps
+
+The identity is the sha256 of the first part: equal means no change. The object is stored under the sha256 of
+both, and the parent holds both hashes, so that times travel along without ever counting as a change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from .effects import FILE, FOLDER, LINK, UNOBSERVED, Entry, Snapshot, State, same
+from .errors import Damaged
+
+_MAGIC = b"tbt1"
+_HEAD = struct.Struct("<4sIIIBI")  # magic, entries, bytes of names, bytes of the identity part, flags, bytes of groups
+_XATTRS, _GROUPS, _GAPS = 1, 2, 4
+_NONE = bytes(32)
+_SWAP = sys.byteorder == "big"
+
+
+class Gap(NamedTuple):
+    """A name that is there, or may be, and is not covered."""
+
+    name: bytes
+    reason: str
+
+
+NOT_LOOKED_AT = "not looked at yet"
+_LACKING = ("cannot be read", "kept changing", "not looked at")  # should be covered: makes a checkpoint partial
+_MAY_PASS = (*_LACKING, "larger than")  # may end without the folder changing: looked at again every time
+
+
+def is_lacking(reason: str) -> bool:
+    return reason.startswith(_LACKING)
+
+
+def may_pass(reason: str) -> bool:
+    return reason.startswith(_MAY_PASS)
+
+
+class Ids(NamedTuple):
+    identity: bytes
+    stored: bytes
+
+
+class Folder(NamedTuple):
+    """One folder as captured: its entries, the ids of its subfolders, and what is not covered in it."""
+
+    names: list[bytes]
+    entries: list[Entry]
+    subtrees: dict[bytes, Ids]
+    gaps: tuple[Gap, ...] = ()
+    complete: bool = True  # every name was seen; else what is not here is unobserved
+    absent: frozenset[bytes] = frozenset()  # in an incomplete folder: names seen to be absent
+
+    def state(self, name: bytes) -> State:
+        """What is known of a name here."""
+        try:
+            return self.entries[self.names.index(name)]
+        except ValueError:
+            pass
+        if any(gap.name == name for gap in self.gaps):
+            return UNOBSERVED
+        return None if self.complete or name in self.absent else UNOBSERVED
+
+
+def _column(code: str, values: object) -> bytes:
+    column = array(code, values)  # type: ignore[call-overload]
+    if _SWAP:
+        column.byteswap()
+    return column.tobytes()  # type: ignore[no-any-return]
+
+
+def encode(folder: Folder) -> tuple[bytes, Ids]:
+    """The object's bytes, and its two hashes."""
+    names, entries, subtrees = folder.names, folder.entries, folder.subtrees
+    if entries:
+        kinds, modes, sizes, contents, xattrs, groups, mtimes, uids, gids = zip(*entries)
+    else:
+        kinds = modes = sizes = contents = xattrs = groups = mtimes = uids = gids = ()
+    none = Ids(_NONE, _NONE)
+    ids = [
+        subtrees.get(name, none).identity if kind == FOLDER else content
+        for name, kind, content in zip(names, kinds, contents)
+    ]
+    joined = b"\0".join(names)
+    flags = (_XATTRS if any(xattrs) else 0) | (_GROUPS if any(groups) else 0)
+    group_names = b"\0".join(groups) if flags & _GROUPS else b""
+    body = b"".join(
+        (
+            joined,
+            bytes(kinds),
+            _column("H", modes),
+            _column("Q", sizes),
+            b"".join(ids),
+            b"".join(x or _NONE for x in xattrs) if flags & _XATTRS else b"",
+            group_names,
+        )
+    )
+    gaps = _encode_gaps(folder)
+    head = _HEAD.pack(_MAGIC, len(names), len(joined), len(body), flags, len(group_names))
+    identity = head + body
+    times = b"".join(
+        (
+            _column("q", mtimes),
+            _column("I", uids),
+            _column("I", gids),
+            b"".join(subtrees.get(name, none).stored for name, kind in zip(names, kinds) if kind == FOLDER),
+            gaps,
+        )
+    )
+    whole = identity + times
+    return whole, Ids(hashlib.sha256(identity).digest(), hashlib.sha256(whole).digest())
+
+
+def _encode_gaps(folder: Folder) -> bytes:
+    if folder.complete and not folder.gaps:
+        return b""
+    gaps = [[g.name.decode("utf-8", "surrogateescape"), g.reason] for g in folder.gaps]
+    absent = [name.decode("utf-8", "surrogateescape") for name in sorted(folder.absent)]
+    return json.dumps({"gaps": gaps, "complete": folder.complete, "absent": absent}).encode()
+
+
+def decode(data: bytes) -> Folder:
+    """Reads an object back; anything that does not add up is damage, named as such."""
+    try:
+        return _decode(data)
+    except (ValueError, IndexError, KeyError, struct.error, UnicodeError) as error:
+        raise Damaged(f"a folder object does not parse ({error})", "run takeback verify") from error
+
+
+def _decode(data: bytes) -> Folder:
+    magic, count, names_size, body_size, flags, groups_size = _HEAD.unpack_from(data)
+    if magic != _MAGIC:
+        raise ValueError("not a folder object")
+    at = _HEAD.size
+
+    def take(size: int) -> bytes:
+        nonlocal at
+        part = data[at : at + size]
+        if len(part) != size:
+            raise ValueError("cut short")
+        at += size
+        return part
+
+    def column(code: str, width: int) -> array[int]:
+        values = array(code, take(width * count))
+        if _SWAP:
+            values.byteswap()
+        return values
+
+    joined = take(names_size)
+    names = joined.split(b"\0") if count else []
+    kinds = take(count)
+    modes, sizes = column("H", 2), column("Q", 8)
+    blob = take(32 * count)
+    ids = [blob[i : i + 32] for i in range(0, len(blob), 32)]
+    xattrs = [b""] * count
+    if flags & _XATTRS:
+        blob = take(32 * count)
+        xattrs = [b"" if x == _NONE else x for x in (blob[i : i + 32] for i in range(0, len(blob), 32))]
+    groups = take(groups_size).split(b"\0") if flags & _GROUPS else [b""] * count
+    if at != _HEAD.size + body_size or len(names) != count or len(groups) != count:
+        raise ValueError("parts do not add up")
+    mtimes, uids, gids = column("q", 8), column("I", 4), column("I", 4)
+    folders = [i for i in range(count) if kinds[i] == FOLDER]
+    blob = take(32 * len(folders))
+    subtrees = {
+        names[i]: Ids(ids[i], blob[32 * n : 32 * n + 32]) for n, i in enumerate(folders) if ids[i] != _NONE
+    }
+    for i in folders:
+        ids[i] = b""
+    entries = list(map(Entry._make, zip(kinds, modes, sizes, ids, xattrs, groups, mtimes, uids, gids)))
+    if at == len(data):
+        return Folder(names, entries, subtrees)
+    rest = json.loads(data[at:])
+    gaps = tuple(Gap(name.encode("utf-8", "surrogateescape"), reason) for name, reason in rest["gaps"])
+    absent = frozenset(name.encode("utf-8", "surrogateescape") for name in rest["absent"])
+    return Folder(names, entries, subtrees, gaps, rest["complete"], absent)
+
+
+# -- snapshots ---------------------------------------------------------------
+
+Load = Callable[[bytes], bytes]  # stored id → object
+
+
+def join(path: bytes, name: bytes) -> bytes:
+    return path + b"/" + name if path else name
+
+
+def walk(load: Load, stored: bytes, path: bytes = b"") -> Iterator[tuple[bytes, Folder]]:
+    """Every folder of a snapshot, parents first. No recursion: trees may be deeper than Python's stack."""
+    waiting = [(path, stored)]
+    while waiting:
+        here, id = waiting.pop()
+        folder = decode(load(id))
+        yield here, folder
+        waiting += [(join(here, name), folder.subtrees[name].stored) for name in reversed(folder.names) if name in folder.subtrees]
+
+
+def entries(load: Load, snapshot: Snapshot) -> Iterator[tuple[bytes, Entry]]:
+    for path, folder in walk(load, snapshot.stored):
+        for name, entry in zip(folder.names, folder.entries):
+            yield join(path, name), entry
+
+
+def lookup(load: Load, snapshot: Snapshot, path: bytes) -> tuple[State, Ids | None]:
+    """One path's state in a snapshot and, of a folder, its subtree."""
+    if not path:
+        return snapshot.root, Ids(snapshot.identity, snapshot.stored)
+    folder = decode(load(snapshot.stored))
+    *parents, last = path.split(b"/")
+    for name in parents:
+        state = folder.state(name)
+        if name not in folder.subtrees:
+            unknown = state is not None and state.kind in (FOLDER, UNOBSERVED.kind)
+            return (UNOBSERVED if unknown else None), None
+        folder = decode(load(folder.subtrees[name].stored))
+    return folder.state(last), folder.subtrees.get(last)
+
+
+class Difference(NamedTuple):
+    path: bytes
+    before: State
+    after: State
+
+
+def compare(load: Load, a: Ids | None, b: Ids | None, load_b: Load | None = None) -> Iterator[Difference]:
+    """What differs between two trees, skipping subtrees of equal identity."""
+    waiting: list[tuple[bytes, Ids | None, Ids | None]] = [(b"", a, b)]
+    while waiting:
+        path, was_at, now_at = waiting.pop()
+        if was_at is not None and now_at is not None and was_at.identity == now_at.identity:
+            continue
+        old = decode(load(was_at.stored)) if was_at else _EMPTY
+        new = decode((load_b or load)(now_at.stored)) if now_at else _EMPTY
+        before, after = dict(zip(old.names, old.entries)), dict(zip(new.names, new.entries))
+        for name in sorted({*before, *after}):
+            was = before[name] if name in before else old.state(name)
+            now = after[name] if name in after else new.state(name)
+            if not same(was, now):
+                yield Difference(join(path, name), was, now)
+            if name in old.subtrees or name in new.subtrees:
+                waiting.append((join(path, name), old.subtrees.get(name), new.subtrees.get(name)))
+
+
+_EMPTY = Folder([], [], {})
+
+
+def references(folder: Folder) -> Iterator[bytes]:
+    """Every blob a folder object needs, its subfolders' objects among them."""
+    for entry in folder.entries:
+        if entry.kind in (FILE, LINK):
+            yield entry.content
+        if entry.xattrs:
+            yield entry.xattrs
+    for ids in folder.subtrees.values():
+        yield ids.stored
+
+
+def encode_xattrs(pairs: list[tuple[bytes, bytes]]) -> bytes:
+    return b"".join(struct.pack("<II", len(n), len(v)) + n + v for n, v in pairs)
+
+
+def decode_xattrs(data: bytes) -> Mapping[bytes, bytes]:
+    found, at = {}, 0
+    while at < len(data):
+        names, values = struct.unpack_from("<II", data, at)
+        at += 8
+        found[data[at : at + names]] = data[at + names : at + names + values]
+        at += names + values
+    return found

@@ -1,0 +1,528 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from takeback.errors import UsageError
+from takeback.settings import (
+    SETTINGS,
+    Settings,
+    format_duration,
+    format_size,
+    load,
+    parse_duration,
+    parse_size,
+    user_config,
+)
+
+
+class Place:
+    """A home of one's own: a user's configuration, a project, and an environment that points to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        self.config = folder / "config" / "takeback" / "config.toml"
+        self.state = folder / "state"
+        self.root.mkdir()
+        self.config.parent.mkdir(parents=True)
+        self.environ = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_STATE_HOME": str(self.state)}
+
+    def user(self, text: str) -> None:
+        self.config.write_text(text)
+
+    def project(self, text: str) -> None:
+        (self.root / ".takeback.toml").write_text(text)
+
+    def load(self, off: bool = False, **environ: str) -> Settings:
+        return load(self.root, self.environ | environ, off=off)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+# Sizes and durations
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1000", 1000),
+        ("1b", 1),
+        ("5GB", 5 * 1000**3),
+        ("5g", 5 * 1000**3),
+        ("1.5 GiB", 3 * 1024**3 // 2),
+        ("0.5kb", 500),
+        (" 2 MiB ", 2 * 1024**2),
+        ("9223372036854775807", 2**63 - 1),
+    ],
+)
+def test_parse_size(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "0GB", "0.1", "-5GB", "GB", "5 bananas", "5,5GB", "1e3", "9" * 5000, "99999999PB", "٣GB"],
+)
+def test_parse_size_refuses(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_size(text)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("45s", 45),
+        ("90m", 5400),
+        ("2h", 7200),
+        ("30d", 30 * 86400),
+        ("1w", 7 * 86400),
+        ("1h30m", 5400),
+        ("1h 30m", 5400),
+        ("0.5s", 0.5),
+        ("1w2d3h4m5s", 7 * 86400 + 2 * 86400 + 3 * 3600 + 4 * 60 + 5),
+    ],
+)
+def test_parse_duration(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0s", "30", "-2h", "2 fortnights", "30m1h", "1h1h", "h", "9" * 400 + "d"]
+)
+def test_parse_duration_refuses(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_duration(text)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 KB"),
+        (3_400_000, "3.4 MB"),
+        (999_949, "999.9 KB"),
+        (999_950, "1 MB"),
+        (10 * 1000**3, "10 GB"),
+        (10**19, "10000 PB"),
+    ],
+)
+def test_format_size(size: int, text: str) -> None:
+    assert format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (-1, "0s"),
+        (0.5, "0.5s"),
+        (45, "45s"),
+        (59.96, "1m"),
+        (60, "1m"),
+        (5400, "1h30m"),
+        (3605, "1h"),
+        (93784, "1d2h"),
+        (30 * 86400, "30d"),
+    ],
+)
+def test_format_duration(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
+
+
+@given(st.integers(1, 2**60))
+def test_a_formatted_size_can_be_read_again(size: int) -> None:
+    assert abs(parse_size(format_size(size)) - size) <= size * 0.05
+
+
+@given(st.floats(1, 10**9))
+def test_a_formatted_duration_can_be_read_again(seconds: float) -> None:
+    assert abs(parse_duration(format_duration(seconds)) - seconds) <= seconds * 0.05
+
+
+@given(st.text())
+def test_any_text_is_a_size_or_a_usage_error(text: str) -> None:
+    for parse in (parse_size, parse_duration):
+        with suppress(UsageError):
+            assert parse(text) > 0
+
+
+# The table
+
+
+def test_the_table_and_the_class_agree(place: Place) -> None:
+    in_table = {setting.attribute for setting in SETTINGS}
+    in_class = {field.name for field in fields(Settings)} - {"project_exclude", "sources", "ignored"}
+    assert in_table == in_class
+    assert len(in_table) == len(SETTINGS)
+    for setting in SETTINGS:
+        assert (
+            setting.doc.endswith(".")
+            and setting.env.startswith("TAKEBACK_")
+            and setting.kind.show(setting.default)
+        )
+
+
+def test_defaults(place: Place) -> None:
+    settings = place.load()
+    assert settings == Settings(home=place.state / "takeback", sources=settings.sources)
+    assert (
+        settings.keep == 200 and settings.max_bytes == 10_000_000_000 and settings.max_file == 1_000_000_000
+    )
+    assert settings.max_age == 30 * 86400 and settings.lock_timeout == 30.0 and settings.scan_deadline is None
+    assert settings.off_source == "" and settings.ignored == ()
+    assert settings.rows() == [
+        ("checkpoints.enabled", True, "default"),
+        ("checkpoints.keep", 200, "default"),
+        ("checkpoints.max_age", 2592000, "default"),
+        ("checkpoints.max_bytes", 10_000_000_000, "default"),
+        ("checkpoints.max_file", 1_000_000_000, "default"),
+        ("checkpoints.exclude", [], "default"),
+        ("checkpoints.scan_deadline", None, "default"),
+        ("lock_timeout", 30.0, "default"),
+        ("home", str(place.state / "takeback"), "environment XDG_STATE_HOME"),
+        ("portable", False, "default"),
+    ]
+
+
+EVERYTHING = """
+lock_timeout = 5
+[checkpoints]
+enabled = false
+keep = 7
+max_age = "1w"
+max_bytes = "2GB"
+max_file = 1000
+exclude = ["*.iso", "!a/"]
+scan_deadline = "1m"
+"""
+
+
+def test_the_users_file_sets_everything(place: Place) -> None:
+    place.user(EVERYTHING)
+    settings = place.load()
+    assert settings == Settings(
+        home=place.state / "takeback",
+        enabled=False,
+        keep=7,
+        max_age=7 * 86400,
+        max_bytes=2_000_000_000,
+        max_file=1000,
+        exclude=("*.iso", "!a/"),
+        scan_deadline=60.0,
+        lock_timeout=5.0,
+        sources=settings.sources,
+    )
+    assert settings.off_source == str(place.config)
+    assert {source for key, _, source in settings.rows() if key not in ("home", "portable")} == {
+        str(place.config)
+    }
+
+
+def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> None:
+    place.user(EVERYTHING)
+    place.project("[checkpoints]\nkeep = 500\n")
+    settings = place.load(
+        TAKEBACK_CHECKPOINTS_ENABLED="yes",
+        TAKEBACK_CHECKPOINTS_KEEP="3",
+        TAKEBACK_CHECKPOINTS_MAX_AGE="2d",
+        TAKEBACK_CHECKPOINTS_MAX_BYTES="1MB",
+        TAKEBACK_CHECKPOINTS_MAX_FILE="5",
+        TAKEBACK_CHECKPOINTS_EXCLUDE="*.log:tmp/:",
+        TAKEBACK_CHECKPOINTS_SCAN_DEADLINE="none",
+        TAKEBACK_LOCK_TIMEOUT="0.25",
+        TAKEBACK_HOME=str(place.root),
+        TAKEBACK_PORTABLE="1",
+    )
+    assert settings == Settings(
+        home=place.root,
+        enabled=True,
+        keep=3,
+        max_age=2 * 86400,
+        max_bytes=1_000_000,
+        max_file=5,
+        exclude=("*.log", "tmp/"),
+        scan_deadline=None,
+        lock_timeout=0.25,
+        portable=True,
+        sources=settings.sources,
+    )
+    assert all(source == f"environment {s.env}" for s, (_, _, source) in zip(SETTINGS, settings.rows()))
+
+
+def test_an_empty_variable_is_none_at_all(place: Place) -> None:
+    names = [setting.env for setting in SETTINGS]
+    assert load(None, place.environ | dict.fromkeys(("TAKEBACK", *names), "")).keep == 200
+
+
+# Off and on
+
+
+@pytest.mark.parametrize(
+    ("config", "environ", "flag", "off_source"),
+    [
+        (True, {}, False, ""),
+        (True, {}, True, "--off"),
+        (True, {"TAKEBACK": "off"}, False, "environment TAKEBACK"),
+        (True, {"TAKEBACK": "OFF"}, False, "environment TAKEBACK"),
+        (True, {"TAKEBACK_CHECKPOINTS_ENABLED": "false"}, False, "environment TAKEBACK_CHECKPOINTS_ENABLED"),
+        (True, {"TAKEBACK_CHECKPOINTS_ENABLED": "false", "TAKEBACK": "on"}, False, ""),
+        (False, {}, False, "CONFIG"),
+        (False, {"TAKEBACK": "on"}, False, ""),
+        (False, {"TAKEBACK": "on"}, True, "--off"),
+    ],
+)
+def test_off(place: Place, config: bool, environ: dict[str, str], flag: bool, off_source: str) -> None:
+    if not config:
+        place.user("checkpoints.enabled = false\n")
+    settings = place.load(off=flag, **environ)
+    assert settings.off_source == off_source.replace("CONFIG", str(place.config))
+    assert settings.enabled is (off_source == "")
+
+
+def test_takeback_is_on_or_off(place: Place) -> None:
+    with pytest.raises(UsageError, match="TAKEBACK='maybe'"):
+        place.load(TAKEBACK="maybe")
+
+
+# What a project may ask for
+
+
+@pytest.mark.parametrize(
+    ("line", "attribute", "value"),
+    [
+        ("checkpoints.keep = 1000", "keep", 1000),
+        ('checkpoints.max_age = "90d"', "max_age", 90 * 86400),
+        ('checkpoints.max_bytes = "20GB"', "max_bytes", 20 * 1000**3),
+        ('checkpoints.max_file = "2GB"', "max_file", 2 * 1000**3),
+        ("lock_timeout = 60", "lock_timeout", 60.0),
+    ],
+)
+def test_a_project_may_widen(place: Place, line: str, attribute: str, value: object) -> None:
+    place.project(line)
+    settings = place.load()
+    assert getattr(settings, attribute) == value
+    assert settings.ignored == ()
+    assert settings.sources[line.partition(" ")[0]] == ".takeback.toml"
+
+
+@pytest.mark.parametrize(
+    ("line", "attribute"),
+    [
+        ("checkpoints.enabled = false", "enabled"),
+        ("checkpoints.keep = 1", "keep"),
+        ('checkpoints.max_age = "1s"', "max_age"),
+        ("checkpoints.max_bytes = 1", "max_bytes"),
+        ("checkpoints.max_file = 1", "max_file"),
+        ("checkpoints.scan_deadline = 3600", "scan_deadline"),
+        ("lock_timeout = 0", "lock_timeout"),
+    ],
+)
+def test_a_project_may_not_lessen(place: Place, line: str, attribute: str) -> None:
+    place.project(line)
+    settings = place.load()
+    assert getattr(settings, attribute) == getattr(Settings, attribute)
+    (sentence,) = settings.ignored
+    assert line.partition(" ")[0] in sentence and str(place.config) in sentence
+    assert settings.sources[line.partition(" ")[0]] == "default"
+
+
+def test_widening_is_judged_against_the_users_values(place: Place) -> None:
+    place.user("[checkpoints]\nenabled = false\nkeep = 10\nscan_deadline = 5\n")
+    place.project('[checkpoints]\nenabled = true\nkeep = 20\nscan_deadline = "none"\n')
+    settings = place.load()
+    assert (settings.enabled, settings.keep, settings.scan_deadline) == (True, 20, None)
+    assert settings.ignored == ()
+
+
+def test_the_same_value_keeps_its_source(place: Place) -> None:
+    place.project("checkpoints.keep = 200")
+    assert place.load().sources["checkpoints.keep"] == "default"
+
+
+def test_a_projects_excludes_are_kept_apart(place: Place) -> None:
+    place.user('checkpoints.exclude = ["mine"]')
+    place.project('checkpoints.exclude = ["theirs"]')
+    settings = place.load()
+    assert settings.exclude == ("mine",) and settings.project_exclude == ("theirs",)
+    assert ("checkpoints.exclude", ["mine"], str(place.config)) in settings.rows()
+    assert ("checkpoints.project_exclude", ["theirs"], ".takeback.toml") in settings.rows()
+
+
+def test_without_a_root_no_project_file_is_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.project("nonsense")
+    monkeypatch.chdir(place.root)
+    assert load(None, place.environ).keep == 200
+
+
+# Where things are
+
+
+def test_home_must_be_absolute(place: Place) -> None:
+    with pytest.raises(UsageError, match="TAKEBACK_HOME must be an absolute path, not 'here'"):
+        place.load(TAKEBACK_HOME="here")
+
+
+def test_a_relative_xdg_folder_is_ignored(place: Place) -> None:
+    settings = load(None, {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "HOME": "/home/ada"})
+    assert settings.home.is_absolute() and settings.home.name == "takeback"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what Linux does")
+def test_the_folders_are_those_platformdirs_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    import platformdirs
+
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert load(None, {"HOME": "/home/ada"}).home == platformdirs.user_state_path("takeback", appauthor=False)
+    assert user_config({"HOME": "/home/ada"}).parent == platformdirs.user_config_path(
+        "takeback", appauthor=False
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere platformdirs is asked")
+def test_start_up_loads_nothing_heavy(place: Place) -> None:
+    program = (
+        "import sys, pathlib; from takeback import settings, rules; "
+        "rules.load_rules(settings.load(pathlib.Path('/'), {'HOME': '/nowhere'}), None); "
+        "print(sorted({'tomllib', 'platformdirs', 'pathspec', 'difflib', 'sqlite3'} & set(sys.modules)))"
+    )
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[checkpoints]\nkeep = \n", "FILE, line 2, keep: Invalid value"),
+        ("[checkpoints]\nkeep = 1\nkeep = 2\n", "FILE, line 3, keep: Cannot overwrite a value"),
+        ("[checkpoints\n", "FILE, line 1: Expected ']'"),
+        ('a = "x', "FILE, line 1, a: Unterminated string"),
+        ("a = " + "[" * 5000, "FILE, line 1"),
+        ("a = " + "1" * 5000, "FILE, line 1"),
+        ("[checkpoints]\nkep = 1\n", "unknown setting checkpoints.kep in FILE, line 2 (did you mean keep?)"),
+        ("[checkpoint]\nkeep = 1\n", "unknown setting checkpoint in FILE, line 1"),
+        ("lock_timeuot = 1\n", "unknown setting lock_timeuot in FILE, line 1 (did you mean lock_timeout?)"),
+        ("checkpoints.zebra = 1\n", "unknown setting checkpoints.zebra in FILE, line 1"),
+        ("[policy]\nx = 1\n", "unknown setting policy in FILE, line 1"),
+        (
+            "\n[checkpoints]\n# keep = 1\nkeep = '5'\n",
+            "FILE, line 4: checkpoints.keep must be a whole number",
+        ),
+        ("checkpoints = { keep = '5' }\n", "FILE: checkpoints.keep must be a whole number"),
+        ("checkpoints.keep = 0", "FILE, line 1: checkpoints.keep must be"),
+        ("checkpoints.keep = true", "checkpoints.keep must be a whole number of at least 1, not true"),
+        ("checkpoints.keep = 1.5", "checkpoints.keep must be"),
+        ("checkpoints.keep = [1]", "checkpoints.keep must be"),
+        ("checkpoints.keep = 9223372036854775808", "checkpoints.keep must be"),
+        ("checkpoints.enabled = 1", "checkpoints.enabled must be true or false, not 1"),
+        ("checkpoints.max_age = 30", "checkpoints.max_age must be a duration with its unit"),
+        ("checkpoints.max_age = '30 moons'", "checkpoints.max_age must be"),
+        ("checkpoints.max_bytes = '-1GB'", "checkpoints.max_bytes must be a size"),
+        ("checkpoints.max_file = 2026-01-01", "checkpoints.max_file must be a size"),
+        ("checkpoints.exclude = '*.iso'", "checkpoints.exclude must be a list of gitignore patterns"),
+        ("checkpoints.exclude = [1]", "checkpoints.exclude must be a list"),
+        ("checkpoints.scan_deadline = 0", "checkpoints.scan_deadline must be"),
+        ("lock_timeout = -1", "lock_timeout must be seconds"),
+        ("lock_timeout = nan", "lock_timeout must be seconds"),
+        ("lock_timeout = inf", "lock_timeout must be seconds"),
+        ("[[checkpoints]]\nkeep = 1", "FILE, line 1: checkpoints must be a table"),
+        ("checkpoints = 5", "FILE, line 1: checkpoints must be a table, not 5"),
+        ("home = '/x'", "FILE, line 1: home cannot be set in a file"),
+    ],
+)
+@pytest.mark.parametrize("whose", ["user", "project"])
+def test_a_bad_file_is_named_with_line_and_key(place: Place, whose: str, text: str, said: str) -> None:
+    file = {"user": place.config, "project": place.root / ".takeback.toml"}[whose]
+    file.write_text(text)
+    with pytest.raises(UsageError) as error:
+        place.load()
+    assert said.replace("FILE", str(file)) in error.value.message
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("TAKEBACK_CHECKPOINTS_ENABLED", "perhaps"),
+        ("TAKEBACK_CHECKPOINTS_KEEP", "many"),
+        ("TAKEBACK_CHECKPOINTS_KEEP", "-1"),
+        ("TAKEBACK_CHECKPOINTS_MAX_AGE", "30"),
+        ("TAKEBACK_CHECKPOINTS_MAX_BYTES", "lots"),
+        ("TAKEBACK_CHECKPOINTS_SCAN_DEADLINE", "0"),
+        ("TAKEBACK_LOCK_TIMEOUT", "soon"),
+        ("TAKEBACK_PORTABLE", "2"),
+        ("TAKEBACK_CHECKPOINTS_KEP", "1"),
+    ],
+)
+def test_a_bad_variable_is_named(place: Place, name: str, text: str) -> None:
+    with pytest.raises(UsageError, match=name) as error:
+        load(None, place.environ | {name: text})
+    assert error.value.hint
+
+
+def test_text_that_is_not_utf8(place: Place) -> None:
+    place.config.write_bytes(b"lock_timeout = 1\n# caf\xe9\n")
+    with pytest.raises(UsageError, match="line 2: not UTF-8"):
+        place.load()
+
+
+def test_a_byte_order_mark_is_no_error(place: Place) -> None:
+    place.config.write_bytes(b"\xef\xbb\xbflock_timeout = 1\r\n")
+    assert place.load().lock_timeout == 1.0
+
+
+def test_a_link_to_nowhere(place: Place) -> None:
+    place.config.symlink_to("gone")
+    with pytest.raises(UsageError, match="is a link to nowhere"):
+        place.load()
+
+
+def test_a_folder_or_a_pipe_is_no_file(place: Place) -> None:
+    (place.root / ".takeback.toml").mkdir()
+    with pytest.raises(UsageError, match=r"is not a regular file|cannot read"):
+        place.load()
+    (place.root / ".takeback.toml").rmdir()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(place.root / ".takeback.toml")
+        with pytest.raises(UsageError, match="is not a regular file"):
+            place.load()
+
+
+def test_a_configuration_is_never_large(place: Place) -> None:
+    place.config.write_text("#" * 2_000_000)
+    with pytest.raises(UsageError, match="larger than any configuration"):
+        place.load()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file(place: Place) -> None:
+    place.user("")
+    place.config.chmod(0)
+    with pytest.raises(UsageError, match=r"cannot read .*Permission denied"):
+        place.load()
+
+
+def test_a_file_in_place_of_a_folder(place: Place) -> None:
+    place.config.parent.rmdir()
+    place.config.parent.write_text("")
+    with pytest.raises(UsageError, match="cannot read"):
+        place.load()
