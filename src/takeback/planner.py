@@ -253,6 +253,7 @@ class Planner:
     def _folder_times(self, steps: list[Step], left: set[Unit]) -> dict[bytes, Entry]:
         """The times that folders had before, where all that changed in them goes back: our own writing moves them too."""
         disturbed = {_parent(s.path) for s in steps if not s.taken} | {_parent(u.path) for u in left}
+        disturbed |= {s.path for s in steps}  # a folder that is a step of its own
         lowest: dict[bytes, int] = {}
         for step in steps:
             if step.taken and step.domain == "files" and step.units:
