@@ -60,7 +60,7 @@ class Blobs(Protocol):
     def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int: ...
     def quarantine(self, bad: Iterable[Bad]) -> int: ...
     def worker(self, name: str) -> Blobs: ...
-    def reload(self) -> None: ...
+    def reload(self, surely: bool = False) -> None: ...
     def close(self) -> None: ...
 
 
@@ -83,15 +83,25 @@ def _zstd():  # type: ignore[no-untyped-def]
     return _compressor
 
 
+_decompressor = None
+
+
+def _unzstd():  # type: ignore[no-untyped-def]
+    global _decompressor
+    if _decompressor is None:
+        import zstandard
+
+        _decompressor = zstandard.ZstdDecompressor()
+    return _decompressor
+
+
 def _decompress(codec: int, data: bytes, size: int) -> bytes:
     if codec == RAW:
         return data
     if codec == ZLIB:
         return zlib.decompress(data)
     if codec == ZSTD:
-        import zstandard
-
-        return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+        return _unzstd().decompress(data, max_output_size=size)  # type: ignore[no-any-return]
     raise ValueError(f"unknown codec {codec}")
 
 
@@ -124,7 +134,7 @@ class Packs:
     def _forget(self) -> None:
         self._sealed: dict[str, bytes] = {}
         self._open: dict[bytes, _Found] | None = None
-        self._listed = False
+        self._stamped: object = None
         self._buffer: list[bytes] = []
         self._buffered = 0
         self._toc: list[bytes] = []
@@ -146,15 +156,27 @@ class Packs:
         """The same store for a forked process, which writes packs of its own and seals them."""
         return Packs(self.folder, self._sync, self._portable, name)
 
-    def reload(self) -> None:
-        """Sees what other processes have written."""
-        self._open = None
+    def reload(self, surely: bool = False) -> None:
+        """Sees what other processes have written, if any did (`surely`: a worker of ours has)."""
+        if self._open is not None and (surely or self._stamp() != self._stamped):
+            self._open = None
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+    def _stamp(self) -> object:
+        """Changes whenever a pack is added, sealed, removed or appended to."""
+        try:
+            folder = self.packs.stat().st_mtime_ns
+            return folder, tuple(sorted((e.name, e.stat().st_size) for e in os.scandir(self.packs) if e.name.endswith(".toc")))
+        except FileNotFoundError:
+            return None
 
     # -- finding -------------------------------------------------------------
 
     def _load(self) -> None:
         """Reads the tables of contents that are there now."""
-        self._listed = True
+        self._stamped = self._stamp()
         names = {p.name for p in os.scandir(self.packs)} if self.packs.is_dir() else set()
         for name in names:
             if name.endswith(".idx") and name[:-4] not in self._sealed:
@@ -412,6 +434,8 @@ class Packs:
                 self._toc.clear()
             if self._end > _SEAL or self._worker:
                 self._seal()
+        if self._open is not None:
+            self._stamped = self._stamp()
         if self._new_big:
             if self._sync:
                 _sync_folder(self.big)
@@ -761,7 +785,7 @@ class MemoryBlobs:
     def worker(self, name: str) -> MemoryBlobs:
         return self
 
-    def reload(self) -> None:
+    def reload(self, surely: bool = False) -> None:
         pass
 
     def close(self) -> None:

@@ -158,7 +158,7 @@ class Index:
                     gaps[name] = Gap(name, trees.NOT_LOOKED_AT)
                 continue
             entries[name] = state
-            known[name] = keys.pack([stats[path]]) if path in stats else keys.ZERO
+            known[name] = keys.pack(stats[path]) if path in stats else keys.ZERO
             if state.kind == FOLDER and path not in self.folders:
                 self.put_folder(path, Folder([], [], {}), b"")
         names = sorted(entries)

@@ -8,6 +8,7 @@ Here names are resolved, locks are taken and the parts are joined:
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -94,7 +95,7 @@ class Workspace:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._mutex, self.store.write.hold(self.settings.lock_timeout):
+        with self._mutex, self.store.write.hold(self.settings.lock_timeout), _without_collector():
             self.store.blobs.reload()
             try:
                 yield
@@ -270,7 +271,7 @@ class Workspace:
         self.store.blobs.flush()
         seqs = self.store.journal.append(rows, self.clock()) if rows else []
         look.index.seq = seqs[-1] if seqs else look.index.seq
-        if rows or look.dirty:
+        if look.dirty or look.changes:
             self._save_index(look.index)
         return seqs
 
@@ -458,7 +459,13 @@ class Workspace:
         ids, paths = [], []
         for word in what:
             try:
-                ids.append(names.resolve(history, word).id)
+                found = names.resolve(history, word)
+                if _names_path(history, word) and found.kind != "checkpoint":
+                    raise UsageError(f"{word!r} is both a {found.kind} and a path that changed", f"write ./{word} for the path, or more letters of the id")
+                if not _names_path(history, word):
+                    ids.append(found.id)
+                    continue
+                raise NotFound(f"{word} is a path")
             except NotFound as unknown:
                 path = self.relative(word)
                 below = [p for p in history.all_paths() if p == path or not path or p.startswith(path + b"/")]
@@ -542,9 +549,9 @@ class Workspace:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
         for data in merger.made.values():
             self.store.blobs.put(data)
-        files = Files(tree, self.store.blobs, self.progress)
+        files = Files(tree, self.store.blobs, self.progress, self.store.folder is not None)
         index = self._known()
-        done = self._executor(files).run(plan, index.state, plan.request.label)
+        done = self._executor(files).run(plan, _states(index), plan.request.label)
         self._advance(index, done, files)
         number = self.store.journal.count(("checkpoint", "change", "takeback"), done.seq)
         return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
@@ -647,7 +654,7 @@ class Workspace:
                 return None
             takeback, segments = found
             with self._tree() as tree:
-                files = Files(tree, self.store.blobs, self.progress)
+                files = Files(tree, self.store.blobs, self.progress, self.store.folder is not None)
                 index = self._known()
                 done = self._executor(files).finish(takeback, segments, abort, index.state)
                 self._advance(index, done, files)
@@ -755,6 +762,18 @@ async def _in_thread(work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work)
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hundreds of thousands of small tuples and not one cycle: the cycle collector would only cost time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 # -- opening -----------------------------------------------------------------
 
 
@@ -782,23 +801,31 @@ def open_workspace(root: Path, settings: Settings, create: bool = False, memory:
 
 def _states(index: Index) -> Callable[[bytes], State]:
     """Known states, with each folder decoded once."""
-    folders: dict[bytes, dict[bytes, Entry] | None] = {}
+    folders: dict[bytes, dict[bytes, Entry]] = {}
+    elsewhere: dict[bytes, State] = {}  # what any name is in a folder that is not there
 
     def state(path: bytes) -> State:
         parent, _, name = path.rpartition(b"/")
+        if parent in elsewhere:
+            return elsewhere[parent]
         if parent not in folders:
             folder = index.folder(parent)
-            folders[parent] = None if folder is None else dict(zip(folder.names, folder.entries))
-        entries = folders[parent]
-        if entries is not None and name in entries and path:
-            return entries[name]
-        return index.state(path)
+            if folder is None:
+                return elsewhere.setdefault(parent, index.state(path))
+            folders[parent] = dict(zip(folder.names, folder.entries))
+        found = folders[parent].get(name) if path else None
+        return found if found is not None else index.state(path)
 
     return state
 
 
 def _options(verb: str, actors: Iterable[str] | None, everything: bool, merge: bool, force: bool) -> Request:
     return Request(verb, actors=None if actors is None else tuple(sorted(set(actors))), everything=everything, merge=merge, force=force)
+
+
+def _names_path(history: History, word: str) -> bool:
+    """Whether a word that could be an id is also a path that changed."""
+    return raw(word) in history.all_paths()
 
 
 def _counts_not(change: Change) -> bool:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from .. import trees
+from .. import trees, workers
 from ..blobs import Blobs
 from ..effects import FILE, FOLDER, UNOBSERVED, Change, Entry, State, same
 from ..index import Index
@@ -27,7 +27,7 @@ from ..safefs import Folder as OpenFolder
 from ..safefs import components, keys
 from ..safefs.descent import Descent
 from ..trees import Folder, Gap, join
-from . import workers
+
 
 
 
@@ -124,7 +124,7 @@ class Scan:
         found = workers.split(part, len(items), worth=600, wanted=self.limits.fork)
         self.late = {path[5:] for path in found if path.startswith(b"\0late")}
         suspects = {path for path in found if not path.startswith(b"\0late")}
-        if keys.pack([self.root.stat_self()]) != self.index.root_key:
+        if keys.pack(self.root.stat_self()) != self.index.root_key:
             suspects.add(b"")
         suspects.update(p for p, gaps in self.index.gaps.items() if any(trees.may_pass(g.reason) for g in gaps))
         suspects.update(self.index.incomplete)
@@ -233,7 +233,8 @@ class Scan:
 
         for packed in workers.share(job, groups):
             self._unpack(packed)
-        self.put.reload()
+        self.put.flush()
+        self.put.reload(True)
 
     def _packed(self) -> object:
         rows = [
@@ -332,7 +333,7 @@ class Scan:
             if reason := self._why_not(at, st, name in known):
                 fresh.gaps.append(Gap(name, reason))
                 continue
-            key = keys.pack((st,))
+            key = keys.pack(st)
             was = known.get(name)
             if was is not None and was[0] == key:
                 entry: Entry | str = was[1]
@@ -342,7 +343,7 @@ class Scan:
                     if entry:
                         fresh.gaps.append(Gap(name, entry))
                     continue
-                key = keys.pack((st,)) if keys.settled(st, self.now_ns) else keys.ZERO
+                key = keys.pack(st) if keys.settled(st, self.now_ns) else keys.ZERO
             if entry.kind == FOLDER:
                 is_known = at in self.index.folders
                 if not is_known or was is None or was[0] != key or key == keys.ZERO:
@@ -421,7 +422,7 @@ class Scan:
 
     def _look_at_root(self, index: Index, changes: list[Change]) -> None:
         st = self.root.stat_self()
-        key = keys.pack([st])
+        key = keys.pack(st)
         if key != index.root_key:
             xattrs = self.reader.store_xattrs(self.root.self_xattrs())
             now = Entry(FOLDER, stat.S_IMODE(st.st_mode), 0, b"", xattrs, b"", st.st_mtime_ns, st.st_uid, st.st_gid)

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from .. import trees
+from .. import trees, workers
 from ..blobs import Blobs
 from ..effects import DONE, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, text
 from ..errors import TakebackError
@@ -23,6 +23,7 @@ from ..safefs import Folder as OpenFolder
 from ..safefs import components
 
 _BLOCK = 1 << 16
+_WORTH_FORKING = 600
 PREFIX = b".takeback-"
 
 
@@ -38,12 +39,14 @@ class Files:
     name = "files"
     joins = True
 
-    def __init__(self, root: OpenFolder, blobs: Blobs, progress: Callable[[int], None] | None = None) -> None:
+    def __init__(self, root: OpenFolder, blobs: Blobs, progress: Callable[[int], None] | None = None, fork: bool = False) -> None:
         self.root = root
         self.blobs = blobs
         self.progress = progress
-        self.stats: dict[bytes, os.stat_result] = {}  # of what was written, so that the index knows it
+        self.fork = fork
+        self._parent: OpenFolder | None = None  # the folder of the last step: neighbours share it
         self._read = Reader(None).read
+        self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
         self._placed: dict[bytes, bytes] = {}  # hard-link group → path of a member that is in place
 
     # -- looking -------------------------------------------------------------
@@ -90,20 +93,40 @@ class Files:
         left = [s for s in todo if s.goal is not None and s.path not in results]
         for step in sorted((s for s in left if s.goal and s.goal.kind == FOLDER), key=lambda s: (s.path.count(b"/"), s.path)):
             self._do(step, results, self._make_folder, numbered)
-        for step in sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path):
-            self._do(step, results, self._place, numbered)
+        self._place_all(sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path), results, numbered)
+        self._leave()
         for step in steps:
             results.setdefault(step.path, Result(step.path, step.verdict, DONE))
         self._finish_folders(steps, times, results)
         return iter(results.values())
 
+    def _place_all(self, steps: list[Step], results: dict[bytes, Result], numbered: Mapping[bytes, int]) -> None:
+        """Files and links, half of them in a second process where that pays. Hard links stay together, here."""
+        linked = [s for s in steps if s.goal and s.goal.group]
+        single = [s for s in steps if s.goal and not s.goal.group] if linked else steps
+
+        def part(start: int, end: int) -> list[bytes]:
+            self._leave()
+            if start:
+                self.progress = None  # the second process has no terminal to speak of
+            found: dict[bytes, Result] = {}
+            for step in single[start:end]:
+                self._do(step, found, self._place, numbered)
+            self._leave()
+            return [b"\0".join((r.path, r.verdict.encode(), r.result.encode(), r.note.encode())) for r in found.values()]
+
+        for packed in workers.split(part, len(single), _WORTH_FORKING, self.fork):
+            path, verdict, result, note = packed.split(b"\0")
+            results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
+        for step in linked:
+            self._do(step, results, self._place, numbered)
+
     def _do(self, step: Step, results: dict[bytes, Result], act: Callable[[Step, OpenFolder, bytes, int], None], numbered: Mapping[bytes, int]) -> None:
         try:
-            names = components(step.path)
-            if not names:
+            parent, _, name = step.path.rpartition(b"/")
+            if not name:
                 return  # the root itself: only its mode and times
-            with self.root.descend(names[:-1]) as here:
-                act(step, here, names[-1], numbered[step.path])
+            act(step, self._enter_folder(parent), name, numbered[step.path])
         except _Drifted as drift:
             results[step.path] = Result(step.path, step.verdict, KEPT, str(drift))
         except TakebackError as error:
@@ -112,6 +135,18 @@ class Files:
             results[step.path] = Result(step.path, step.verdict, FAILED, error.strerror or str(error))
         if self.progress:
             self.progress(1)
+
+    def _enter_folder(self, path: bytes) -> OpenFolder:
+        """Opened anew from the root for each folder, so that a swapped parent is noticed."""
+        if self._parent is None or self._parent.path != path:
+            self._leave()
+            self._parent = self.root.descend(components(path))
+        return self._parent
+
+    def _leave(self) -> None:
+        if self._parent is not None:
+            self._parent.close()
+            self._parent = None
 
     def _settled(self, step: Step, results: dict[bytes, Result]) -> bool:
         """On a second run: what is at its goal is done, what is neither there nor as expected is kept."""
@@ -122,23 +157,15 @@ class Files:
             return True
         if _alike(now, step.goal):
             results[step.path] = Result(step.path, step.verdict, DONE)
-            if step.goal is not None and step.goal.kind != FOLDER:
-                self._note(step)
             return True
-        if _alike(now, step.expected) or (now is None and step.expected is not None):
+        if _alike(now, step.expected):
             return False
+        if now is None and step.expected is not None and step.goal is not None and step.expected.kind != step.goal.kind:
+            return False  # the old kind is gone, the new one is still to come
         if now is not None and now.kind == FOLDER and step.goal is not None and step.goal.kind == FOLDER:
             return False  # made, but its mode is still to come
         results[step.path] = Result(step.path, step.verdict, KEPT, "changed since; kept")
         return True
-
-    def _note(self, step: Step) -> None:
-        try:
-            names = components(step.path)
-            with self.root.descend(names[:-1]) as here:
-                self.stats[step.path] = here.stat(names[-1])
-        except OSError:
-            pass
 
     # -- one path ------------------------------------------------------------
 
@@ -204,7 +231,6 @@ class Files:
         except BaseException:
             _unlink_quietly(here, beside)
             raise
-        self.stats[step.path] = here.stat(name)
         if goal.group:
             self._placed[goal.group] = step.path
 
@@ -237,7 +263,6 @@ class Files:
 
     def _write_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> None:
         """A whole, verified copy of the goal under a name of ours."""
-        _unlink_quietly(here, beside)
         if goal.kind == LINK:
             here.symlink(self.blobs.get(goal.content), beside)
             here.chown(beside, goal.uid, goal.gid)
@@ -248,12 +273,13 @@ class Files:
         fd = here.create(beside)
         try:
             self._fill(fd, goal)
-            here.chown(beside, goal.uid, goal.gid)
+            if (goal.uid, goal.gid) != self._owner:
+                here.chown(beside, goal.uid, goal.gid)
             if hasattr(os, "fchmod"):
                 os.fchmod(fd, goal.mode)
             if goal.xattrs:
                 here.set_xattrs(fd, trees.decode_xattrs(self.blobs.get(goal.xattrs)).items())
-            if _hash(fd) != goal.content:
+            if _hash(fd, goal.size) != goal.content:
                 raise TakebackError("what was written does not read back the same")
         except BaseException:
             os.close(fd)
@@ -310,7 +336,6 @@ class Files:
         st = here.stat(name)
         if stat.S_IMODE(st.st_mode) != goal.mode and os.name != "nt":
             raise TakebackError("the mode did not take")
-        self.stats[step.path] = st
 
     def _finish_folders(self, steps: Sequence[Step], times: Mapping[bytes, Entry], results: dict[bytes, Result]) -> None:
         """Modes and times of folders, deepest first, when nothing more changes in them."""
@@ -400,8 +425,10 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _hash(fd: int) -> bytes:
+def _hash(fd: int, size: int) -> bytes:
     os.lseek(fd, 0, os.SEEK_SET)
+    if size < 1 << 20:
+        return sha256(os.read(fd, size + 1)).digest()
     digest = sha256()
     while chunk := os.read(fd, 1 << 20):
         digest.update(chunk)

@@ -25,16 +25,27 @@ class Descent:
     def to(self, path: bytes) -> PosixFolder | PortableFolder:
         if not path:
             return self._root
+        parent, _, name = path.rpartition(b"/")
         open_ = self._open
-        while open_ and not (path == open_[-1].path or path.startswith(open_[-1].path + b"/")):
+        while open_ and open_[-1].path != parent:
+            if parent.startswith(open_[-1].path + b"/"):
+                return self._down(path)
             open_.pop().close()
-        here = open_[-1] if open_ else self._root
-        if here.path == path:
-            return here
+        if not open_ and parent:
+            return self._down(path)
+        here = (open_[-1] if open_ else self._root).child(name)
+        open_.append(here)
+        if len(open_) > _DEEPEST:
+            open_.pop(0).close()
+        return here
+
+    def _down(self, path: bytes) -> PosixFolder | PortableFolder:
+        """Several names at once, from the nearest open ancestor."""
+        here = self._open[-1] if self._open else self._root
         rest = path[len(here.path) + 1 :] if here.path else path
         for name in rest.split(b"/"):
             here = here.child(name)
-            open_.append(here)
-            if len(open_) > _DEEPEST:
-                open_.pop(0).close()
+            self._open.append(here)
+            if len(self._open) > _DEEPEST:
+                self._open.pop(0).close()
         return here

@@ -64,7 +64,7 @@ class PortableFolder:
         return found
 
     def keys(self, names: list[bytes]) -> bytes:
-        return keys.pack(os.lstat(self._at(name)) for name in names)
+        return keys.pack_all(self.stat, names)
 
     def stat(self, name: bytes) -> os.stat_result:
         return os.lstat(self._at(name))

@@ -84,7 +84,7 @@ class PosixFolder:
         return found
 
     def keys(self, names: list[bytes]) -> bytes:
-        return keys.pack(map(partial(os.stat, dir_fd=self.fd, follow_symlinks=False), names))
+        return keys.pack_all(partial(os.stat, dir_fd=self.fd, follow_symlinks=False), names)
 
     def stat(self, name: bytes) -> os.stat_result:
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)

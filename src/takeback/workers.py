@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-from ..errors import TakebackError
+from .errors import TakebackError
 
 
 def allowed(wanted: bool) -> bool:

@@ -1,0 +1,107 @@
+"""The command line: parses, dispatches to one verb per file, and maps errors to exit codes.
+
+Nothing heavy is imported here: `--version`, `--help` and a mistyped verb answer at the speed of the interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .terminal import Terminal
+
+_BUG, _INTERRUPTED = 70, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The entry point. As a program it ends at once, without tearing the interpreter down."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read us has seen enough. Python would complain once more while it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 0
+    if argv is None:
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _run(words: list[str]) -> int:
+    verb, rest = split_verb(words)
+    if verb == "--version":
+        from ... import __version__
+
+        print(f"takeback {__version__}")
+        return 0
+    if verb == "--help":
+        from .verbs import overview
+
+        print(overview())
+        return 0
+    return _dispatch(verb, rest)
+
+
+def split_verb(words: list[str]) -> tuple[str, list[str]]:
+    """The verb, and everything else: the options of every verb may stand before it or after it."""
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        if not word.startswith("-") or word == "-":
+            return word, words[:at] + words[at + 1 :]
+        if word == "--version":
+            return word, []
+        if word in ("-h", "--help"):
+            later = [w for w in words[at + 1 :] if not w.startswith("-")]
+            return (later[0], ["--help"]) if later else ("--help", [])
+        at += 2 if word == "-C" else 1
+    return "status", [*words, "--bare"]
+
+
+def _dispatch(verb: str, rest: list[str]) -> int:
+    from ...errors import TakebackError
+    from .terminal import Terminal
+
+    terminal = Terminal(os.environ, "--no-color" not in rest, bool({"-q", "--quiet"} & set(rest)))
+    as_json = "--json" in rest
+    try:
+        return _perform(verb, rest, terminal)
+    except TakebackError as error:
+        from .failures import known
+
+        return known(error, terminal, as_json)
+    except KeyboardInterrupt:
+        terminal.warn("takeback: interrupted")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        from .failures import bug
+
+        return bug(error, terminal, as_json, verb)
+
+
+def _perform(verb: str, rest: list[str], terminal: Terminal) -> int:
+    from .verbs import VERBS
+
+    if verb not in VERBS:
+        from .failures import unknown_verb
+
+        raise unknown_verb(verb)
+    from .parsing import module_of, parse
+
+    parser, args = parse(verb, rest)
+    if args.help:
+        terminal.page(parser.format_help().split("\n"))
+        return 0
+    terminal.quiet = args.quiet
+    from .context import Context
+
+    code: int = module_of(verb).run(Context(args, terminal, os.environ), args)
+    return code

@@ -1,0 +1,111 @@
+"""What one run of the program knows: where it is, how it reports, and the workspace it works on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ... import store
+from ...errors import NoWorkspace, Off, TakebackError, UsageError
+from ...settings import Settings, load
+from .terminal import Terminal, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Mapping
+
+    from ...workspace import Workspace
+
+
+class Context:
+    def __init__(self, args: Namespace, terminal: Terminal, environ: Mapping[str, str]) -> None:
+        self.json: bool = args.json
+        self.yes: bool = args.yes
+        self.off: bool = args.off
+        self.terminal = terminal
+        self.environ = environ
+        self.cwd = _enter(args.directory)
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is a person to ask."""
+        return self.terminal.interactive and not self.json and not self.yes
+
+    # -- settings ------------------------------------------------------------
+
+    def settings(self, root: Path | None = None) -> Settings:
+        return load(root, self.environ, self.off)
+
+    def must_be_on(self, settings: Settings) -> None:
+        if not settings.enabled:
+            raise Off(
+                f"takeback is off (source: {settings.off_source})",
+                "turn it on with TAKEBACK=on, or change that setting; log, show, diff and restore --to still work",
+            )
+
+    # -- the workspace -------------------------------------------------------
+
+    def root(self) -> Path | None:
+        return store.find_root(self.settings().home, self.cwd)
+
+    def open(self, when_off: bool = False, tell: bool = True) -> Workspace:
+        """The workspace at or above here. Says so if a take-back was interrupted."""
+        first = self.settings()
+        if not when_off:
+            self.must_be_on(first)
+        root = store.find_root(first.home, self.cwd)
+        if root is None:
+            raise self._no_workspace(first.home)
+        settings = self.settings(root)
+        if not when_off:
+            self.must_be_on(settings)
+        from ...workspace import open_workspace
+
+        workspace = open_workspace(root, settings)
+        if tell:
+            self.tell_interrupted(workspace)
+        return workspace
+
+    def tell_interrupted(self, workspace: Workspace) -> None:
+        try:
+            what = workspace.interrupted()
+        except TakebackError:
+            return  # the journal itself is damaged: the verb will say so
+        if what:
+            self.terminal.warn(f"takeback: {what}; the tree may be in between")
+            self.terminal.hint("  → finish it with takeback resume, or go back with takeback resume --abort")
+
+    def _no_workspace(self, home: Path) -> NoWorkspace:
+        for folder in (self.cwd, *self.cwd.parents):
+            for moved in moved_from(home, folder):
+                return NoWorkspace(
+                    f"{safe(str(folder))} is not protected, but it looks like {safe(str(moved))}, moved",
+                    f"go on with its history: takeback init -C {safe(str(folder))}",
+                )
+        return NoWorkspace(
+            f"nothing is protected at or above {safe(str(self.cwd))}", "protect this folder with takeback init"
+        )
+
+
+def moved_from(home: Path, folder: Path) -> Iterator[Path]:
+    """Roots that are gone and whose folder was this one, by its inode."""
+    try:
+        inode = folder.stat().st_ino
+    except OSError:
+        return
+    for _, meta in store.known_stores(home):
+        if meta.get("inode") == inode and not os.path.lexists(meta["root"]):
+            yield Path(meta["root"])
+
+
+def _enter(directories: list[str]) -> Path:
+    """Where the run works: each -C is relative to the one before, as in git."""
+    try:
+        for directory in directories:
+            os.chdir(directory)
+        return Path(os.path.realpath(os.getcwd()))
+    except (OSError, ValueError) as error:
+        where = safe(directories[-1]) if directories else "the current folder"
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot work in {where} ({why})", "name a folder that exists with -C DIR") from None

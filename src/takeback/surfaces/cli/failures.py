@@ -1,0 +1,66 @@
+"""How failures are told: a known one with its next step, a bug with a report to paste."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import Stale, TakebackError, UsageError
+from .terminal import Terminal, safe
+from .verbs import VERBS
+
+
+def known(error: TakebackError, terminal: Terminal, as_json: bool) -> int:
+    """The one place where a TakebackError becomes words and an exit code."""
+    differing = error.differing if isinstance(error, Stale) else ()
+    terminal.warn(f"takeback: {_lines(error.message)}")
+    for target, was, now in differing[:20]:
+        terminal.warn(f"    {safe(target)}: {safe(was)} ≠ now {safe(now)}")
+    if len(differing) > 20:
+        terminal.warn(f"    … and {len(differing) - 20:,} more")
+    if error.hint:
+        terminal.warn(f"  → {_lines(error.hint)}")
+    if as_json:
+        told: dict[str, object] = {"message": error.message, "hint": error.hint, "code": error.exit_code}
+        if differing:
+            told["differing"] = [{"target": t, "was": w, "now": n} for t, w, n in differing]
+        terminal.json({"error": told})
+    return error.exit_code
+
+
+def _lines(text: str) -> str:
+    return safe(text)
+
+
+def unknown_verb(verb: str) -> UsageError:
+    import difflib
+
+    close = difflib.get_close_matches(verb, VERBS, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return UsageError(f"there is no verb {safe(verb)!r}{meant}", "see takeback help --all")
+
+
+def bug(error: Exception, terminal: Terminal, as_json: bool, verb: str) -> int:
+    """Never a bare traceback: a short report, and where the long one is."""
+    import platform
+    import tempfile
+    import traceback
+
+    from ... import __version__
+
+    where = f"takeback {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
+    report = "".join(traceback.format_exception(error))
+    message = f"a bug in takeback {verb}: {type(error).__name__}: {error}"
+    try:
+        fd, path = tempfile.mkstemp(prefix="takeback-report-", suffix=".txt")
+        with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"{where}\nverb: {verb}\n\n{report}")
+        told = f"paste {path} into an issue; it names your paths, so look at it first"
+    except OSError:
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        told = "paste these lines into an issue" + "".join(f" (at {f.filename}:{f.lineno})" for f in last)
+    terminal.warn(f"takeback: {safe(message)}")
+    terminal.warn(f"  {where}")
+    terminal.warn(f"  → {told}; your history is safe, and takeback verify checks it")
+    if as_json:
+        terminal.json({"error": {"message": message, "hint": told, "code": 70}})
+    return 70

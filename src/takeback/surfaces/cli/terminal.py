@@ -1,0 +1,264 @@
+"""The terminal: colours, safe names, width, pager, questions and progress.
+
+Whatever comes from outside (names, labels, links, file contents) goes through `safe` before it is printed, so that no
+name can move the cursor, recolour the screen or turn the text round.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TextIO
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
+
+# C0, DEL, C1; marks that turn text round or hide in it; line and paragraph separators; lone surrogates; tags.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_UNSAFE_IN_TEXT = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x0a-\x1f"))
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if code in _SHORT:
+        return _SHORT[code]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_SHORT = {9: "\\t", 10: "\\n", 13: "\\r"}
+
+
+def safe(text: str) -> str:
+    """A name as it can be shown on one line: what would steer the terminal is written out."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def safe_line(line: bytes) -> str:
+    """A line of somebody's file; tabs stay."""
+    return _UNSAFE_IN_TEXT.sub(_escape, line.decode("utf-8", "surrogateescape"))
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes, without our colours."""
+    plain = re.sub("\x1b\\[[0-9;]*m", "", text) if "\x1b" in text else text
+    if plain.isascii():
+        return len(plain)
+    import unicodedata
+
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in plain)
+    return len(plain) + wide - sum(unicodedata.combining(c) != 0 for c in plain)
+
+
+def pad(text: str, width: int) -> str:
+    return text + " " * max(0, width - cells(text))
+
+
+def clip(text: str, width: int) -> str:
+    """A plain text cut to a width, with a sign that it was."""
+    if cells(text) <= width:
+        return text
+    while text and cells(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+def clip_path(path: str, width: int) -> str:
+    """A path cut in front: its end says more."""
+    if cells(path) <= width:
+        return path
+    while path and cells(path) > width - 1:
+        path = path[1:]
+    return "…" + path
+
+
+def age(seconds: float) -> str:
+    """How long ago, as people say it."""
+    if seconds < 10:
+        return "just now"
+    for size, unit in ((60, "s"), (3600, "min"), (86400, "h"), (86400 * 14, "days"), (86400 * 70, "weeks")):
+        if seconds < size:
+            each = {"s": 1, "min": 60, "h": 3600, "days": 86400, "weeks": 86400 * 7}[unit]
+            count = int(seconds // each)
+            return f"{count} {unit.rstrip('s') if count == 1 and unit != 's' else unit} ago"
+    return f"{int(seconds // (86400 * 30))} months ago"
+
+
+def moment(at: float) -> str:
+    import time
+
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def counted(n: int, word: str) -> str:
+    plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+    return f"{n:,} {word if n == 1 else plural}"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """'a, b, c, …' with every name made safe."""
+    return ", ".join(safe(n) for n in names[:most]) + (", …" if len(names) > most else "")
+
+
+class Terminal:
+    """Where this run prints and asks. Results go to standard output, hints and progress to standard error."""
+
+    def __init__(self, environ: Mapping[str, str], color: bool = True, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.environ = environ
+        self.out: TextIO = sys.stdout
+        self.err: TextIO = sys.stderr
+        for stream in (self.out, self.err):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        self.out_is_tty = self.out.isatty()
+        self.err_is_tty = self.err.isatty()
+        plain = not color or environ.get("NO_COLOR", "") != "" or environ.get("TERM", "") in ("dumb", "")
+        self.color = self.out_is_tty and not plain
+        self._err_color = self.err_is_tty and not plain
+        self.interactive = self.out_is_tty and sys.stdin is not None and sys.stdin.isatty()
+
+    # -- size ----------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        return self._size("COLUMNS", 0, 100 if not self.out_is_tty else 80)
+
+    @property
+    def height(self) -> int:
+        return self._size("LINES", 1, 24)
+
+    def _size(self, variable: str, which: int, otherwise: int) -> int:
+        if (given := self.environ.get(variable, "")).isdecimal() and int(given) > 0:
+            return int(given)
+        try:
+            return os.get_terminal_size(self.out.fileno())[which] or otherwise
+        except (OSError, ValueError, AttributeError):
+            return otherwise
+
+    # -- printing ------------------------------------------------------------
+
+    def style(self, text: str, *names: str) -> str:
+        if not self.color or not names or not text:
+            return text
+        return f"\x1b[{';'.join(_STYLES[n] for n in names)}m{text}\x1b[0m"
+
+    def write(self, line: str = "") -> None:
+        """A result."""
+        self.out.write(line + "\n")
+
+    def say(self, line: str = "") -> None:
+        """Prose about a result, which --quiet leaves out."""
+        if not self.quiet:
+            self.write(line)
+
+    def hint(self, line: str) -> None:
+        """What to do next, on standard error."""
+        if not self.quiet:
+            self.out.flush()
+            self.err.write(f"\x1b[2m{line}\x1b[0m\n" if self._err_color else f"{line}\n")
+            self.err.flush()
+
+    def warn(self, line: str) -> None:
+        """Something that should not be missed, quiet or not."""
+        self.out.flush()
+        self.err.write(f"\x1b[33m{line}\x1b[0m\n" if self._err_color else f"{line}\n")
+        self.err.flush()
+
+    def json(self, value: object) -> None:
+        import json
+
+        json.dump(value, self.out, indent=2 if self.out_is_tty else None)
+        self.out.write("\n")
+
+    def page(self, lines: Iterable[str]) -> None:
+        """Long output through a pager on a terminal; everything at once elsewhere."""
+        if not self.out_is_tty:
+            for line in lines:
+                self.write(line)
+            return
+        shown = list(lines)
+        if len(shown) < self.height or not self._through_pager("\n".join(shown) + "\n"):
+            self.write("\n".join(shown))
+
+    def _through_pager(self, text: str) -> bool:
+        import shlex
+        import subprocess
+
+        command = shlex.split(self.environ.get("PAGER") or "less -FRX")
+        if not command or command == ["cat"]:
+            return False
+        self.out.flush()
+        try:
+            # The user's own choice of pager, run without a shell.
+            found = subprocess.run(command, input=text.encode("utf-8", "backslashreplace"), check=False)
+        except OSError:
+            return False
+        return found.returncode != 127
+
+    # -- asking --------------------------------------------------------------
+
+    def ask(self, question: str) -> str:
+        """A line typed by a person; nothing at the end of input."""
+        self.out.write(self.style(question, "bold") + " ")
+        self.out.flush()
+        answer = sys.stdin.readline()
+        if not answer:
+            self.out.write("\n")
+        return answer.strip()
+
+    def confirm(self, question: str) -> bool:
+        """A yes or a no; anything but a yes is a no."""
+        return self.ask(f"{question} [y/N]").lower() in ("y", "yes")
+
+    # -- progress ------------------------------------------------------------
+
+    def progress(self, doing: str, total: int = 0) -> Progress | None:
+        """A line on standard error that counts, on a terminal only."""
+        return Progress(self, doing, total) if self.err_is_tty and not self.quiet else None
+
+
+class Progress:
+    """Counts what is done; draws at most ten times a second, and not at all for what is done at once."""
+
+    def __init__(self, terminal: Terminal, doing: str, total: int) -> None:
+        from time import monotonic
+
+        self._clock: Callable[[], float] = monotonic
+        self._terminal = terminal
+        self._doing = doing
+        self._total = total
+        self._count = 0
+        self._next = monotonic() + 0.3
+        self._drawn = False
+
+    def __call__(self, count: int) -> None:
+        self._count += count
+        now = self._clock()
+        if now >= self._next:
+            self._next = now + 0.1
+            self._draw()
+
+    def _draw(self) -> None:
+        bar = ""
+        if self._total:
+            filled = min(20, 20 * self._count // self._total)
+            bar = f"{'█' * filled}{'░' * (20 - filled)} "
+        of = f" of {self._total:,}" if self._total else ""
+        self._terminal.err.write(f"\r\x1b[K{bar}{self._doing} {self._count:,}{of}")
+        self._terminal.err.flush()
+        self._drawn = True
+
+    def close(self) -> None:
+        if self._drawn:
+            self._terminal.err.write("\r\x1b[K")
+            self._terminal.err.flush()
+            self._drawn = False

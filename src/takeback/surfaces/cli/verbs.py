@@ -1,0 +1,100 @@
+"""Every verb, by hand: its group and what it does in one line. The module of a verb has its name."""
+
+from __future__ import annotations
+
+GROUPS = {
+    "start": "start",
+    "see": "see",
+    "back": "take back",
+    "plan": "plan",
+    "care": "care",
+    "about": "about takeback",
+}
+
+VERBS: dict[str, tuple[str, str]] = {
+    "init": ("start", "protect this folder and take the first checkpoint"),
+    "checkpoint": ("start", "capture the whole tree, with a label if you like"),
+    "track": ("start", "capture just these paths before they change, cheaply"),
+    "status": ("see", "what changed since the newest named checkpoint, and by whom"),
+    "diff": ("see", "the changes line by line: a checkpoint to now, or to another"),
+    "log": ("see", "checkpoints, effects and take-backs, newest first"),
+    "show": ("see", "one entry of the log in full"),
+    "undo": ("back", "take back the last turn; again for the one before"),
+    "redo": ("back", "bring back what the last take-back took"),
+    "rollback": ("back", "go back to a checkpoint"),
+    "revert": ("back", "take back one effect or path and keep the rest"),
+    "restore": ("back", "bring single files back from any checkpoint"),
+    "plan": ("plan", "what a take-back would do, saved to be applied later"),
+    "apply": ("plan", "carry out a saved plan exactly as seen, or refuse it as stale"),
+    "resume": ("plan", "finish an interrupted take-back, or go back from it"),
+    "prune": ("care", "forget old history and free its space"),
+    "pin": ("care", "keep a checkpoint for ever"),
+    "unpin": ("care", "let a checkpoint be pruned again"),
+    "verify": ("care", "check the journal's chain and everything stored"),
+    "repair": ("care", "set damaged parts of the store aside; nothing is deleted"),
+    "doctor": ("care", "check the set-up, each failure with its fix"),
+    "config": ("care", "every setting with its source; the rules of what is captured"),
+    "completion": ("about", "a completion script for bash, zsh or fish"),
+    "help": ("about", "help on a verb, or on all of them"),
+}
+
+OVERVIEW = ("init", "checkpoint", "status", "diff", "log", "undo", "redo", "rollback", "revert", "restore")
+
+
+def overview() -> str:
+    """What `takeback --help` prints: one screen, the verbs one needs first."""
+    lines = [
+        "takeback: undo for AI agents. Captures a project, shows what changed, takes it back.",
+        "",
+        "usage: takeback [-C DIR] [--json] [--yes] [--quiet] [--no-color] [--off] VERB …",
+    ]
+    for group in ("start", "see", "back"):
+        lines.append(GROUPS[group])
+        lines += [f"  {verb:<12}{VERBS[verb][1]}" for verb in OVERVIEW if VERBS[verb][0] == group]
+    lines += [
+        "more",
+        "  help --all  every verb          help VERB   one verb, with examples",
+        "",
+        "Without a verb: the status and the likely next command.",
+        "Exit: 0 done · 1 failed · 2 usage · 3 partly · 4 needs a yes · 10 no workspace",
+    ]
+    return "\n".join(lines)
+
+
+def overview_of_all() -> str:
+    """What `takeback help --all` prints."""
+    lines = ["usage: takeback [OPTIONS] VERB …", ""]
+    for group, title in GROUPS.items():
+        lines.append(title)
+        lines += [f"  {verb:<12}{about}" for verb, (of, about) in VERBS.items() if of == group]
+        lines.append("")
+    lines += ["options, before or after the verb"]
+    lines += [f"  {name:<16}{about}" for name, about in OPTIONS.items()]
+    lines += ["", "exit codes"]
+    lines += [f"  {code:<4}{about}" for code, about in EXIT_CODES.items()]
+    lines += ["", "takeback help VERB shows one verb with examples."]
+    return "\n".join(lines)
+
+
+OPTIONS = {
+    "-C DIR": "work as if started in DIR",
+    "--json": "report as JSON on standard output",
+    "-y, --yes": "do it without asking",
+    "-q, --quiet": "say only what went wrong",
+    "--no-color": "no colours; NO_COLOR in the environment means the same",
+    "--off": "turn takeback off for this one run",
+    "-h, --help": "this help",
+    "--version": "the version",
+}
+
+EXIT_CODES = {
+    0: "done",
+    1: "failed; nothing was lost",
+    2: "the request makes no sense",
+    3: "partly: a step of the plan, or a path that should be covered, was not done",
+    4: "a yes is needed (--yes), or the plan is stale",
+    10: "nothing is protected here",
+    11: "another takeback is at work",
+    70: "a bug, with a report to paste",
+    130: "interrupted",
+}
