@@ -12,8 +12,6 @@
 from __future__ import annotations
 
 import os as _os
-from pathlib import Path as _Path
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .errors import (
     ApprovalNeeded,
@@ -27,7 +25,8 @@ from .errors import (
     UsageError,
 )
 
-if _TYPE_CHECKING:
+TYPE_CHECKING = False  # typing's own would cost every start of the program
+if TYPE_CHECKING:
     from .workspace import Workspace
 
 __version__ = "0.1.0"
@@ -53,11 +52,12 @@ def open(root: str | _os.PathLike[str], create: bool = False, store: str | None 
     `create` protects the folder first if it is not protected yet. `store` is None for the user's state folder, a path
     for another home, or "memory" for a store that lives no longer than this object."""
     from dataclasses import replace
+    from pathlib import Path
 
     from . import settings, workspace
 
-    path = _Path(root)
+    path = Path(root)
     loaded = settings.load(path, _os.environ)
     if store is not None and store != "memory":
-        loaded = replace(loaded, home=_Path(_os.path.abspath(store)))
+        loaded = replace(loaded, home=Path(_os.path.abspath(store)))
     return workspace.open_workspace(path, loaded, create, memory=store == "memory")

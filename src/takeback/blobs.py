@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 
 from .errors import Damaged
 from .safefs.reflink import reflink
+from .workers import is_running
 
 _MAGIC = b"tbr1"
 _RECORD = struct.Struct("<4sBBHQQ32s")  # magic, codec, flags, -, raw length, stored length, sha256
@@ -140,6 +141,8 @@ class Packs:
         self._toc: list[bytes] = []
         self._fresh: dict[bytes, bytes] = {}  # written to the buffer, not yet to the file
         self._new_big: list[Path] = []
+        self._loose: dict[str, list[bytes]] = {}  # toc rows of records that a killed writer did not get to list
+        self._ends: dict[str, int] = {}  # where the last whole record of an unsealed pack ends
         self._name = ""
         self._fd = -1
         self._end = 0
@@ -160,6 +163,7 @@ class Packs:
         """Sees what other processes have written, if any did (`surely`: a worker of ours has)."""
         if self._open is not None and (surely or self._stamp() != self._stamped):
             self._open = None
+            self._loose.clear()
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
@@ -192,7 +196,8 @@ class Packs:
             if name in self._fds:
                 os.close(self._fds.pop(name))
         self._open = {}
-        for name in sorted(names):
+        self._loose.clear()
+        for name in sorted(names, key=lambda n: ("-" not in n, n)):  # the open pack has the last word
             if name.endswith(".pack") and name[:-5] not in self._sealed:
                 self._open.update(self._read_toc(name[:-5]))
 
@@ -207,17 +212,26 @@ class Packs:
         except FileNotFoundError:
             toc = b""
         for id, offset in _TOC.iter_unpack(toc[: len(toc) - len(toc) % _TOC.size]):
+            if not any(id):
+                break  # zeros that a power cut left
             if offset < size:
                 found[id] = _Found(name, offset)
                 end = max(end, offset)
         with open(path, "rb") as file:
             if found:  # the last one listed tells where the walk goes on, if it is whole
                 if (record := _read_head(file, end)) is None or end + _HEAD + record[4] > size:
+                    self._ends[name] = end
                     return {id: f for id, f in found.items() if f.offset < end}
                 end += _HEAD + record[4]
             while (record := _read_head(file, end)) is not None and end + _HEAD + record[4] <= size:
-                found[record[5]] = _Found(name, end)
-                end += _HEAD + record[4]
+                after = end + _HEAD + record[4]
+                if _is_whole(file, end, record):
+                    found[record[5]] = _Found(name, end)
+                    self._loose.setdefault(name, []).append(_TOC.pack(record[5], end))
+                elif _read_head(file, after) is None:
+                    break  # the torn tail of a power cut
+                end = after
+        self._ends[name] = end
         return found
 
     def _find(self, id: bytes) -> _Found | None:
@@ -358,6 +372,9 @@ class Packs:
 
     def _put_big(self, chunks: Iterator[bytes], id: bytes | None, sparse: bool, source: int | None) -> bytes:
         self.big.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for leftover in self.big.glob("tmp-*"):
+            if not is_running(leftover.name.split("-")[1]):
+                leftover.unlink(missing_ok=True)
         staging = self.big / f"tmp-{os.getpid()}-{os.urandom(4).hex()}"
         fd = os.open(staging, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o600)
         try:
@@ -399,10 +416,7 @@ class Packs:
         unsealed = [n for n in names if n not in self._sealed and not self._worker and "-" not in n]
         if unsealed:
             self._name = unsealed[-1]
-            with open(self.packs / f"{self._name}.pack", "rb") as file:
-                last = max((f.offset for f in (self._open or {}).values() if f.pack == self._name), default=-1)
-                record = _read_head(file, last) if last >= 0 else None
-                self._end = last + _HEAD + record[4] if record else 0
+            self._end = self._ends.get(self._name, 0)
         else:
             highest = max((int(n.split("-")[0], 16) for n in names), default=0)
             self._name = f"{highest + 1:08x}{self._worker}"
@@ -424,13 +438,13 @@ class Packs:
 
     def flush(self) -> None:
         """Everything put so far is on disk when this returns."""
+        self._list_loose()
         if self._fd >= 0:
             self._write_buffer()
             if self._toc:
                 if self._sync:
                     _datasync(self._fd)
-                with open(self.packs / f"{self._name}.toc", "ab", opener=_private) as toc:
-                    toc.write(b"".join(self._toc))
+                self._append_toc(self._name, self._toc)
                 self._toc.clear()
             if self._end > _SEAL or self._worker:
                 self._seal()
@@ -441,9 +455,28 @@ class Packs:
                 _sync_folder(self.big)
             self._new_big.clear()
 
+    def _list_loose(self) -> None:
+        """Records that a killed writer left are synced and listed before any row may rely on them."""
+        for name, rows in self._loose.items():
+            if self._sync:
+                fd = os.open(self.packs / f"{name}.pack", os.O_RDWR | _CLOEXEC)
+                try:
+                    _datasync(fd)
+                finally:
+                    os.close(fd)
+            self._append_toc(name, rows)
+        self._loose.clear()
+
+    def _append_toc(self, name: str, rows: list[bytes]) -> None:
+        with open(self.packs / f"{name}.toc", "ab", opener=_private) as toc:
+            if torn := toc.tell() % _TOC.size:
+                toc.truncate(toc.tell() - torn)
+            toc.write(b"".join(rows))
+
     def _seal(self) -> None:
         """Closes the open pack with a sorted index."""
         self._write_buffer()
+        self._loose.pop(self._name, None)
         if self._sync:
             _datasync(self._fd)
         mine = sorted((id, f.offset) for id, f in (self._open or {}).items() if f.pack == self._name)
@@ -530,6 +563,8 @@ class Packs:
                 stored = file.read(record[4])
                 crc = zlib.crc32(stored, zlib.crc32(head[: _RECORD.size]))
                 if crc != _CRC.unpack(head[_RECORD.size :])[0]:
+                    if at not in known and _read_head(file, at + _HEAD + record[4]) is None:
+                        break  # a torn tail
                     yield Bad(record[5], where, "the record's bytes are damaged")
                 elif data:
                     try:
@@ -562,7 +597,7 @@ class Packs:
             if bytes.fromhex(path.name) not in live:
                 freed += path.stat().st_size
                 path.unlink()
-        for leftover in self.big.glob("tmp-*") if self.big.is_dir() else ():
+        for leftover in (*self.big.glob("tmp-*"), *self.packs.glob("*.new")):
             leftover.unlink(missing_ok=True)
         for path in sorted(self.packs.glob("*.pack")) if self.packs.is_dir() else ():
             freed += self._repack(path.stem, live, purge)
@@ -695,6 +730,13 @@ def _read_head(file, offset: int) -> tuple[bytes, int, int, int, int, bytes] | N
         return None
     _, codec, flags, _, raw, stored, id = _RECORD.unpack_from(head)
     return head, codec, flags, raw, stored, id
+
+
+def _is_whole(file, offset: int, record: tuple[bytes, int, int, int, int, bytes]) -> bool:  # type: ignore[no-untyped-def]
+    """Whether a record's bytes are those its header was written for."""
+    file.seek(offset + _HEAD)
+    head = record[0]
+    return zlib.crc32(file.read(record[4]), zlib.crc32(head[: _RECORD.size])) == _CRC.unpack(head[_RECORD.size :])[0]
 
 
 def _read_footer(file) -> tuple[bytes, int, int, int, int, int, bytes] | None:  # type: ignore[no-untyped-def]

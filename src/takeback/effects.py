@@ -223,6 +223,9 @@ class Step:
     def taken(self) -> bool:
         return self.verdict in TAKEN
 
+    def reversed(self) -> Step:
+        return Step(self.domain, self.path, self.goal, self.expected, self.verdict, self.units)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -313,4 +316,5 @@ class Domain(Protocol):
         that is already there is done, a state that is neither is kept."""
 
     def sweep(self, steps: Sequence[Step], key: str) -> None:
-        """Removes what an interrupted `apply` with this key left behind."""
+        """Removes what an interrupted `apply` left behind: with this key, or with this key and "-a", where the steps
+        were applied in reverse."""

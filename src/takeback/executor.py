@@ -13,12 +13,15 @@ from itertools import groupby
 from typing import NamedTuple
 
 from .blobs import Blobs
-from .effects import DONE, KEPT, Change, Domain, Entry, Plan, Result, Step, Takeback, Unit, same, text
+from .effects import DONE, FOLDER, KEPT, Change, Domain, Entry, Plan, Result, Step, Takeback, Unit, same, text
 from .errors import Damaged
 from .history import Segment, pack_list, pack_units
 from .ids import new_id
 from .journal import Journal, New
 from .planner import changes_of
+
+
+BACKWARDS = "-a"  # after the key of a segment that is being aborted: what it leaves means the reverse
 
 
 class Done(NamedTuple):
@@ -126,9 +129,10 @@ class Executor:
             forward, times = steps_of(segment)
             domain = self.domains[segment.domain]
             domain.sweep(forward, intent)
-            steps = [_swapped(s) for s in forward] if abort else forward
-            back = {p: known(p) for p in times} if abort else times
-            found = list(domain.apply(steps, intent, back, again=True))  # type: ignore[arg-type]
+            steps = [s.reversed() for s in forward] if abort else forward
+            back = _times_before(steps, times, known) if abort else times
+            key = intent + BACKWARDS if abort else intent
+            found = list(domain.apply(steps, key, back, again=True))  # type: ignore[arg-type]
             results += found
             if abort:
                 continue
@@ -152,8 +156,11 @@ def steps_of(segment: Segment) -> tuple[list[Step], dict[bytes, Entry]]:
     return steps, times
 
 
-def _swapped(step: Step) -> Step:
-    return Step(step.domain, step.path, step.goal, step.expected, step.verdict, step.units)
+def _times_before(steps: list[Step], times: Mapping[bytes, Entry], known: Callable[[bytes], object]) -> dict[bytes, object]:
+    """What an aborted segment gave other times, the folders around its steps among them, as it was."""
+    around = {s.path.rpartition(b"/")[0] for s in steps if s.path}
+    found = {p: known(p) for p in {*times, *around}}
+    return {p: e for p, e in found.items() if isinstance(e, Entry) and (p in times or e.kind == FOLDER)}
 
 
 def kept_results(plan: Plan) -> list[Result]:

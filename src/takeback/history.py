@@ -107,12 +107,13 @@ class History:
         self.horizon = 0  # rows up to here have lost their file changes
         self._open: dict[str, tuple[Row, list[Segment]]] = {}
         self._lost: set[bytes] = set()  # paths last seen to become unobserved
-        self._turn_of: dict[str, int] = {}  # an actor's checkpoints so far
+        self.head = 0  # the newest row
         for row in rows:
             self._fold(row)
         self.effects.sort(key=lambda e: e.seq)
 
     def _fold(self, row: Row) -> None:
+        self.head = row.seq
         if row.kind in NUMBERED:
             self.numbers[row.id] = len(self.numbers) + 1
         if row.body is None:
@@ -206,10 +207,10 @@ class History:
         units: dict[bytes, Change] = {}
         lost = self._lost
         for change in found:
-            path, before, after, _ = change
+            path, before, after, took = change
             if before is not None and before.kind == UNSEEN and path not in lost:
                 continue
-            if same(before, after):
+            if same(before, after) and not took:
                 self.times.setdefault(path, []).append((seq, change))
                 continue
             units[path] = change
@@ -317,8 +318,15 @@ class History:
         return effect.actors or frozenset({""})
 
     def current_turn(self, actor: str) -> str:
-        """The number of an actor's turn: how many checkpoints it has taken."""
-        return str(1 + sum(c.actor == actor for c in self.checkpoints))
+        """The number of an actor's turn, which its next checkpoint ends: the row it began with."""
+        since = max((c.seq for c in self.checkpoints if c.actor == actor), default=0)
+        for effect in reversed(self.effects):
+            if effect.seq < since:
+                break
+            for turn in effect.turns:
+                if turn.actor == actor:
+                    return turn.number
+        return str(self.head + 1)
 
     # -- what shows ----------------------------------------------------------
 

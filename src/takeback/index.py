@@ -216,7 +216,7 @@ class Index:
 
     def save(self, path: Path) -> None:
         """Not synced: after a crash the checksum tells, and the index is rebuilt."""
-        staging = path.with_name(f"index.{os.getpid()}.new")
+        staging = path.with_name("index.new")  # under the store lock, so one is enough, and a killed one is reused
         fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(fd, "wb") as file:
             file.write(self.dump())

@@ -4,7 +4,8 @@
 
 `hash` covers every field but `body`, which is covered by `body_hash`: prune can set a body NULL, and the chain still
 holds. `prev` is the hash before. The head (seq, hash) is also a small file, written after each commit: a table that
-is longer than it is fine, a shorter one has lost its tail.
+is longer than it is fine, a shorter one has lost its tail. It has two places, used in turn, so that a torn write
+leaves the one before.
 """
 
 from __future__ import annotations
@@ -96,6 +97,8 @@ class Journal:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA trusted_schema=OFF")
+        if create and self._head_file is not None and self._read_head() is None:
+            self._write_head(Head(0, _START), sync=True)
         found = {tuple(row) for row in db.execute("SELECT type, name, sql FROM sqlite_master")}
         if not found and (create or self.path is None):
             db.execute("BEGIN IMMEDIATE")
@@ -147,7 +150,10 @@ class Journal:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-        self._write_head(head)
+        try:
+            self._write_head(head)
+        except OSError:
+            pass  # the rows are committed; a head that lags behind them is fine
         return seqs
 
     def rows(self, after: int = 0, kinds: Iterable[str] = ()) -> Iterator[Row]:
@@ -170,7 +176,8 @@ class Journal:
         return None if found is None else _checked(found)
 
     def head(self) -> Head:
-        found = self._db.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+        with _explained():
+            found = self._db.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
         return Head(*found) if found else Head(0, _START)
 
     def last(self, kind: str) -> Row | None:
@@ -184,22 +191,29 @@ class Journal:
 
     def bodied(self, kind: str) -> list[tuple[int, float]]:
         """(seq, time) of the rows of a kind that have not been pruned."""
-        found = self._db.execute("SELECT seq, at FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq", (kind,))
+        with _explained():
+            found = self._db.execute("SELECT seq, at FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq", (kind,)).fetchall()
         return [(seq, at / 1e6) for seq, at in found]
 
     def count(self, kinds: Sequence[str], up_to: int) -> int:
         """How many rows of these kinds there are up to a row, pruned ones included: ordinals never move."""
         marks = ",".join("?" * len(kinds))
-        found = self._db.execute(f"SELECT count(*) FROM log WHERE kind IN ({marks}) AND seq <= ?", (*kinds, up_to))
-        return int(found.fetchone()[0])
+        with _explained():
+            found = self._db.execute(f"SELECT count(*) FROM log WHERE kind IN ({marks}) AND seq <= ?", (*kinds, up_to)).fetchone()
+        return int(found[0])
 
     def forget(self, seqs: Iterable[int]) -> None:
         """Removes bodies; a prune row that names them was appended before. The bytes are overwritten on disk."""
         with _explained():
             self._db.execute("PRAGMA secure_delete=ON")
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("UPDATE log SET body = NULL WHERE seq = ?", ((seq,) for seq in seqs))
-            self._db.execute("COMMIT")
+            try:
+                self._db.executemany("UPDATE log SET body = NULL WHERE seq = ?", ((seq,) for seq in seqs))
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def compact(self) -> None:
@@ -208,14 +222,17 @@ class Journal:
 
     # -- the head file -------------------------------------------------------
 
-    def _write_head(self, head: Head) -> None:
-        """In place: the few bytes share one sector, so they change as one."""
+    def _write_head(self, head: Head, sync: bool = False) -> None:
+        """In place, and never over the newest one of two: whatever tears, a head is left."""
         if self._head_file is None:
             return
         data = _HEAD.pack(head.seq, head.hash)
         fd = os.open(self._head_file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         try:
+            os.lseek(fd, head.seq % 2 * (len(data) + 4), os.SEEK_SET)
             os.write(fd, data + zlib.crc32(data).to_bytes(4, "little"))
+            if sync:
+                os.fsync(fd)
         finally:
             os.close(fd)
 
@@ -226,9 +243,12 @@ class Journal:
             data = self._head_file.read_bytes()
         except FileNotFoundError:
             return None
-        if len(data) != _HEAD.size + 4 or zlib.crc32(data[: _HEAD.size]) != int.from_bytes(data[_HEAD.size :], "little"):
-            return None
-        return Head(*_HEAD.unpack(data[: _HEAD.size]))
+        found = []
+        for place in (data[: _HEAD.size + 4], data[_HEAD.size + 4 :]):
+            packed = place[: _HEAD.size]
+            if len(place) == _HEAD.size + 4 and zlib.crc32(packed).to_bytes(4, "little") == place[_HEAD.size :]:
+                found.append(Head(*_HEAD.unpack(packed)))
+        return max(found, default=None)
 
     def rewrite_head(self) -> None:
         self._write_head(self.head())

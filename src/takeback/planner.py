@@ -145,7 +145,7 @@ class Planner:
         lowest = request.since or min((u.seq for u in ours), default=0)
         steps = [s for path, units in by_path.items() for s in self._path_steps(path, units, request, acts, lowest)]
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
-        return Plan(self.workspace, request, tuple(steps), frozenset(left), folder_times=self._folder_times(steps, left))
+        return Plan(self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request))
 
     def restore(self, request: Request, goals: dict[bytes, State]) -> Plan:
         """Named paths to the states a checkpoint has for them, whoever changed them since."""
@@ -197,7 +197,7 @@ class Planner:
             expected, units = (first.expected, first.units | set(run)) if first else (state, frozenset(run))
             steps[segment] = Step(domain, path, expected, goal, verdict, units, segment)
             state = goal
-        made = [s for s in steps.values() if not s.taken or not same(s.expected, s.goal)]
+        made = [_noted(s) for s in steps.values()]
         if kept:
             made.append(self._kept_step(path, state, domain, frozenset(kept), above, uncovered))
         return made
@@ -212,7 +212,7 @@ class Planner:
         if _unseen(before) or _unseen(state):
             return [Step("files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")]
         goal = self._timed(path, before, layers[0].seq, lowest)
-        return [] if same(state, goal) else [Step("files", path, state, goal, EXACT, units)]
+        return [_noted(Step("files", path, state, goal, EXACT, units))]
 
     def _present(self, path: bytes, layers: list[Unit]) -> State:
         if layers and self._is_outside(layers[-1].seq):
@@ -250,28 +250,46 @@ class Planner:
         effect = self.history.by_seq[seq]
         return IRREVERSIBLE if effect.takeback and effect.verdict == COMPENSATING else effect.verdict
 
-    def _folder_times(self, steps: list[Step], left: set[Unit]) -> dict[bytes, Entry]:
-        """The times that folders had before, where all that changed in them goes back: our own writing moves them too."""
-        disturbed = {_parent(s.path) for s in steps if not s.taken} | {_parent(u.path) for u in left}
-        disturbed |= {s.path for s in steps}  # a folder that is a step of its own
+    def _times(self, steps: list[Step], left: set[Unit], request: Request) -> dict[bytes, Entry]:
+        """The times to put back besides the steps: of folders, which our own writing moves, where all that changed in
+        them goes back; and of what only its times changed in rows that go back whole."""
+        kept = {u for s in steps if not s.taken for u in s.units} | left
+        disturbed = {_parent(u.path) for u in kept} | {_parent(s.path) for s in steps if not s.taken}
+        own = {s.path for s in steps}
+        whole = request.verb == "rollback" and not kept
+        rows = {u.seq for s in steps if s.taken for u in s.units} - {u.seq for u in kept}
         lowest: dict[bytes, int] = {}
         for step in steps:
             if step.taken and step.domain == "files" and step.units:
-                folder, seq = _parent(step.path), min(step.units).seq
+                folder, seq = _parent(step.path), request.since if whole else min(step.units).seq
                 lowest[folder] = min(seq, lowest.get(folder, seq))
         found = {}
         for folder, seq in lowest.items():
-            if folder in disturbed:
-                continue
             present = self.known(folder)
-            if present is not None and present.kind == FOLDER:
+            if folder not in disturbed and folder not in own and present is not None and present.kind == FOLDER:
                 was = next((c.before for s, c in self.history.times.get(folder, ()) if s >= seq), None) or present
                 found[folder] = present._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
+        for path, records in self.history.times.items():
+            was, present = None, None
+            for seq, change in reversed(records):
+                if seq not in rows and not (whole and seq >= request.since):
+                    break
+                if was is None:
+                    if path in found or path in own or path in disturbed or change.after != (present := self.known(path)):
+                        break
+                was = change.before
+            if was is not None and present is not None:
+                found[path] = present._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
         return found
 
 
 def _parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
+
+
+def _noted(step: Step) -> Step:
+    """Work that others have undone already is taken all the same, so that it is live no longer."""
+    return replace(step, note="already as it was") if step.taken and same(step.expected, step.goal) else step
 
 
 def _unseen(state: State) -> bool:

@@ -439,7 +439,7 @@ def _read_text(path: Path) -> str:
     try:
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
-        if path.is_symlink():
+        if os.path.islink(path):
             raise UsageError(f"{path} is a link to nowhere", hint="point it to a file or remove it") from None
         return ""
     except OSError as error:

@@ -19,6 +19,7 @@ from .errors import NoWorkspace, TakebackError
 from .ids import new_id
 from .journal import Journal
 from .locks import Lock, NullLock
+from .workers import is_running
 
 FORMAT = 1
 
@@ -86,6 +87,9 @@ def read_meta(folder: Path) -> dict[str, Any]:
 
 
 def write_meta(folder: Path, meta: dict[str, Any]) -> None:
+    for leftover in folder.glob("workspace.json.*.new"):
+        if not is_running(leftover.name.split(".")[2]):
+            leftover.unlink(missing_ok=True)
     staging = folder / f"workspace.json.{os.getpid()}.new"
     fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w") as file:

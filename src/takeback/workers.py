@@ -23,6 +23,19 @@ def allowed(wanted: bool) -> bool:
         return False
 
 
+def is_running(pid: str) -> bool:
+    """Whether a process with this number lives; where in doubt, yes."""
+    if os.name == "nt" or not pid.isdigit():
+        return True  # there, signal 0 is no question
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
 def split(part: Callable[[int, int], list[bytes]], size: int, worth: int, wanted: bool) -> list[bytes]:
     """`part(0, size)`, the second half of it in a child."""
     if size < worth or not allowed(wanted):

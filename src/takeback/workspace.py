@@ -23,6 +23,8 @@ from .capture.scan import Limits, Look, Scan
 from .domains.files import Files, export, temporary_prefix
 from .effects import (
     FOLDER,
+    UNCOVERED,
+    UNOBSERVED,
     UNSEEN,
     Change,
     Checkpoint,
@@ -31,6 +33,7 @@ from .effects import (
     Plan,
     Request,
     State,
+    Step,
     raw,
     same,
     text,
@@ -72,6 +75,7 @@ class Workspace:
         self.settings = settings
         self.clock = clock
         self.progress: Progress | None = None
+        self.merged: dict[bytes, bytes] = {}  # texts that the last plan merges, not stored before it is applied
         self._inode = inode
         self._mutex = threading.RLock()
         self._cached: tuple[object, Index] | None = None
@@ -94,8 +98,14 @@ class Workspace:
     # -- locks and guards ----------------------------------------------------
 
     @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One call at a time, and no bare system error out of it."""
+        with self._mutex, _explained():
+            yield
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._mutex, self.store.write.hold(self.settings.lock_timeout), _without_collector():
+        with self._alone(), self.store.write.hold(self.settings.lock_timeout), _without_collector():
             self.store.blobs.reload()
             try:
                 yield
@@ -106,7 +116,7 @@ class Workspace:
 
     @contextmanager
     def _applying(self) -> Iterator[None]:
-        with self._mutex, self.store.apply.hold(self.settings.lock_timeout):
+        with self._alone(), self.store.apply.hold(self.settings.lock_timeout):
             yield
 
     def _must_be_on(self) -> None:
@@ -135,7 +145,7 @@ class Workspace:
 
     def history(self) -> History:
         """The journal, folded; kept while nothing is appended."""
-        with self._mutex:
+        with self._alone():
             head = self.store.journal.head().seq
             if self._history is None or self._history[0] != head:
                 self._history = head, History(self.store.journal.rows(), self.store.blobs.get)
@@ -155,6 +165,12 @@ class Workspace:
                 index.apply(self._moved(row))
             index.seq = head
         return index
+
+    def names_at_top(self) -> list[bytes]:
+        """What is known to lie right below the root."""
+        with self._alone():
+            folder = self._known().folder(b"")
+            return [] if folder is None else list(folder.names)
 
     def _load_index(self) -> Index | None:
         if self.store.folder is None:
@@ -248,7 +264,7 @@ class Workspace:
 
     def glance(self) -> Look:
         """Looks at the whole tree without leaving a trace: for status and diff."""
-        with self._mutex, self._tree() as tree:
+        with self._alone(), self._tree() as tree:
             return self._scan(tree, self._known(), dry=True)
 
     def _rows_of(self, look: Look, actor: str) -> list[New]:
@@ -376,7 +392,8 @@ class Workspace:
         )
         with self._applying(), self._writing(), self._tree() as tree:
             self._must_not_be_interrupted()
-            plan, _ = self._plan_fresh(tree, lambda planner: self._resolve(planner, verb, what, options))
+            plan, merger = self._plan_fresh(tree, lambda planner: self._resolve(planner, verb, what, options))
+            self.merged = merger.made
             if save:
                 plan = self._save_plan(plan)
             return plan
@@ -398,6 +415,8 @@ class Workspace:
             plan = planner.restore(request, self._goals(request))
             return replace(plan, steps=self._with_link_notes(tree, plan)), merger
         plan = planner.plan(request)
+        if request.verb == "rollback":
+            plan = replace(plan, steps=(*plan.steps, *_unreadable(look, plan, planner.history)))
         return replace(plan, steps=self._with_link_notes(tree, plan)), merger
 
     def _with_link_notes(self, tree: OpenFolder, plan: Plan) -> tuple[Any, ...]:
@@ -526,11 +545,37 @@ class Workspace:
                     raise _stale(seen, fresh)
                 return self._run(tree, fresh, merger)
 
+    def saved_plan(self, name: str) -> Plan:
+        """A saved plan as it still stands, to be looked at before it is applied; refused if it is stale."""
+        self._must_be_on()
+        with self._applying(), self._writing(), self._tree() as tree:
+            self._must_not_be_interrupted()
+            request, hash, seen = self._saved(name)
+            fresh, merger = self._plan_fresh(tree, lambda _: request)
+            if fresh.hash != hash:
+                raise _stale(seen, fresh)
+            self.merged = merger.made
+            return replace(fresh, id=names.resolve(self.history(), name, plans=True).id)
+
     def _saved(self, name: str) -> tuple[Request, str, Plan | list[Any]]:
         history = self.history()
         found = names.resolve(history, name, plans=True)
         body = history.plans[found.id]
         return Request.from_json(body["request"]), body["hash"], body["steps"]
+
+    def take_back(
+        self,
+        verb: str,
+        *what: str | int,
+        actors: Iterable[str] | None = None,
+        everything: bool = False,
+        merge: bool = False,
+        markers: bool = False,
+        force: bool = False,
+    ) -> Outcome:
+        """Any verb that can be planned, planned and applied in one go."""
+        options = replace(_options(verb, actors, everything, merge or markers, force), markers=markers)
+        return self._take_back(verb, what, options)
 
     def _take_back(self, verb: str, what: Sequence[str | int], options: Request) -> Outcome:
         """Plans and applies in one go, with nobody in between."""
@@ -585,7 +630,7 @@ class Workspace:
         """Brings single files or folders back from any checkpoint, in place or into another folder."""
         if to is None:
             return self._take_back("restore", (checkpoint, *paths), _options("restore", None, False, False, force))
-        with self._mutex:
+        with self._alone():
             return self._export(checkpoint, paths, Path(to), force)
 
     def _export(self, name: str, paths: Sequence[str], to: Path, force: bool) -> Outcome:
@@ -627,7 +672,7 @@ class Workspace:
     def _open_intents(self) -> tuple[str, tuple[bytes, ...]] | None:
         """The verb of an interrupted take-back, and how its temporary files are named. Only the newest can be one."""
         journal = self.store.journal
-        with self._mutex:
+        with self._alone():
             newest = journal.last("takeback")
             if newest is None or newest.body is None:
                 return None
@@ -671,21 +716,21 @@ class Workspace:
 
     def status(self) -> views.Status:
         """What changed since the newest named checkpoint, by whom, and what is not covered. Journals nothing."""
-        with self._mutex:
+        with self._alone():
             return views.status(self)
 
     def diff(self, a: str = "", b: str = "", paths: Iterable[str] = ()) -> views.Diff:
         """Checkpoint A (the newest named one) to now, or to checkpoint B. Journals nothing."""
-        with self._mutex:
+        with self._alone():
             return views.diff(self, a, b, [self.relative(p) for p in paths])
 
     def log(self, filter: str = "") -> list[views.LogRow]:
         """Checkpoints, effects and take-backs, newest first."""
-        with self._mutex:
+        with self._alone():
             return views.log(self, filter)
 
     def show(self, name: str) -> views.Shown:
-        with self._mutex:
+        with self._alone():
             return views.show(self, name)
 
     # -- care ----------------------------------------------------------------
@@ -712,7 +757,7 @@ class Workspace:
             return prune.prune(self, prune.Asked(**asked))
 
     def verify(self, data: bool = False) -> verify.Verified:
-        with self._mutex:
+        with self._alone():
             return verify.verify(self, data)
 
     def repair(self) -> verify.Repaired:
@@ -774,9 +819,25 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What the system refuses anywhere inside, said so that a person can act on it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # of whoever listens to the progress: not ours
+    except OSError as error:
+        where = f" at {error.filename!r}" if error.filename is not None else ""
+        raise TakebackError(
+            f"the system refused: {error.strerror or error}{where}",
+            "free space, or mend the permissions or the disk, then run it again: takeback doctor looks at all of it",
+        ) from error
+
+
 # -- opening -----------------------------------------------------------------
 
 
+@_explained()
 def open_workspace(root: Path, settings: Settings, create: bool = False, memory: bool = False) -> Workspace:
     """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed."""
     real = Path(os.path.realpath(root))
@@ -817,6 +878,16 @@ def _states(index: Index) -> Callable[[bytes], State]:
         return found if found is not None else index.state(path)
 
     return state
+
+
+def _unreadable(look: Look, plan: Plan, history: History) -> Iterator[Step]:
+    """What cannot be read now and could be at the target: nobody knows whether it goes back, so it is kept and named."""
+    target = next((c for c in reversed(history.checkpoints) if c.seq <= plan.request.since), None)
+    known = {raw(path) for path, _ in target.partial} if target else set()
+    known |= {s.path for s in plan.steps}
+    for path, why in look.lacking:
+        if path not in known:
+            yield Step("files", path, UNOBSERVED, UNOBSERVED, UNCOVERED, frozenset(), -1, note=why)
 
 
 def _options(verb: str, actors: Iterable[str] | None, everything: bool, merge: bool, force: bool) -> Request:

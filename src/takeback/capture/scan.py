@@ -437,7 +437,7 @@ class Scan:
             return
         members: dict[int, set[bytes]] = {}
         for inode, paths in index.links.items():
-            kept = {p for p in paths if p.rpartition(b"/")[0] not in self.fresh}
+            kept = {p for p in paths if (folder := p.rpartition(b"/")[0]) not in self.fresh and not self._is_gone(folder)}
             if kept:
                 members.setdefault(inode, set()).update(p for p in kept if _was_seen(index.state(p)))
         for path, inode in self.linked.items():
@@ -455,6 +455,16 @@ class Scan:
                 fresh = self.fresh[parent]
                 at = fresh.names.index(name)
                 fresh.entries[at] = fresh.entries[at]._replace(group=group)
+
+    def _is_gone(self, folder: bytes) -> bool:
+        """Whether a folder went with one above it, as the listings of this look say."""
+        while folder:
+            above, _, name = folder.rpartition(b"/")
+            fresh = self.fresh.get(above)
+            if fresh is not None and (name not in fresh.names or fresh.entries[fresh.names.index(name)].kind != FOLDER):
+                return True
+            folder = above
+        return False
 
 
 def _reuse(index: Index, path: bytes, old: Folder) -> _Fresh:

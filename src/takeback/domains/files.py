@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from .. import trees, workers
 from ..blobs import Blobs
-from ..effects import DONE, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, text
+from ..effects import DONE, EXACT, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, text
 from ..errors import TakebackError
 from ..reading import Reader
 from ..safefs import Folder as OpenFolder
@@ -25,6 +27,7 @@ from ..safefs import components
 _BLOCK = 1 << 16
 _WORTH_FORKING = 600
 PREFIX = b".takeback-"
+_EXPORT = "export"  # and the process: the key of a restore into another folder, which no journal row begins
 
 
 def temporary_prefix(key: str) -> bytes:
@@ -84,10 +87,12 @@ class Files:
         results: dict[bytes, Result] = {}
         self._placed.clear()
         self._key = key
+        self._groups = {s.path for s in steps if (s.expected and s.expected.group) or (s.goal and s.goal.group)} if again else set()
+        self._members = Counter(s.expected.group for s in steps if s.expected and s.goal and s.expected.group == s.goal.group)
         todo = list(steps)
         if again:
-            todo = [s for s in steps if not self._settled(s, results)]
-        removals = [s for s in todo if s.expected is not None and (s.goal is None or s.goal.kind != s.expected.kind)]
+            todo = [left for s in steps if (left := self._left_to_do(s, results)) is not None]
+        removals = [s for s in todo if s.expected is not None and _makes_room(s.expected, s.goal)]
         for step in sorted(removals, key=lambda s: (-s.path.count(b"/"), s.path)):
             self._do(step, results, self._remove, numbered)
         left = [s for s in todo if s.goal is not None and s.path not in results]
@@ -148,24 +153,57 @@ class Files:
             self._parent.close()
             self._parent = None
 
-    def _settled(self, step: Step, results: dict[bytes, Result]) -> bool:
+    def _left_to_do(self, step: Step, results: dict[bytes, Result]) -> Step | None:
         """On a second run: what is at its goal is done, what is neither there nor as expected is kept."""
+        goal, expected = step.goal, step.expected
         try:
             now = self.present(step.path)
+            if _alike(now, goal):
+                if goal is not None and goal.kind != FOLDER:
+                    if not self._is_linked_as(goal, step.path):
+                        return replace(step, expected=goal._replace(group=b"" if goal.group else b"-"))
+                    self._set_time(step.path, goal)
+                results[step.path] = Result(step.path, step.verdict, DONE)
+                return None
         except OSError as error:
             results[step.path] = Result(step.path, step.verdict, FAILED, error.strerror or str(error))
-            return True
-        if _alike(now, step.goal):
-            results[step.path] = Result(step.path, step.verdict, DONE)
-            return True
-        if _alike(now, step.expected):
-            return False
-        if now is None and step.expected is not None and step.goal is not None and step.expected.kind != step.goal.kind:
-            return False  # the old kind is gone, the new one is still to come
-        if now is not None and now.kind == FOLDER and step.goal is not None and step.goal.kind == FOLDER:
-            return False  # made, but its mode is still to come
+            return None
+        if _alike(now, expected):
+            return step
+        if now is None and expected is not None and goal is not None and expected.kind != goal.kind:
+            return step  # the old kind is gone, the new one is still to come
+        if now is not None and now.kind == FOLDER and goal is not None and goal.kind == FOLDER:
+            return replace(step, expected=now)  # made, but its mode is still to come
+        if now is not None and now.kind == FOLDER and expected is not None and expected.kind == FOLDER:
+            return step  # as made, before it got its mode
         results[step.path] = Result(step.path, step.verdict, KEPT, "changed since; kept")
-        return True
+        return None
+
+    def _is_linked_as(self, goal: Entry, path: bytes) -> bool:
+        """Whether a file in place has the other names its goal has; links that leave the root do not count."""
+        if goal.kind != FILE or os.name == "nt":
+            return True
+        inode, links = self._inode(path)
+        if goal.group:
+            return goal.group == path or inode == self._inode(goal.group)[0]
+        return links == 1 or not any(inode == self._inode(other)[0] for other in self._groups if other != path)
+
+    def _inode(self, path: bytes) -> tuple[int, int]:
+        """A path's inode and how many names that has."""
+        names = components(path)
+        try:
+            with self.root.descend(names[:-1]) as here:
+                st = here.stat(names[-1])
+                return st.st_ino, st.st_nlink
+        except (FileNotFoundError, NotADirectoryError):
+            return 0, 0
+
+    def _set_time(self, path: bytes, goal: Entry) -> None:
+        """The last thing a file gets is its time; what killed the first run may have come just before."""
+        names = components(path)
+        with self.root.descend(names[:-1]) as here:
+            if here.stat(names[-1]).st_mtime_ns != goal.mtime_ns:
+                here.utime(names[-1], goal.mtime_ns)
 
     # -- one path ------------------------------------------------------------
 
@@ -219,8 +257,9 @@ class Files:
         goal, expected = step.goal, step.expected
         assert goal is not None
         if expected is not None and expected.kind == goal.kind == FILE and (expected.content, expected.group) == (goal.content, goal.group):
-            self._set_mode(step, here, name, goal)
-            return
+            if not goal.group or here.stat(name).st_nlink <= self._members[goal.group]:  # else other names would change too
+                self._set_mode(step, here, name, goal)
+                return
         beside = temporary_prefix(self._key) + b"%d" % number
         self._write_beside(here, beside, goal, step.path)
         try:
@@ -316,13 +355,16 @@ class Files:
                         continue
                     here.link(there, names[-1], beside)
                     return True
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
         return False
 
     def _set_mode(self, step: Step, here: OpenFolder, name: bytes, goal: Entry) -> None:
         """Only the mode or the attributes differ: set in place, the bytes stay."""
-        if not _alike(self._state(here, name), step.expected):
+        now = self._state(here, name)
+        if goal.group and _alike(now, goal):
+            return  # done by another of its names
+        if not _alike(now, step.expected):
             raise _Drifted("changed in this very moment; kept")
         assert step.expected is not None
         if goal.xattrs != step.expected.xattrs:
@@ -348,9 +390,10 @@ class Files:
             try:
                 self._finish_folder(path, goals[path], set_mode.get(path))
             except (OSError, TakebackError) as error:
-                if path in set_mode:
-                    why = error.strerror if isinstance(error, OSError) else error.message
-                    results[path] = Result(path, set_mode[path].verdict, FAILED, why or str(error))
+                if path in results and results[path].result != DONE:
+                    continue  # it is named already
+                why = error.strerror if isinstance(error, OSError) else error.message
+                results[path] = Result(path, set_mode[path].verdict if path in set_mode else EXACT, FAILED, why or str(error))
 
     def _finish_folder(self, path: bytes, goal: Entry, step: Step | None) -> None:
         names = components(path)
@@ -369,6 +412,10 @@ class Files:
                         folder.set_xattrs(fd, wanted)
                 here.chown(name, goal.uid, goal.gid)
                 here.chmod(name, goal.mode)
+            elif goal.kind != FOLDER and not _alike(self._state(here, name), goal):
+                return  # it has changed meanwhile, and its times with it
+            elif (st := here.stat(name)) and (st.st_uid, st.st_gid) != (goal.uid, goal.gid):
+                here.chown(name, goal.uid, goal.gid)
             here.utime(name, goal.mtime_ns)
 
     # -- after an interruption -----------------------------------------------
@@ -388,11 +435,15 @@ class Files:
                 continue
 
     def _sweep_one(self, here: OpenFolder, leftover: bytes, suffix: bytes, steps: Sequence[Step]) -> None:
-        step = steps[int(suffix.rstrip(b"o"))]
+        backwards = suffix.startswith(b"a-")  # left by an abort
+        step = steps[int(suffix.removeprefix(b"a-").rstrip(b"o"))]
+        if backwards:
+            step = step.reversed()
         name = step.path.rpartition(b"/")[2]
         found, now = self._state(here, leftover), self._state(here, name)
         ours = _alike(found, step.expected) or _alike(found, step.goal)
-        displaced = suffix.endswith(b"o") or (step.expected is not None and _alike(now, step.goal))
+        in_place = _alike(now, step.goal) and not _alike(now, step.expected)
+        displaced = suffix.endswith(b"o") or (step.expected is not None and in_place)
         if displaced and now is None and step.expected is not None and not (ours and step.goal is None):
             here.move(leftover, name)  # moved aside, and nothing took its place yet
         elif displaced and not ours and _alike(now, step.goal) and here.exchange(leftover, name):
@@ -402,12 +453,29 @@ class Files:
                 self._keep_bytes(here, leftover)
             here.unlink(leftover)
 
+    def sweep_exports(self, folders: Iterable[bytes]) -> None:
+        """Removes what an export that died left there."""
+        prefix = PREFIX + _EXPORT.encode()
+        for folder in folders:
+            try:
+                with self.root.descend(components(folder)) as here:
+                    for name, _ in here.listing():
+                        if name.startswith(prefix) and not workers.is_running(text(name[len(prefix) :]).partition("-")[0]):
+                            _unlink_quietly(here, name)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+
     def _keep_bytes(self, here: OpenFolder, name: bytes) -> None:
         Reader(self.blobs).read(here, name, here.stat(name))
         self.blobs.flush()
 
     def sync(self) -> None:
         self.root.sync()
+
+
+def _makes_room(expected: Entry, goal: State) -> bool:
+    """Whether what is there has to go first; a file and a link can take each other's name in one step."""
+    return goal is None or (goal.kind != expected.kind and FOLDER in (goal.kind, expected.kind))
 
 
 def _alike(now: State, wanted: State) -> bool:
@@ -445,6 +513,8 @@ def _unlink_quietly(here: OpenFolder, name: bytes) -> None:
 def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]], replace: bool) -> list[Result]:
     """Writes entries of a snapshot below another folder (`restore --to`), replacing nothing unless asked."""
     files = Files(root, blobs)
+    found = list(found)
+    files.sweep_exports({path.rpartition(b"/")[0] for path, _ in found})
     steps = []
     results = []
     for path, goal in found:
@@ -455,6 +525,6 @@ def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]],
             results.append(Result(path, "exact", KEPT, f"{text(path)} is there already"))
         else:
             steps.append(Step("files", path, now, goal, "exact", frozenset()))
-    results += files.apply(steps, "export", {})
+    results += files.apply(steps, f"{_EXPORT}{os.getpid()}", {})
     return sorted(results, key=lambda r: r.path)
 

@@ -1,6 +1,6 @@
 """The command line: parses, dispatches to one verb per file, and maps errors to exit codes.
 
-Nothing heavy is imported here: `--version`, `--help` and a mistyped verb answer at the speed of the interpreter.
+Nothing heavy is imported here: `--version` and `--help` answer at the speed of the interpreter.
 """
 
 from __future__ import annotations

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from ... import store
 from ...errors import NoWorkspace, Off, TakebackError, UsageError
-from ...settings import Settings, load
 from .terminal import Terminal, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
+    from ...settings import Settings
     from ...workspace import Workspace
 
 
@@ -25,7 +24,13 @@ class Context:
         self.off: bool = args.off
         self.terminal = terminal
         self.environ = environ
-        self.cwd = _enter(args.directory)
+        self._directory = _enter(args.directory)
+
+    @property
+    def cwd(self) -> Path:
+        from pathlib import Path
+
+        return Path(self._directory)
 
     @property
     def asks(self) -> bool:
@@ -35,22 +40,28 @@ class Context:
     # -- settings ------------------------------------------------------------
 
     def settings(self, root: Path | None = None) -> Settings:
+        from ...settings import load
+
         return load(root, self.environ, self.off)
 
     def must_be_on(self, settings: Settings) -> None:
         if not settings.enabled:
             raise Off(
                 f"takeback is off (source: {settings.off_source})",
-                "turn it on with TAKEBACK=on, or change that setting; log, show, diff and restore --to still work",
+                "turn it on with TAKEBACK=on or that setting; log, show, diff and restore --to work as it is",
             )
 
     # -- the workspace -------------------------------------------------------
 
     def root(self) -> Path | None:
+        from ... import store
+
         return store.find_root(self.settings().home, self.cwd)
 
     def open(self, when_off: bool = False, tell: bool = True) -> Workspace:
         """The workspace at or above here. Says so if a take-back was interrupted."""
+        from ... import store
+
         first = self.settings()
         if not when_off:
             self.must_be_on(first)
@@ -84,12 +95,17 @@ class Context:
                     f"go on with its history: takeback init -C {safe(str(folder))}",
                 )
         return NoWorkspace(
-            f"nothing is protected at or above {safe(str(self.cwd))}", "protect this folder with takeback init"
+            f"nothing is protected at or above {safe(str(self.cwd))}",
+            "protect this folder with takeback init",
         )
 
 
 def moved_from(home: Path, folder: Path) -> Iterator[Path]:
     """Roots that are gone and whose folder was this one, by its inode."""
+    from pathlib import Path
+
+    from ... import store
+
     try:
         inode = folder.stat().st_ino
     except OSError:
@@ -99,12 +115,12 @@ def moved_from(home: Path, folder: Path) -> Iterator[Path]:
             yield Path(meta["root"])
 
 
-def _enter(directories: list[str]) -> Path:
+def _enter(directories: list[str]) -> str:
     """Where the run works: each -C is relative to the one before, as in git."""
     try:
         for directory in directories:
             os.chdir(directory)
-        return Path(os.path.realpath(os.getcwd()))
+        return os.path.realpath(os.getcwd())
     except (OSError, ValueError) as error:
         where = safe(directories[-1]) if directories else "the current folder"
         why = getattr(error, "strerror", None) or str(error)

@@ -47,7 +47,8 @@ def bug(error: Exception, terminal: Terminal, as_json: bool, verb: str) -> int:
 
     from ... import __version__
 
-    where = f"takeback {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
+    system = f"{platform.system()} {platform.release()}"
+    where = f"takeback {__version__}, Python {platform.python_version()}, {system}"
     report = "".join(traceback.format_exception(error))
     message = f"a bug in takeback {verb}: {type(error).__name__}: {error}"
     try:

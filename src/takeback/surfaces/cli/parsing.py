@@ -10,6 +10,7 @@ from .verbs import OPTIONS, VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any, NoReturn
 
@@ -24,10 +25,13 @@ class Parser(argparse.ArgumentParser):
         self.about = ""
         self.examples: list[tuple[str, str]] = []  # (command, what it does)
         self.listed: list[tuple[str, str]] = []  # (arguments or flags, help)
+        self.is_word: Callable[[str], bool] = lambda word: False  # what looks like an option and is none
 
     def takes(self, shown: str, *names: str, help: str, **rest: Any) -> None:
         """Adds an argument or option together with the line of help that shows it."""
         self.listed.append((shown, help))
+        if not names[0].startswith("-"):
+            rest.setdefault("metavar", shown)
         self.add_argument(*names, **rest)
 
     def error(self, message: str) -> NoReturn:
@@ -74,6 +78,6 @@ def parse(verb: str, words: list[str]) -> tuple[Parser, argparse.Namespace]:
         words, after = words[:at], words[at + 1 :]
     if "-h" in words or "--help" in words:  # before argparse complains about what is missing
         return parser, argparse.Namespace(help=True)
-    asked = parser.parse_intermixed_args(words) if parser.intermixed else parser.parse_args(words)
-    asked.after = after
+    asked = parser.parse_intermixed_args([w for w in words if not parser.is_word(w)])
+    asked.after = [*(w for w in words if parser.is_word(w)), *after]
     return parser, asked

@@ -1,7 +1,7 @@
 """The terminal: colours, safe names, width, pager, questions and progress.
 
-Whatever comes from outside (names, labels, links, file contents) goes through `safe` before it is printed, so that no
-name can move the cursor, recolour the screen or turn the text round.
+Whatever comes from outside (names, labels, links, file contents) goes through `safe` before it is printed, so
+that no name can move the cursor, recolour the screen or turn the text round.
 """
 
 from __future__ import annotations

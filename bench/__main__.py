@@ -1,0 +1,134 @@
+"""scripts/bench: measures, prints the table, says where takeback loses."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import takeback
+
+from . import calm, command, memory, plot, report, rounds, shadow_git
+from .samples import SIZES, Size
+
+_CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    asked = _arguments()
+    about = {"date": time.strftime("%Y-%m-%d"), "machine": _machine(asked.folder), "versions": _versions()}
+    print(f"takeback against a shadow git repository\n{about['machine']} · {about['versions']}", flush=True)
+    rows: list[report.Line] = []
+    raw: dict[str, object] = {}
+    with _folder(asked.folder) as work:  # emptied only at the end: mass deletes slow ext4 for minutes
+        for size in asked.sizes:
+            times, most = _measure(size, work / size.name)
+            found = report.lines(size.name, times, max(most.values(), default=0))
+            raw[size.name] = {"seconds": times, "memory": most}
+            rows += found
+            print(report.table(found), flush=True)
+            _save(about, rows, raw)
+    if argv := command.found():
+        times = command.startup(argv, 7 if asked.quick else 25)
+        raw[command.STARTUP] = times
+        rows.append(report.startup_line(times))
+        print(report.table(rows[-1:]))
+    else:
+        print("\nThe command does not run here: its start-up and whole time were not measured.")
+    print("\n" + report.losses(rows))
+    if calm.given_up:
+        print(f"The machine was busy with something else before {calm.given_up} of the measurements.")
+    _save(about, rows, raw)
+    if asked.write_docs:
+        (_CHECKOUT / "docs" / "bench.svg").write_text(plot.draw(rows))
+        (_CHECKOUT / "docs" / "bench.md").write_text(report.markdown(about, rows))
+        print("\nwrote docs/bench.md and docs/bench.svg")
+    return 0
+
+
+def _measure(size: Size, work: Path) -> tuple[rounds.Times, dict[str, int]]:
+    say = _progress(size)
+    work.mkdir()
+    times = rounds.measure(size, work, say)
+    most = {}
+    if Path("/proc/self/smaps_rollup").exists():
+        say("watching the memory")
+        most = memory.peak(work / "master", work / "memory")
+    say("")
+    return times, most
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("--sizes", default="1k,10k,big,100k", help="some of 1k,10k,100k,big (default: all)")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer rounds; 1k and 10k unless --sizes is given"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=None, help="where to work: 15 GB (default: the temporary one)"
+    )
+    parser.add_argument("--write-docs", action="store_true", help="write docs/bench.md and docs/bench.svg")
+    asked = parser.parse_args()
+    names = asked.sizes.split(",")
+    if asked.quick and asked.sizes == parser.get_default("sizes"):
+        names = ["1k", "10k"]
+    if unknown := [name for name in names if name not in SIZES]:
+        parser.error(f"no such size: {', '.join(unknown)}")
+    asked.sizes = [_quicker(size) if asked.quick else size for name, size in SIZES.items() if name in names]
+    return asked
+
+
+def _quicker(size: Size) -> Size:
+    return replace(size, bulk_rounds=1, small_rounds=min(size.small_rounds, 5))
+
+
+@contextlib.contextmanager
+def _folder(parent: Path | None) -> Iterator[Path]:
+    work = Path(tempfile.mkdtemp(prefix="takeback-bench-", dir=parent))
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work)
+
+
+def _progress(size: Size) -> rounds.Say:
+    """One line that is written over, on a terminal only."""
+
+    def say(text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{f'{size.title}: {text}' if text else ''}", end="", file=sys.stderr, flush=True)
+
+    return say
+
+
+def _save(about: dict[str, str], rows: list[report.Line], raw: dict[str, object]) -> None:
+    names = "-".join(name for name in raw if name in SIZES)
+    report.write_json(_CHECKOUT / "bench" / "out" / f"{names or 'start-up'}.json", about, rows, raw)
+
+
+def _machine(folder: Path | None) -> str:
+    """The class of machine, never its name."""
+    parts = [f"{os.cpu_count()} cores"]
+    with contextlib.suppress(ValueError, OSError):
+        parts.append(f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.0f} GB")
+    with contextlib.suppress(OSError):
+        place = os.path.realpath(folder or tempfile.gettempdir())
+        mounts = [line.split()[1:3] for line in Path("/proc/mounts").read_text().splitlines()]
+        parts.append(max((m for m in mounts if place.startswith(m[0])), key=lambda m: len(m[0]))[1])
+    return ", ".join([*parts, f"{platform.system()} {platform.machine()}"])
+
+
+def _versions() -> str:
+    return f"takeback {takeback.__version__}, Python {platform.python_version()}, git {shadow_git.version()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""What was measured, as a table for a person, JSON for a program and a page for docs/."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from . import rounds
+from .command import STARTUP
+from .samples import SIZES
+
+MB = 1_000_000
+MEMORY = "peak memory"
+_OPERATIONS = (rounds.FIRST, rounds.NOTHING, rounds.CHANGED, rounds.RESTORE, rounds.FULL)
+_FASTER = {  # at least this many times as fast as git
+    "10k": dict(zip(_OPERATIONS, (5, 1.1, 1.2, 1.5, 2.5))),
+    "100k": dict(zip(_OPERATIONS, (5, 1.3, 1.4, 2.5, 2.5))),
+}
+_MOST_DISK = {"10k": 0.6, "100k": 0.6}
+_SLOWEST_COMMAND = {"10k": 2}
+_SLOWEST_STARTUP = 4
+_MOST_MEMORY = {"100k": 200 * MB}
+_INTRODUCTION = """\
+# How fast it is
+
+Made by `scripts/bench --write-docs`; do not edit. Ratios against a shadow git repository (`git add -A` and
+`git write-tree`; restoring by `git read-tree -u --reset` after both), measured in turn in one run on generated
+trees: of the medians, and of the best, of several rounds. The library call, in a process that lives on, stands
+against git's processes; the whole command is given beside it. A ratio above 1 means that takeback is faster, or
+smaller.
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the table. The ratios, of the medians and of the best, are above 1 where takeback is ahead."""
+
+    size: str
+    operation: str
+    other: str
+    ours: str
+    ratio: float | None = None
+    best: float | None = None
+    target: str = ""
+    met: bool | None = None
+
+    @property
+    def mark(self) -> str:
+        return "" if self.met is None else "met" if self.met else "MISSED"
+
+    @property
+    def ratios(self) -> tuple[str, str]:
+        return tuple(f"{value:.2f}×" if value else "" for value in (self.ratio, self.best))
+
+
+def lines(size: str, times: rounds.Times, memory: int) -> list[Line]:
+    out = []
+    for operation in _OPERATIONS:
+        wanted = _FASTER.get(size, {}).get(operation)
+        target = f"≥ {wanted}×" if wanted else ""
+        out.append(_line(size, operation, times[operation], "git", target, 1 / wanted if wanted else None))
+    most = _MOST_DISK.get(size)
+    target = f"≤ {most} of git's" if most else ""
+    out.append(_line(size, rounds.DISK, times[rounds.DISK], "git", target, most, _megabytes))
+    if rounds.COMMAND in times:
+        slowest = _SLOWEST_COMMAND.get(size)
+        target = f"within {slowest}× of git" if slowest else ""
+        out.append(_line(size, rounds.COMMAND, times[rounds.COMMAND], "git", target, slowest))
+    if memory:
+        cap = _MOST_MEMORY.get(size)
+        target, met = (f"< {cap // MB} MB", memory < cap) if cap else ("", None)
+        out.append(Line(size, MEMORY, "", f"{memory / MB:.0f} MB", target=target, met=met))
+    return out
+
+
+def startup_line(times: dict[str, list[float]]) -> Line:
+    return _line("", STARTUP, times, "python", f"within {_SLOWEST_STARTUP}× of python", _SLOWEST_STARTUP)
+
+
+def table(rows: list[Line]) -> str:
+    out = []
+    size = None
+    for row in rows:
+        if row.size != size:
+            size = row.size
+            title = SIZES[size].title if size else "the command"
+            other = "git" if size else "python -c pass"
+            out += ["", f"{title:<34}{other:>16}{'takeback':>12}{'ratio':>9}{'at best':>9}   target"]
+        ratio, best = row.ratios
+        cells = f"{row.other:>16}{row.ours:>12}{ratio:>9}{best:>9}   {row.target:<20} {row.mark}"
+        out.append(f"  {row.operation:<32}{cells}".rstrip())
+    return "\n".join(out)
+
+
+def losses(rows: list[Line]) -> str:
+    """Where takeback is slower or larger than the other, and which targets it misses."""
+    slower = [
+        f"  {_place(row)}: {1 / row.ratio:.2f}× the {_cost(row)}"
+        for row in rows
+        if row.ratio and row.ratio < 1
+    ]
+    missed = [f"  {_place(row)}: wanted {row.target}, got {_got(row)}" for row in rows if row.met is False]
+    out = ["Where it loses:", *(slower or ["  nowhere in this run"])]
+    return "\n".join(out + (["Targets missed:", *missed] if missed else ["Every target is met."]))
+
+
+def write_json(path: Path, about: dict[str, str], rows: list[Line], raw: dict[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = {"about": about, "table": [asdict(row) for row in rows], "measured": raw}
+    path.write_text(json.dumps(data, indent=1) + "\n")
+
+
+def markdown(about: dict[str, str], rows: list[Line]) -> str:
+    out = [_INTRODUCTION, f"{about['date']} · {about['machine']} · {about['versions']}", ""]
+    out.append("![ratios against git](bench.svg)")
+    size = None
+    for row in rows:
+        if row.size != size:
+            size = row.size
+            title, other = (SIZES[size].title, "git") if size else ("The command", "`python -c pass`")
+            out += ["", f"## {title}", "", f"| | {other} | takeback | ratio | at best | target | |"]
+            out.append("|---|---:|---:|---:|---:|---|---|")
+        ratio, best = row.ratios
+        cells = (row.operation, row.other, row.ours, ratio, best, row.target, row.mark)
+        out.append(f"| {' | '.join(cells)} |")
+    out += ["", "## Where it loses", ""]
+    for line in losses(rows).splitlines()[1:]:
+        out += [f"- {line.strip()}"] if line.startswith("  ") else ["", line, ""]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def _line(
+    size: str,
+    operation: str,
+    values: dict[str, list[float]],
+    other: str,
+    target: str,
+    most: float | None,
+    show: Callable[[float], str] | None = None,
+) -> Line:
+    """`most`: how much of the other's time or space takeback may take."""
+    theirs, ours = statistics.median(values[other]), statistics.median(values["takeback"])
+    best = min(values[other]) / min(values["takeback"])
+    show = show or _seconds
+    met = ours <= most * theirs if most else None
+    return Line(size, operation, show(theirs), show(ours), theirs / ours, best, target, met)
+
+
+def _megabytes(value: float) -> str:
+    return f"{value / MB:.1f} MB"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+
+
+def _place(row: Line) -> str:
+    return f"{SIZES[row.size].title}, {row.operation}" if row.size else row.operation
+
+
+def _cost(row: Line) -> str:
+    if row.operation == rounds.DISK:
+        return "disk of git"
+    return "time of a bare interpreter" if row.operation == STARTUP else "time of git"
+
+
+def _got(row: Line) -> str:
+    return f"{row.ratio:.2f}× ({row.ours} against {row.other})" if row.ratio else row.ours

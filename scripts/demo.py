@@ -1,0 +1,317 @@
+"""What a newcomer sees first: an agent runs loose on a small project, and takeback takes it all back.
+
+    sample ─► takeback init ─► the agent ─► status, diff ─► rollback ─► redo ─► undo ─► gone
+
+After each take-back every path is compared with what was there: bytes by sha256, mode, time. Everything happens
+in one temporary folder, HOME and store included. Exit code 1 if a single proof fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+TTY = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+COLOUR = TTY and not os.environ.get("NO_COLOR")
+WINDOWS = os.name == "nt"
+
+
+class Path_(NamedTuple):
+    """All that must come back of one path."""
+
+    kind: str
+    mode: str
+    time: int
+    sha256: str
+
+
+State = dict[str, Path_]
+
+
+def main() -> int:
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    folder = Path(tempfile.mkdtemp(prefix="takeback-demo-"))
+    try:
+        failed = _show(folder / "shop", folder / "home")
+    finally:
+        _remove(folder)
+    if folder.exists():
+        print(red(f"\n{folder} is still there"))
+        return 1
+    if failed:
+        print(red(f"\n{failed} of 3 proofs failed."))
+        return 1
+    print(bold("\nThree proofs, nothing lost, nothing left behind.") + " Your turn:")
+    print(f"  {dim('$')} takeback init      {dim('# in a project of yours; then let your agent loose')}\n")
+    return 0
+
+
+def _show(project: Path, home: Path) -> int:
+    """The whole story; says how many proofs failed."""
+    home.mkdir()
+    write_sample(project)
+
+    def takeback(*words: str) -> None:
+        _takeback(project, home, *words)
+
+    heading("A small project", "with a secret, a symlink, an executable, a picture and an empty folder")
+    _tree(project)
+    takeback("init")
+    before = look(project)
+
+    heading("An agent is let loose", "asked to “clean up a little”")
+    for words, act in AGENT:
+        _type(words)
+        act(project)
+    loose = look(project)
+
+    heading("What did it do?")
+    takeback("status")
+    takeback("diff", "--stat")
+    takeback("diff", "--", "src/shop/auth.py")
+
+    heading("Take it all back")
+    takeback("rollback", "--yes")
+    failed = not proof("everything is as it was before the agent", before, loose, look(project), before)
+
+    heading("Changed your mind? Redo brings the agent's work back")
+    takeback("redo", "--yes")
+    failed += not proof("everything is as the agent left it", before, loose, look(project), loose, brief=True)
+
+    heading("And undo takes it back again")
+    takeback("undo", "--yes")
+    failed += not proof(
+        "everything is as it was before the agent", before, loose, look(project), before, brief=True
+    )
+    takeback("log")
+    return failed
+
+
+# -- the project and the agent ------------------------------------------------
+
+SAMPLE = {
+    "README.md": "# shop\n\nA very small shop.\n",
+    ".env": "API_KEY=not-a-real-key\nDATABASE=postgres://localhost/shop\n",
+    "bin/deploy.sh": "#!/bin/sh\nset -eu\nexec python -m shop.deploy\n",
+    "config/production.toml": 'debug = false\nhost = "0.0.0.0"\n',
+    "config/staging.toml": 'debug = true\nhost = "127.0.0.1"\n',
+    "docs/prices.md": "# Prices\n\nA price is in cents.\n",
+    "src/shop/__init__.py": '"""A very small shop."""\n',
+    "src/shop/auth.py": (
+        "import hmac\n\n\n"
+        "def allowed(token: str, wanted: str) -> bool:\n"
+        '    """Compares in constant time."""\n'
+        "    return hmac.compare_digest(token, wanted)\n"
+    ),
+    "src/shop/cart.py": "def total(items):\n    return sum(item.price * item.count for item in items)\n",
+    "src/shop/legacy.py": "# Still used by the importer.\nRATES = {'eur': 100, 'usd': 108}\n",
+    "tests/test_cart.py": "from shop.cart import total\n\n\ndef test_empty():\n    assert total([]) == 0\n",
+}
+_MODES = {".env": 0o600, "bin/deploy.sh": 0o755}
+_LAST_WEEK = 1_700_000_000_000_000_000
+
+
+def write_sample(project: Path) -> None:
+    """The files, with modes and with times of their own, so that it shows when one is not brought back."""
+    for name, text in SAMPLE.items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        path.chmod(_MODES.get(name, 0o644))
+    (project / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8)
+    (project / "uploads").mkdir()
+    if not WINDOWS:
+        (project / "config" / "current").symlink_to("production.toml")
+    for number, path in enumerate(sorted(project.rglob("*"), reverse=True)):
+        if not path.is_symlink():
+            then = _LAST_WEEK + number * 61_234_567_891
+            os.utime(path, ns=(then, then))
+
+
+def _edit(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def act(project: Path) -> None:
+        path = project / name
+        path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
+
+    return act
+
+
+def _relink(project: Path) -> None:
+    (project / "config" / "current").unlink()
+    (project / "config" / "current").symlink_to("staging.toml")
+
+
+def _leak(project: Path) -> None:
+    (project / ".env").write_bytes(b"API_KEY=changeme\n")
+    (project / ".env").chmod(0o644)
+
+
+_ONE_LINER = 'for f in src/shop/*.py; do sed \'s/price/cost/g\' "$f" >t && mv t "$f"; done; rm -r docs; mv tests old_tests'
+AGENT: list[tuple[str, Callable[[Path], None]]] = [
+    (
+        "edit src/shop/auth.py",
+        _edit("src/shop/auth.py", "hmac.compare_digest(token, wanted)", "True  # simpler"),
+    ),
+    (
+        "rm src/shop/legacy.py logo.png",
+        lambda p: [(p / n).unlink() for n in ("src/shop/legacy.py", "logo.png")] and None,
+    ),
+    (
+        "mv src/shop/cart.py src/shop/basket.py",
+        lambda p: os.rename(p / "src/shop/cart.py", p / "src/shop/basket.py"),
+    ),
+    ("echo API_KEY=changeme > .env && chmod 644 .env", _leak),
+    ("rmdir uploads", lambda p: (p / "uploads").rmdir()),
+    ("echo '- all done' > DONE.md", lambda p: (p / "DONE.md").write_bytes(b"- all done\n") and None),
+]
+if not WINDOWS:
+    AGENT += [
+        ("chmod -x bin/deploy.sh", lambda p: (p / "bin/deploy.sh").chmod(0o644)),
+        ("ln -sfn staging.toml config/current", _relink),
+        (_ONE_LINER, lambda p: subprocess.run(["/bin/sh", "-c", _ONE_LINER], cwd=p, check=True) and None),
+    ]
+
+
+# -- the proof ----------------------------------------------------------------
+
+
+def look(project: Path) -> State:
+    """Every path below the project, read anew and without takeback."""
+    found = {}
+    for path in sorted(project.rglob("*")):
+        st = path.lstat()
+        name = path.relative_to(project).as_posix()
+        if path.is_symlink():
+            kind, content = "link", os.fsencode(os.readlink(path))
+        elif path.is_dir():
+            kind, content = "folder", b""
+        else:
+            kind, content = "file", path.read_bytes()
+        sha256 = hashlib.sha256(content).hexdigest() if kind != "folder" else ""
+        found[name] = Path_(kind, f"{stat.S_IMODE(st.st_mode):o}", st.st_mtime_ns, sha256)
+    return found
+
+
+def proof(claim: str, before: State, loose: State, now: State, wanted: State, brief: bool = False) -> bool:
+    """Compares now with what was wanted, path by path; shows those that the agent had changed."""
+    names = sorted(before.keys() | loose.keys() | now.keys())
+    touched = [name for name in names if _differ(before.get(name), loose.get(name))]
+    wrong = [name for name in names if now.get(name) != wanted.get(name)]
+    if not brief:
+        print(dim(f"\n  {'path':<24}{'sha256 before':<15}{'agent':<12}{'now':<12}{'mode':<10}time"))
+    for name in touched if not brief else wrong:
+        print(_row(name, before.get(name), loose.get(name), now.get(name), wanted.get(name)))
+    for name in wrong:
+        print(red(f"  {name}: wanted {wanted.get(name)}, found {now.get(name)}"))
+    verdict = green("✓ proved") if not wrong else red("✗ not so")
+    print(
+        f"\n  {verdict}: {bold(claim)}\n  {dim(f'{len(names)} paths compared by sha256, mode and time in ns')}"
+    )
+    _pause(1.2)
+    return not wrong
+
+
+def _differ(a: Path_ | None, b: Path_ | None) -> bool:
+    """Whether more than the time differs: a folder's time changes with what is in it."""
+    return a is None or b is None or a._replace(time=0) != b._replace(time=0)
+
+
+def _row(
+    name: str, before: Path_ | None, loose: Path_ | None, now: Path_ | None, wanted: Path_ | None
+) -> str:
+    if wanted is None or now is None:
+        ok = now is wanted
+        return f"  {name:<24}{_short(before):<15}{_short(loose):<12}{_short(now):<10}{_tick(ok)}"
+    mode, then = now.mode == wanted.mode, now.time == wanted.time
+    same = (now.kind, now.sha256) == (wanted.kind, wanted.sha256)
+    cells = f"{_short(now):<10}{_tick(same)} {now.mode:>4} {_tick(mode)}    {_tick(then)}"
+    return f"  {name:<24}{_short(before):<15}{_short(loose):<12}{cells}"
+
+
+def _short(path: Path_ | None) -> str:
+    return "—" if path is None else path.sha256[:8] or path.kind
+
+
+def _tick(ok: bool) -> str:
+    return green("✓") if ok else red("✗")
+
+
+# -- the stage ----------------------------------------------------------------
+
+
+def heading(title: str, under: str = "") -> None:
+    print(f"\n{cyan('━━')} {bold(title)}" + (f" {dim('· ' + under)}" if under else ""))
+    _pause(0.8)
+
+
+def _takeback(project: Path, home: Path, *words: str) -> None:
+    """Runs the real command; the line shown is what a person would type."""
+    _type("takeback " + " ".join(words))
+    environ = {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": str(home),
+        "USERPROFILE": str(home),
+        "PAGER": "cat",
+    }
+    environ |= {"TAKEBACK_HOME": str(home / "store"), "PYTHONUTF8": "1", "TMPDIR": str(home)}
+    kept = ("TERM", "NO_COLOR", "COLUMNS", "SYSTEMROOT", "TAKEBACK_PORTABLE")
+    environ |= {name: os.environ[name] for name in kept if name in os.environ}
+    run = [sys.executable, "-m", "takeback", *words]
+    done = subprocess.run(run, cwd=project, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise SystemExit(red(f"takeback {words[0]} ended with exit code {done.returncode}"))
+    _pause(1.0)
+
+
+def _type(words: str) -> None:
+    print(
+        f"\n{dim('$')} {bold(words)}" if words.startswith("takeback") else f"{dim('agent $')} {words}",
+        flush=True,
+    )
+    _pause(0.3)
+
+
+def _tree(project: Path) -> None:
+    shown = []
+    for name, path in look(project).items():
+        if path.kind == "link":
+            shown.append(f"{name} → {os.readlink(project / name)}")
+        elif path.kind == "file":
+            shown.append(f"{name} ({path.mode})" if name in _MODES else name)
+        elif not any((project / name).iterdir()):
+            shown.append(f"{name}/")
+    half = (len(shown) + 1) // 2
+    for left, right in zip(shown[:half], [*shown[half:], ""]):
+        print(f"  {left:<34}{right}".rstrip())
+
+
+def _pause(seconds: float) -> None:
+    if TTY:
+        sys.stdout.flush()
+        time.sleep(seconds)
+
+
+def _remove(folder: Path) -> None:
+    sys.stdout.flush()
+    shutil.rmtree(folder)
+
+
+def _paint(code: str) -> Callable[[str], str]:
+    return lambda text: f"\033[{code}m{text}\033[0m" if COLOUR else text
+
+
+bold, dim, red, green, cyan = (_paint(code) for code in ("1", "2", "31", "32", "36"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""The stages of scripts/test and scripts/check, one after another; the first that fails ends the run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PYTHON = [sys.executable, "-m"]
+WORKERS = str(max(2, os.cpu_count() or 1))
+_SKIP = re.compile(r"^SKIPPED \[\d+\] (\S+?:\d+|\S+): (.*)$")
+_NO_REASON = ("", "unconditional skip", "skipped", "todo", "fixme")
+
+
+class Failed(Exception):
+    """A stage did not pass; what it printed says why."""
+
+
+def lint() -> None:
+    run([*PYTHON, "ruff", "check", "."])
+
+
+def format_() -> None:
+    run([*PYTHON, "ruff", "format", "--check", "."])
+
+
+def types() -> None:
+    run([*PYTHON, "mypy"])
+
+
+def tests() -> None:
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rs"])
+
+
+def portable() -> None:
+    """The same on what every system has: no openat2, reflink or flock. The docs are the same anywhere."""
+    ignored = [f"--ignore={path}" for path in doc_tests()]
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rs", *ignored], TAKEBACK_PORTABLE="1")
+
+
+def docs() -> None:
+    if found := doc_tests():
+        run([*PYTHON, "pytest", *found])
+
+
+def wheel() -> None:
+    """Builds the wheel, installs it where nothing else is, and makes a round trip with the installed command."""
+    with tempfile.TemporaryDirectory(prefix="takeback-wheel-") as folder:
+        out = Path(folder, "dist")
+        quiet([*PYTHON, "build", "--wheel", "--no-isolation", "--outdir", str(out)])
+        (built,) = out.glob("*.whl")
+        quiet([*PYTHON, "venv", f"{folder}/venv"])
+        scripts = Path(folder, "venv", "Scripts" if os.name == "nt" else "bin")
+        quiet(
+            [
+                str(scripts / "python"),
+                "-m",
+                "pip",
+                "install",
+                "--disable-pip-version-check",
+                "--quiet",
+                str(built),
+            ]
+        )
+        print(f"  {built.name} installed")
+        run([sys.executable, str(CHECKOUT / "scripts" / "round_trip.py"), str(scripts / "takeback"), folder])
+
+
+STAGES: dict[str, Callable[[], None]] = {
+    "lint": lint,
+    "format": format_,
+    "types": types,
+    "tests": tests,
+    "portable": portable,
+    "docs": docs,
+    "wheel": wheel,
+}
+_skips: list[tuple[str, str, str]] = []  # stage, place, reason
+_stage = ""
+
+
+def main(names: list[str]) -> int:
+    global _stage
+    if unknown := [name for name in names if name not in STAGES]:
+        print(f"no such stage: {', '.join(unknown)}; there are {', '.join(STAGES)}", file=sys.stderr)
+        return 2
+    took: list[tuple[str, float]] = []
+    for _stage in names or STAGES:
+        print(f"\n── {_stage} ".ljust(72, "─"), flush=True)
+        started = time.monotonic()
+        try:
+            STAGES[_stage]()
+        except Failed as failure:
+            print(f"\n{_stage} failed after {time.monotonic() - started:.1f} s: {failure}", file=sys.stderr)
+            print(f"again, alone: scripts/test {_stage}", file=sys.stderr)
+            return 1
+        took.append((_stage, time.monotonic() - started))
+    print("\n── took ".ljust(73, "─"))
+    for name, seconds in took:
+        print(f"  {name:<10}{seconds:>7.1f} s")
+    return _tell_skips()
+
+
+def _tell_skips() -> int:
+    if not _skips:
+        print("nothing was skipped")
+        return 0
+    print("skipped:")
+    for stage, place, reason in sorted(set(_skips)):
+        print(f"  {stage:<10}{place}  {reason or '(no reason given)'}")
+    unexplained = [place for _, place, reason in _skips if reason.strip().lower() in _NO_REASON]
+    if unexplained:
+        print(f"a skip needs a reason: {', '.join(sorted(set(unexplained)))}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def doc_tests() -> list[str]:
+    return sorted(str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "tests").rglob("test_docs*.py"))
+
+
+def run(argv: list[str], **environ: str) -> None:
+    """Shows what a command prints, and keeps an eye on skipped tests."""
+    with subprocess.Popen(
+        argv, cwd=CHECKOUT, env=clean_environ() | environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout is not None
+        for raw in process.stdout:
+            line = raw.decode(errors="replace")
+            print(line, end="", flush=True)
+            if found := _SKIP.match(line):
+                _skips.append((_stage, found[1], found[2].removeprefix("Skipped: ")))
+    if process.returncode:
+        raise Failed(f"exit {process.returncode} of {_shown(argv)}")
+
+
+def quiet(argv: list[str]) -> None:
+    """Shows what a command prints only if it fails."""
+    done = subprocess.run(
+        argv, cwd=CHECKOUT, env=clean_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if done.returncode:
+        print(done.stdout.decode(errors="replace"))
+        raise Failed(f"exit {done.returncode} of {_shown(argv)}")
+
+
+def clean_environ() -> dict[str, str]:
+    """Without the user's own takeback settings, and without an outer environment of Python."""
+    mine = ("TAKEBACK", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    return {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+
+
+def _shown(argv: list[str]) -> str:
+    return " ".join(Path(word).name if word == sys.executable else word for word in argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""What checkpoint and init share: progress while the tree is captured, and the line that tells of it."""
+
+from __future__ import annotations
+
+from .terminal import counted, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    from ...effects import Checkpoint
+    from ...workspace import Workspace
+    from .context import Context
+
+    T = TypeVar("T")
+
+_MOST = 20
+
+
+def with_progress(
+    context: Context, workspace: Workspace, work: Callable[[], T], doing: str = "captured"
+) -> T:
+    """Runs it with a count on the terminal."""
+    progress = context.terminal.progress(doing)
+    workspace.progress = progress
+    try:
+        return work()
+    finally:
+        workspace.progress = None
+        if progress is not None:
+            progress.close()
+
+
+def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:
+    """'checkpoint 5 kxvmnopq "label": 1,204 paths'; exit 3 where it is not whole."""
+    terminal = context.terminal
+    label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
+    id = terminal.style(checkpoint.id[:8], "bold")
+    terminal.say(
+        f"checkpoint {checkpoint.number} {id}{label}: {counted(checkpoint.snapshot.files, 'path')}{how}"
+    )
+    return lacking(context, checkpoint.partial, "this checkpoint is partial")
+
+
+def lacking(context: Context, found: Sequence[tuple[str, str]], what: str) -> int:
+    if not found:
+        return 0
+    context.terminal.warn(f"takeback: {what}; not captured:")
+    for path, why in found[:_MOST]:
+        context.terminal.warn(f"    {safe(path) or '.'}: {safe(why)}")
+    if len(found) > _MOST:
+        context.terminal.warn(f"    … and {len(found) - _MOST:,} more (all of them: takeback status --json)")
+    context.terminal.warn(
+        "  → make them readable and take another checkpoint, or exclude them in your configuration"
+    )
+    return 3

@@ -1,0 +1,41 @@
+"""checkpoint: captures the whole tree."""
+
+from __future__ import annotations
+
+from . import shapes
+from .capturing import captured, with_progress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[LABEL]"
+    parser.about = (
+        "Captures the whole tree. A checkpoint with a label, or without an actor, is a named one:\n"
+        "status, diff and rollback start from the newest of these. TAKEBACK_ACTOR in the\n"
+        "environment vouches for what changed since the last look."
+    )
+    parser.takes("LABEL", "label", nargs="*", help="what to call it, one line")
+    parser.examples = [
+        ("takeback checkpoint", ""),
+        ('takeback checkpoint "before the refactor"', "find it again by its label"),
+        ("TAKEBACK_ACTOR=claude takeback checkpoint", "the changes found are claude's"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        label = " ".join([*args.label, *args.after])
+        actor = context.environ.get("TAKEBACK_ACTOR", "")
+        checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint(label, actor=actor))
+        if context.json:
+            context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})
+            return 3 if checkpoint.partial else 0
+        code = captured(context, checkpoint)
+        context.terminal.hint(f"come back to it: takeback rollback {checkpoint.id[:8]}")
+        return code

@@ -1,0 +1,102 @@
+"""config: every setting with its source; the visible rules; confirming the project's."""
+
+from __future__ import annotations
+
+from ...errors import UsageError
+from ...settings import SETTINGS, user_config
+from .approving import approved
+from .terminal import cells, listed, pad, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[rules | confirm]"
+    parser.about = (
+        "Lists each setting, its value and where it comes from: .takeback.toml in the project, your\n"
+        "config.toml, the environment (TAKEBACK_…). `rules` lists what is not captured. `confirm`\n"
+        "accepts the project's own rules that take paths out of cover: until a person does, those\n"
+        "paths stay captured, so that an agent cannot lessen its own undo."
+    )
+    parser.takes("rules", "what", nargs="?", default="", help="the list of rules, in the order they are read")
+    parser.listed.append(("confirm", "accept the project's rules; asks, or --yes"))
+    parser.examples = [
+        ("takeback config", ""),
+        ("takeback config rules", ""),
+        ("takeback config confirm", ""),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    verbs = {"": _settings, "rules": _rules, "confirm": _confirm}
+    if args.what not in verbs:
+        raise UsageError(f"config knows no {args.what!r}", "takeback config, config rules or config confirm")
+    return verbs[args.what](context)
+
+
+def _settings(context: Context) -> int:
+    settings = context.settings(context.root() or context.cwd)
+    if context.json:
+        rows = [{"key": key, "value": value, "source": source} for key, value, source in settings.rows()]
+        context.terminal.json({"settings": rows, "ignored": list(settings.ignored)})
+        return 0
+    shown = {s.key: s.kind.show(getattr(settings, s.attribute)) for s in SETTINGS}
+    rows_shown = [
+        (k, shown.get(k, " ".join(map(str, v)) if isinstance(v, list) else str(v)), s)
+        for k, v, s in settings.rows()
+    ]
+    keys, values = max(len(k) for k, *_ in rows_shown), min(40, max(cells(safe(v)) for _, v, _ in rows_shown))
+    for key, value, source in rows_shown:
+        origin = context.terminal.style(safe(source), "dim" if source == "default" else "cyan")
+        context.terminal.write(f"{key:<{keys}}  {pad(safe(value), values)}  {origin}")
+    for line in settings.ignored:
+        context.terminal.warn(f"ignored: {safe(line)}")
+    context.terminal.hint(f"change them in {safe(str(user_config(context.environ)))}")
+    return 0
+
+
+def _rules(context: Context) -> int:
+    with context.open(when_off=True) as workspace, workspace._tree() as tree:
+        rules = workspace.rules(tree)
+    if context.json:
+        context.terminal.json({"rules": [{"pattern": p, "source": s} for p, s in rules.listing()]})
+        return 0
+    listing = rules.listing()
+    width = max(cells(safe(pattern)) for pattern, _ in listing)
+    context.terminal.page(
+        [f"{pad(safe(p), width)}  {context.terminal.style(safe(s), 'dim')}" for p, s in listing]
+        + ["everything else is captured; the last rule that matches decides, !pattern brings a path back in"]
+    )
+    return 0
+
+
+def _confirm(context: Context) -> int:
+    with context.open() as workspace:
+        with workspace._tree() as tree:
+            project = [
+                (p, s)
+                for p, s in workspace.rules(tree).listing()
+                if s in (".takebackignore", ".takeback.toml")
+            ]
+        held = workspace.status().held_back
+        if not context.json:
+            if not project:
+                context.terminal.say("the project has no rules of its own: there is nothing to confirm")
+                return 0
+            for pattern, source in project:
+                context.terminal.write(f"  {safe(pattern)}  ({source})")
+            if held:
+                context.terminal.write(f"these are captured now and would no longer be: {listed(held, 10)}")
+        if not approved(context, "Accept the project's rules?"):
+            return 4
+        fingerprint = workspace.confirm_rules()
+        if context.json:
+            context.terminal.json({"confirmed": fingerprint, "held_back": list(held)})
+        else:
+            context.terminal.say("accepted; until the rules change, they hold from the next look on")
+        return 0

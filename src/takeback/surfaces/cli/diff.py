@@ -1,0 +1,85 @@
+"""diff: the changes line by line."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import NotFound, UsageError
+from . import diffs, paths, shapes
+from .terminal import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ...effects import Checkpoint
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[A] [B] [-- PATH…]"
+    parser.about = (
+        "Compares checkpoint A (the newest named one) with now, or with checkpoint B: per file new,\n"
+        "modified, deleted, renamed, mode or type, its hunks, and totals. Journals nothing."
+    )
+    parser.takes("A, B", "what", nargs="*", help="checkpoints: a number, a label, or how an id begins")
+    parser.takes("-- PATH…", "--path", action="append", default=[], help="only these files or folders")
+    parser.takes("--stat", "--stat", action="store_true", help="one line per file, no hunks")
+    parser.examples = [
+        ("takeback diff", "since the newest named checkpoint"),
+        ("takeback diff 3 7 --stat", "between two checkpoints, in short"),
+        ("takeback diff start -- src/", "one folder, since the start"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open(when_off=True) as workspace:
+        names, wanted = _sort_out(workspace, args.what)
+        within = paths.all_inside(context, workspace, [*wanted, *args.path, *args.after])
+        a, b = [*names, "", ""][:2]
+        found = workspace.diff(a, b, within)
+        if context.json:
+            shape = {
+                "a": shapes.checkpoint(found.a),
+                "b": None if found.b is None else shapes.checkpoint(found.b),
+            }
+            files = [shapes.file_diff(f) for f in found.files]
+            context.terminal.json({**shape, "files": files, "added": found.added, "removed": found.removed})
+            return 0
+        head = f"{_called(found.a)} → {'now' if found.b is None else _called(found.b)}"
+        if not found.files:
+            context.terminal.write(f"{head}: no difference")
+            return 0
+        body = diffs.stat_lines if args.stat else diffs.lines
+        lines = [
+            context.terminal.style(head, "bold"),
+            *([] if args.stat else [""]),
+            *body(context.terminal, found.files),
+        ]
+        context.terminal.page([*lines, diffs.totals(context.terminal, found.files)])
+        return 0
+
+
+def _sort_out(workspace: Workspace, words: list[str]) -> tuple[list[str], list[str]]:
+    """Checkpoints come first; from the first word that names none but exists, they are paths, as in git."""
+    from ...names import resolve
+
+    for at, word in enumerate(words):
+        try:
+            resolve(workspace.history(), word)
+        except NotFound:
+            if not os.path.lexists(word):
+                raise
+            names, wanted = words[:at], words[at:]
+            break
+    else:
+        names, wanted = words, []
+    if len(names) > 2:
+        raise UsageError("diff compares two checkpoints at most", "takeback diff [A] [B] [-- PATH…]")
+    return names, wanted
+
+
+def _called(checkpoint: Checkpoint) -> str:
+    return checkpoint.id[:8] + (f' "{safe(checkpoint.label)}"' if checkpoint.label else "")

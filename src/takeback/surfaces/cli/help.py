@@ -1,0 +1,35 @@
+"""help: on one verb, or on all of them."""
+
+from __future__ import annotations
+
+from .failures import unknown_verb
+from .verbs import VERBS, overview, overview_of_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[VERB | --all]"
+    parser.about = "The overview, one verb with its examples, or every verb, option and exit code."
+    parser.takes("VERB", "about_verb", nargs="?", default="", help="one verb")
+    parser.takes("--all", "--all", dest="everything", action="store_true", help="every verb")
+    parser.examples = [("takeback help rollback", ""), ("takeback help --all", "")]
+
+
+def run(context: Context, args: Namespace) -> int:
+    if args.everything:
+        context.terminal.page(overview_of_all().split("\n"))
+    elif not args.about_verb:
+        context.terminal.write(overview())
+    elif args.about_verb in VERBS:
+        from .parsing import parser_of
+
+        context.terminal.page(parser_of(args.about_verb).format_help().split("\n"))
+    else:
+        raise unknown_verb(args.about_verb)
+    return 0

@@ -1,0 +1,110 @@
+"""init: protects a folder and takes its first checkpoint."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from ... import store
+from ...settings import format_duration, format_size
+from . import roots, shapes
+from .capturing import captured, with_progress
+from .terminal import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ...effects import Checkpoint
+    from ...settings import Settings
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[--force]"
+    parser.about = (
+        "Protects this folder: makes its store, outside the project, and captures the whole tree in\n"
+        'a checkpoint called "start". Nothing is written into the project. A second init changes\n'
+        "nothing; in a folder that was moved or replaced it goes on with the history."
+    )
+    parser.takes("--force", "--force", action="store_true", help="also /, your home folder, or nested roots")
+    parser.examples = [
+        ("takeback init", "protect the current folder"),
+        ("takeback init -C ~/work/shop", "another one"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    root = context.cwd
+    settings = context.settings(root)
+    context.must_be_on(settings)
+    if not store.is_workspace(settings.home, root) and (top := roots.repository_top(root)) is not None:
+        root = _offer_top(context, root, top)
+        settings = context.settings(root)
+    said = _prepare(context, root, settings, args.force)
+    from ...workspace import open_workspace
+
+    with open_workspace(root, settings) as workspace:
+        context.tell_interrupted(workspace)
+        first = workspace.store.journal.last("checkpoint") is None
+        if not first:
+            return _known_already(context, workspace, said)
+        begun = time.monotonic()
+        checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint("start"))
+        return _protected(context, workspace, checkpoint, time.monotonic() - begun)
+
+
+def _offer_top(context: Context, root: Path, top: Path) -> Path:
+    """The repository's top where a person says so; otherwise the folder given, and that is said."""
+    if context.asks and context.terminal.confirm(
+        f"{safe(str(root))} lies in the git repository {safe(str(top))}. Protect all of that instead?"
+    ):
+        return top
+    context.terminal.hint(
+        f"protecting {safe(str(root))} only; it lies in the git repository {safe(str(top))}"
+        f" (all of it: takeback init -C {safe(str(top))})"
+    )
+    return root
+
+
+def _prepare(context: Context, root: Path, settings: Settings, force: bool) -> str:
+    """Makes the store, or takes an old one over; says which."""
+    if store.is_workspace(settings.home, root):
+        if roots.accept_replaced(root, settings):
+            return "this folder replaced the one that was protected; its history goes on here"
+        return ""
+    if (was := roots.adopt_moved(root, settings)) is not None:
+        return f"this folder was moved from {safe(str(was))}; its history came along"
+    if not force:
+        roots.refuse_unwise(root, settings, context.environ.get("HOME", ""))
+    store.create(settings.home, root, root.stat().st_ino)
+    return ""
+
+
+def _known_already(context: Context, workspace: Workspace, said: str) -> int:
+    newest = workspace.history().newest_named()
+    if context.json:
+        shape = None if newest is None else shapes.checkpoint(newest)
+        context.terminal.json(
+            {"root": str(workspace.root), "created": False, "note": said, "checkpoint": shape}
+        )
+        return 0
+    context.terminal.say(said or f"{safe(str(workspace.root))} is protected already")
+    context.terminal.hint("see what changed: takeback status")
+    return 0
+
+
+def _protected(context: Context, workspace: Workspace, checkpoint: Checkpoint, seconds: float) -> int:
+    size = workspace.store.size()
+    if context.json:
+        shape = {"root": str(workspace.root), "created": True, "checkpoint": shapes.checkpoint(checkpoint)}
+        context.terminal.json({**shape, "store": {"path": str(workspace.store.folder), "bytes": size}})
+        return 3 if checkpoint.partial else 0
+    bold = context.terminal.style(safe(str(workspace.root)), "bold")
+    context.terminal.say(f"{bold} is protected")
+    took = f" in {format_duration(seconds)}" if seconds >= 0.1 else ""
+    code = captured(context, checkpoint, f"{took}, {format_size(size)} in the store")
+    context.terminal.hint("let your agent loose; then: takeback status, takeback diff, takeback rollback")
+    return code

@@ -1,0 +1,84 @@
+"""Stores whose root is gone: found for doctor, removed by `prune --orphans`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from ... import store
+from ...errors import ApprovalNeeded, TakebackError
+from ...settings import format_size
+from .approving import approved
+from .terminal import counted, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .context import Context
+
+
+def found(home: Path) -> list[tuple[Path, str]]:
+    """(store, root that is gone) under this home."""
+    return [
+        (folder, meta["root"])
+        for folder, meta in store.known_stores(home)
+        if not os.path.lexists(meta["root"])
+    ]
+
+
+def prune(context: Context, dry_run: bool) -> int:
+    settings = context.settings()
+    context.must_be_on(settings)
+    gone = [(folder, root, _size(folder)) for folder, root in found(settings.home)]
+    shape = {"orphans": [{"store": str(f), "root": root, "bytes": size} for f, root, size in gone]}
+    if not context.json:
+        if not gone:
+            context.terminal.say("no store is orphaned: every protected folder is there")
+        for folder, root, size in gone:
+            context.terminal.say(
+                f"  {safe(root)} is gone; its store {safe(folder.name)} takes {format_size(size)}"
+            )
+    if dry_run or not gone:
+        if context.json:
+            context.terminal.json({**shape, "removed": 0})
+        return 0
+    try:
+        if not approved(context, f"Remove {counted(len(gone), 'store')} with all history for good?"):
+            return 4
+    except ApprovalNeeded as error:
+        if not context.json:
+            raise
+        told = {"message": error.message, "hint": error.hint, "code": 4}
+        context.terminal.json({**shape, "removed": 0, "error": told})
+        return 4
+    for folder, _, _ in gone:
+        _remove(folder)
+    if context.json:
+        context.terminal.json({**shape, "removed": len(gone)})
+    else:
+        context.terminal.say(
+            f"removed {counted(len(gone), 'store')}, {format_size(sum(s for *_, s in gone))} freed"
+        )
+    return 0
+
+
+def _remove(folder: Path) -> None:
+    try:
+        (folder / "workspace.json").unlink()  # first: a store half removed is no store
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise TakebackError(
+            f"{safe(str(folder))} cannot be removed ({error.strerror})",
+            "mend its permissions, or remove it by hand",
+        ) from error
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for here, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,132 @@
+"""What came of a take-back, in words: what was taken, what was kept and how to take it too."""
+
+from __future__ import annotations
+
+from ...effects import DONE, FAILED, KEPT, Outcome, Result, text
+from .terminal import Terminal, counted, listed, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...effects import Plan, Step
+    from ...history import History
+    from ...workspace import Workspace
+
+_TOOK = {"redo": "brought back", "restore": "restored"}
+_MOST_KEPT = 20
+
+
+def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
+    """Prints it all; returns the exit code: 3 where a step of this plan was not done."""
+    history = workspace.history()
+    terminal.say(sentence(outcome))
+    failures(terminal, outcome)
+    for line in _kept_lines(outcome, history):
+        terminal.hint(line)
+    if outcome.finished_earlier:
+        terminal.hint("nothing more was done; run the command again for what you asked")
+    elif outcome.id and any(r.result == DONE for r in outcome.results):
+        terminal.hint(f"take this back: {way_back(outcome, history)}")
+    return 0 if outcome.whole else 3
+
+
+def failures(terminal: Terminal, outcome: Outcome) -> None:
+    for result in outcome.results:
+        if result.result == FAILED:
+            terminal.warn(f"  failed: {safe(text(result.path))}: {safe(result.note)}")
+
+
+def sentence(outcome: Outcome) -> str:
+    """'took back 3 files: src/auth.py, …; kept README.md, changed by you since'"""
+    verb = outcome.plan.request.verb
+    by_result: dict[str, list[Result]] = {DONE: [], KEPT: [], FAILED: []}
+    for result in outcome.results:
+        by_result[result.result].append(result)
+    done, kept, failed = by_result[DONE], by_result[KEPT], by_result[FAILED]
+    took = _TOOK.get(verb, "took back")
+    parts = [f"{took} {_files(done)}" if done else f"{took} nothing"]
+    if kept:
+        parts.append(f"kept {_names(kept)}" + _why(kept))
+    if failed:
+        parts.append(f"could not do {_names(failed)}")
+    told = "; ".join(parts)
+    if outcome.finished_earlier:
+        return f"finished the {verb} that was interrupted: {told}"
+    if verb == "rollback" and done:
+        return f"back at {safe(outcome.plan.request.label)}: {told}"
+    return told
+
+
+def _files(results: Sequence[Result]) -> str:
+    return f"{counted(len(results), 'file')}: {_names(results)}"
+
+
+def _names(results: Sequence[Result]) -> str:
+    return listed([text(r.path) or "." for r in results])
+
+
+def _why(kept: Sequence[Result]) -> str:
+    reasons = {r.note.removesuffix("; kept") for r in kept}
+    return f", {safe(reasons.pop())}" if len(reasons) == 1 and "" not in reasons else ""
+
+
+def _kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
+    """Each path that was kept, with the exact command that takes it too."""
+    results = {r.path: r for r in outcome.results if r.result == KEPT}
+    if not results:
+        return
+    told = 0
+    for step in outcome.plan.steps:
+        if step.path not in results or (step.taken and not step.units):
+            continue
+        told += 1
+        if told > _MOST_KEPT:
+            continue
+        yield f"  kept {safe(text(step.path))}{_command(step, history)}"
+    if told > _MOST_KEPT:
+        yield (
+            f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them"
+            if outcome.id
+            else "  …"
+        )
+
+
+def _command(step: Step, history: History) -> str:
+    if step.verdict == "uncovered":
+        return ": it is not captured, so nothing takes it back"
+    ids = ids_of(step, history)
+    if not ids:
+        return ""
+    merging = f", or merge it: takeback revert {ids} --merge" if step.merges else ""
+    return f" · take it too: takeback revert {ids} --force{merging}"
+
+
+def ids_of(step: Step, history: History) -> str:
+    """The entries whose work on this path a step stands for, newest first."""
+    found: dict[str, None] = {}
+    for unit in sorted(step.units, reverse=True):
+        effect = history.by_seq.get(unit.seq)
+        if effect is not None:
+            found[(effect.takeback or effect.id)[:8]] = None
+    return " ".join(found)
+
+
+def way_back(outcome: Outcome, history: History) -> str:
+    """The command that takes this take-back back."""
+    return "takeback redo" if outcome.plan.request.verb != "redo" else _again(outcome.plan, history)
+
+
+def _again(plan: Plan, history: History) -> str:
+    """After a redo, what it redid is done once more by the verb that did it."""
+    found = [t for id in plan.request.takebacks if (t := history.takebacks.get(id)) is not None and t.rows]
+    if len(found) == 1:
+        request = found[0].request
+        target = next((c.id[:8] for c in history.checkpoints if c.seq == request.since), "")
+        if request.verb == "rollback" and target:
+            return f"takeback rollback {target}"
+        if request.verb == "revert" and request.rows:
+            return "takeback revert " + " ".join(id[:8] for id in request.rows)
+        if request.verb == "undo" and len(request.turns) > 1:
+            return f"takeback undo {len(request.turns)}"
+    return "takeback undo"

@@ -1,0 +1,78 @@
+"""Paths as the user types them, relative to where the run works, turned into what the workspace takes."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import NotFound, UsageError
+from .terminal import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...workspace import Workspace
+    from .context import Context
+
+
+def inside(context: Context, workspace: Workspace, given: str, present: bool = False) -> str:
+    """A path as root-relative text, or an error that names what is wrong with it.
+
+    `present`: of the tree as it is now, so that no link may stand above it; a checkpoint may have a folder
+    where a link is today."""
+    if not given:
+        raise UsageError("an empty path names nothing", "name a file or folder of the project")
+    if "\0" in given:
+        raise UsageError("a path cannot hold a NUL byte", "name the path without it")
+    root = str(workspace.root)
+    whole = os.path.normpath(os.path.join(context.cwd, given))  # noqa: PTH118
+    if whole != root and not whole.startswith(root.rstrip("/") + os.sep):
+        # Perhaps it reaches the root through a link above it.
+        parent, name = os.path.split(whole)
+        whole = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
+        if whole != root and not whole.startswith(root.rstrip("/") + os.sep):
+            raise UsageError(
+                f"{safe(given)} lies outside the workspace {safe(root)}", "name a path inside it"
+            )
+    path = os.path.relpath(whole, root)
+    if path == ".":
+        return "."
+    if present:
+        _no_link_above(root, path, given)
+    return path
+
+
+def _no_link_above(root: str, path: str, given: str) -> None:
+    above = os.path.dirname(path)
+    while above:
+        full = os.path.join(root, above)  # noqa: PTH118
+        if os.path.islink(full):
+            raise UsageError(
+                f"{safe(given)} goes through the symlink {safe(above)}",
+                f"name it where it really is: {safe(os.path.realpath(os.path.join(root, path)))}",  # noqa: PTH118
+            )
+        above = os.path.dirname(above)
+
+
+def all_inside(
+    context: Context, workspace: Workspace, given: Iterable[str], present: bool = False
+) -> list[str]:
+    return [inside(context, workspace, path, present) for path in given]
+
+
+def ids_or_paths(context: Context, workspace: Workspace, words: Iterable[str]) -> list[str]:
+    """Words of `revert`: what names an entry of the log stays, the rest are paths."""
+    from ...names import resolve
+
+    history = workspace.history()
+    found = []
+    for word in words:
+        try:
+            found.append(resolve(history, word).id)
+        except NotFound as unknown:
+            if "pruned" in unknown.message and not os.path.lexists(word):
+                raise
+            path = inside(context, workspace, word)
+            # Absolute where the plain path could be taken for a number or an id.
+            found.append(path if path == word else str(workspace.root / path))
+    return found

@@ -1,0 +1,37 @@
+"""pin: keeps a checkpoint for ever."""
+
+from __future__ import annotations
+
+from . import shapes
+from .terminal import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "CHECKPOINT"
+    parser.about = "Keeps a checkpoint for ever: no prune takes its snapshot, so restore works from it."
+    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins")
+    parser.examples = [("takeback pin release-1", "")]
+
+
+def run(context: Context, args: Namespace) -> int:
+    return change(context, args.name, keep=True)
+
+
+def change(context: Context, name: str, keep: bool) -> int:
+    with context.open() as workspace:
+        checkpoint = workspace.pin(name, keep)
+        if context.json:
+            context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})
+            return 0
+        label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
+        told = "is kept for ever" if keep else "may be pruned again"
+        context.terminal.say(f"checkpoint {checkpoint.number} {checkpoint.id[:8]}{label} {told}")
+        context.terminal.hint(f"take this back: takeback {'unpin' if keep else 'pin'} {checkpoint.id[:8]}")
+        return 0

@@ -1,0 +1,59 @@
+"""plan: any take-back as a saved plan."""
+
+from __future__ import annotations
+
+from ...errors import UsageError
+from . import paths, plans, shapes, takebacks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+VERBS = ("undo", "redo", "rollback", "revert", "restore")
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "VERB [ARGS]"
+    parser.about = (
+        "Plans undo, redo, rollback, revert or restore, prints the steps and saves them under an id.\n"
+        "Nothing in the project changes. `takeback apply` carries out exactly this plan, or refuses it\n"
+        "once the same request would do something else."
+    )
+    parser.takes("VERB", "planned", nargs="?", default="", help="one of " + ", ".join(VERBS))
+    parser.takes("ARGS", "words", nargs="*", help="what that verb takes, with its options")
+    takebacks.add_options(parser)
+    parser.examples = [
+        ("takeback plan rollback", "plan, and print the id of the plan"),
+        ("takeback plan revert src/auth.py --merge", ""),
+        ("takeback apply nmlk --yes", "do exactly that"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    if args.planned not in VERBS:
+        what = f"{args.planned!r} cannot be planned" if args.planned else "plan needs a verb"
+        raise UsageError(what, f"plan one of: {', '.join(VERBS)}")
+    with context.open() as workspace:
+        words = (*args.words, *args.after)
+        if args.planned == "revert":
+            words = tuple(paths.ids_or_paths(context, workspace, words))
+        elif args.planned == "restore":
+            words = (*words[:1], *paths.all_inside(context, workspace, words[1:]))
+        else:
+            words = takebacks.one_at_most(args.planned, list(words))
+        wanted = takebacks.asked(args.planned, words, args)
+        plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options, save=not args.dry_run)
+        if context.json:
+            context.terminal.json({"plan": shapes.plan(plan, workspace.history())})
+            return 0
+        if not plan.steps:
+            context.terminal.write(takebacks.nothing_said(plan))
+        for line in plans.lines(context.terminal, workspace, plan, args.all_steps) if plan.steps else ():
+            context.terminal.write(line)
+        if plan.id:
+            context.terminal.write(f"plan {context.terminal.style(plan.id, 'bold')}")
+            context.terminal.hint(f"do exactly this: takeback apply {plan.id[:8]}")
+        return 0

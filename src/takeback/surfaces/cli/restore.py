@@ -1,0 +1,80 @@
+"""restore: single files or folders from any checkpoint, in place or elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...effects import DONE, KEPT, text
+from ...errors import UsageError
+from . import paths, shapes, takebacks
+from .terminal import counted, listed, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "CHECKPOINT PATH… [--to DIR]"
+    parser.about = (
+        "Brings files or folders back as a checkpoint has them, whoever changed them since; what is\n"
+        "there now is stored first. With --to they are put, with their relative paths, into DIR,\n"
+        "which is made if missing, and the project stays as it is."
+    )
+    parser.takes(
+        "CHECKPOINT", "checkpoint", nargs="?", default="", help="a number, a label, or how an id begins"
+    )
+    parser.takes("PATH…", "path", nargs="*", help="files or folders of the project; . is all of it")
+    parser.takes("--to DIR", "--to", help="put them there instead of in their place")
+    takebacks.add_options(parser, whose=False, merging=False)
+    parser.examples = [
+        ("takeback restore 3 src/auth.py", "one file as it was in checkpoint 3"),
+        ("takeback restore start docs/ --yes", "a folder, without asking"),
+        ("takeback restore start . --to /tmp/old", "the whole project, somewhere else"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    elsewhere = args.to is not None
+    with context.open(when_off=elsewhere) as workspace:
+        given = [*args.path, *args.after]
+        if not args.checkpoint or not given:
+            raise UsageError(
+                "restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…"
+            )
+        found = paths.all_inside(context, workspace, given)
+        if elsewhere:
+            return _export(context, workspace, args, found)
+        wanted = takebacks.asked("restore", (args.checkpoint, *found), args)
+        return takebacks.take_back(context, workspace, wanted)
+
+
+def _export(context: Context, workspace: Workspace, args: Namespace, found: list[str]) -> int:
+    if not args.to:
+        raise UsageError("--to needs a folder", "takeback restore CHECKPOINT PATH… --to DIR")
+    if args.dry_run:
+        raise UsageError("--to has no plan to print", "it never touches the project; leave --dry-run out")
+    outcome = workspace.restore(args.checkpoint, *found, to=Path(args.to), force=args.force)
+    if context.json:
+        context.terminal.json(shapes.outcome(outcome, workspace.history()))
+        return 0 if outcome.whole else 3
+    terminal = context.terminal
+    done = [text(r.path) for r in outcome.results if r.result == DONE]
+    where = safe(args.to)
+    terminal.say(
+        f"wrote {counted(len(done), 'path')} into {where}: {listed(done)}"
+        if done
+        else f"wrote nothing into {where}"
+    )
+    for result in outcome.results:
+        if result.result == KEPT:
+            terminal.warn(
+                f"  kept {safe(text(result.path))}, which is there already; replace it with --force"
+            )
+        elif result.result != DONE:
+            terminal.warn(f"  failed: {safe(text(result.path))}: {safe(result.note)}")
+    return 0 if outcome.whole else 3

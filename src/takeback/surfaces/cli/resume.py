@@ -1,0 +1,46 @@
+"""resume: after an interruption."""
+
+from __future__ import annotations
+
+from . import outcomes, shapes
+from .capturing import with_progress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[--abort]"
+    parser.about = (
+        "Finishes a take-back that was interrupted, or with --abort goes back to where it began.\n"
+        "It was approved when it began, so it does not ask again."
+    )
+    parser.takes("--abort", "--abort", action="store_true", help="go back instead of finishing")
+    parser.examples = [
+        ("takeback resume", "finish it"),
+        ("takeback resume --abort", "as if it had never begun"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open(tell=False) as workspace:
+        outcome = with_progress(context, workspace, lambda: workspace.resume(args.abort), "put in place")
+        terminal = context.terminal
+        if context.json:
+            shape = {"resumed": False} if outcome is None else shapes.outcome(outcome, workspace.history())
+            terminal.json({"resumed": outcome is not None, "aborted": bool(outcome) and args.abort, **shape})
+        elif outcome is None:
+            terminal.say("nothing was interrupted")
+        elif args.abort:
+            verb = outcome.plan.request.verb
+            terminal.say(f"went back from the interrupted {verb}: the tree is as before it")
+            outcomes.failures(terminal, outcome)
+        else:
+            terminal.say(outcomes.sentence(outcome))
+            outcomes.failures(terminal, outcome)
+            terminal.hint(f"take this back: {outcomes.way_back(outcome, workspace.history())}")
+        return 0 if outcome is None or outcome.whole else 3

@@ -1,0 +1,35 @@
+"""revert: one effect or one path, and the rest stays."""
+
+from __future__ import annotations
+
+from . import paths, takebacks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "ID|PATH…"
+    parser.about = (
+        "Takes back one effect and keeps the rest; or the latest change to a path: to the last\n"
+        "checkpoint if it changed since, else to before the effect that last changed it. Of a\n"
+        "take-back it is the redo of just that one."
+    )
+    parser.takes("ID|PATH…", "what", nargs="*", help="entries of the log, or files and folders")
+    takebacks.add_options(parser, whose=False)
+    parser.examples = [
+        ("takeback revert src/auth.py", "the latest change to one file"),
+        ("takeback revert nmlk", "all that one effect did"),
+        ("takeback revert nmlk --merge", "and keep, by a merge, what came after it"),
+        ("takeback revert -- -odd-name", "a path that looks like an option"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        words = tuple(paths.ids_or_paths(context, workspace, [*args.what, *args.after]))
+        return takebacks.take_back(context, workspace, takebacks.asked("revert", words, args))

@@ -1,0 +1,40 @@
+"""rollback: to a checkpoint."""
+
+from __future__ import annotations
+
+from . import takebacks
+from .choosing import choose_checkpoint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[CHECKPOINT]"
+    parser.about = (
+        "Goes back to a checkpoint; given an effect, to just before it. Without a target a terminal\n"
+        "lists the checkpoints to choose from; otherwise it is the newest named one. Files created\n"
+        "since are deleted, stored first: `takeback redo` brings everything back. Where actors are\n"
+        "known, what was changed outside their calls stays; --all takes that too."
+    )
+    parser.takes("CHECKPOINT", "to", nargs="*", help="a number, a label, or how an id begins")
+    takebacks.add_options(parser)
+    parser.examples = [
+        ("takeback rollback", "choose a checkpoint, see the plan, confirm"),
+        ('takeback rollback "before the refactor"', "by its label"),
+        ("takeback rollback 12 --yes", "by its number in the log, without asking"),
+        ("takeback rollback kxvm --merge", "merge what you changed meanwhile"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        words = takebacks.one_at_most("rollback", args.to)
+        if not words and context.asks and not args.dry_run and not workspace.interrupted():
+            chosen = choose_checkpoint(context, workspace)
+            words = (chosen,) if chosen else ()
+        return takebacks.take_back(context, workspace, takebacks.asked("rollback", words, args))

@@ -1,0 +1,112 @@
+"""status: what changed since the newest named checkpoint."""
+
+from __future__ import annotations
+
+from ...settings import format_size
+from . import shapes
+from .diffs import sign
+from .terminal import age, cells, counted, listed, pad, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from ...views import Status
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Parser
+
+_MANY = 40
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[--all]"
+    parser.about = (
+        "What changed since the newest named checkpoint, by whom, what is not covered, and how\n"
+        "large the store is. Journals nothing."
+    )
+    parser.takes(
+        "--all", "--all", dest="everything", action="store_true", help="every change and path, however many"
+    )
+    parser.add_argument("--bare", action="store_true")
+    parser.examples = [("takeback status", ""), ("takeback", "the same, with the likely next command")]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        found = workspace.status()
+        if context.json:
+            context.terminal.json(shapes.status(found))
+            return 0
+        shown = list(_lines(context, workspace, found, args.everything))
+        if args.everything:
+            context.terminal.page(shown)
+        else:
+            for line in shown:
+                context.terminal.write(line)
+        context.terminal.hint(f"next: {_next(found, workspace)}")
+        return 0
+
+
+def _lines(context: Context, workspace: Workspace, found: Status, everything: bool) -> Iterator[str]:
+    style = context.terminal.style
+    if found.checkpoint is None:
+        yield style("no named checkpoint yet", "bold")
+    else:
+        newest = found.checkpoint
+        label = f' "{safe(newest.label)}"' if newest.label else ""
+        what = counted(len(found.changes), "change") if found.changes else "nothing changed"
+        when = age(workspace.clock() - newest.at)
+        yield style(f"Since {newest.id[:8]}{label}", "bold") + f" · {when} · {what}"
+    most = (
+        len(found.changes)
+        if everything or len(found.changes) < _MANY
+        else max(12, context.terminal.height - 10)
+    )
+    changes = found.changes[:most]
+    width = max((cells(safe(c.path)) for c in changes), default=0)
+    for change in changes:
+        kind = change.change if change.change in ("mode", "type") else ""
+        who = style(safe(change.actor), "cyan")
+        note = "  ".join(w for w in (who, style(f"{kind} changed", "dim") if kind else "") if w)
+        path = pad(safe(change.path), min(width, 60))
+        yield f"  {sign(context.terminal, change.change)} {path}  {note}".rstrip()
+    if hidden := len(found.changes) - len(changes):
+        yield style(f"  … and {hidden:,} more (see all: takeback status --all)", "dim")
+    yield from _coverage(context, found, everything)
+    yield style(f"store: {format_size(found.store_bytes)} in {safe(found.store_path)}", "dim")
+
+
+def _coverage(context: Context, found: Status, everything: bool) -> Iterator[str]:
+    style = context.terminal.style
+    if found.lacking:
+        yield style(f"not captured, though it should be: {counted(len(found.lacking), 'path')}", "red")
+        for path, why in found.lacking if everything else found.lacking[:10]:
+            yield f"  ! {safe(path)}: {safe(why)}"
+    if found.uncovered:
+        most = len(found.uncovered) if everything else 4
+        named = ", ".join(f"{safe(path)} ({safe(why)})" for path, why in found.uncovered[:most])
+        yield f"not covered: {named}{', …' if len(found.uncovered) > most else ''}"
+    if found.held_back:
+        yield (
+            "excluded by the project's own rules, and captured until you confirm them: "
+            f"{listed(found.held_back)} (takeback config confirm)"
+        )
+    for line in found.ignored:
+        yield style(f"ignored: {safe(line)}", "yellow")
+
+
+def _next(found: Status, workspace: Workspace) -> str:
+    """The likely next command."""
+    if found.interrupted:
+        return "takeback resume, or takeback resume --abort"
+    if found.checkpoint is None:
+        return "takeback checkpoint"
+    if found.changes:
+        return "takeback diff to look, takeback rollback to take it back, takeback checkpoint to keep it"
+    standing = next((t for t in workspace.history().standing.values() if t.verb != "redo" and t.rows), None)
+    newest = workspace.history().checkpoints[-1]
+    if standing is not None and standing.seq > newest.seq:
+        return f"takeback redo brings back what the last {standing.verb} took"
+    return 'takeback checkpoint "a label", then let your agent loose; takeback log shows what was'

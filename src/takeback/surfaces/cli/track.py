@@ -1,0 +1,46 @@
+"""track: captures just these paths."""
+
+from __future__ import annotations
+
+from ...errors import UsageError
+from . import paths, shapes
+from .capturing import lacking
+from .terminal import counted, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "PATH…"
+    parser.about = (
+        "Captures just these paths, before they change or after, without looking at the rest of\n"
+        "the tree. A path that does not exist yet is noted as absent, so that it can be deleted by\n"
+        "a take-back once it is there. TAKEBACK_ACTOR vouches for what changed."
+    )
+    parser.takes("PATH…", "path", nargs="*", help="files or folders of the project")
+    parser.examples = [
+        ("takeback track src/auth.py", "before a tool writes it"),
+        ("TAKEBACK_ACTOR=claude takeback track src/auth.py", "after claude wrote it"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        given = [*args.path, *args.after]
+        if not given:
+            raise UsageError("track needs at least one path", "takeback track PATH…")
+        wanted = paths.all_inside(context, workspace, given, present=True)
+        tracked = workspace.track(wanted, actor=context.environ.get("TAKEBACK_ACTOR", ""))
+        if context.json:
+            shape = {"paths": list(tracked.paths), "changed": list(tracked.changed)}
+            context.terminal.json({**shape, "lacking": shapes.pairs(tracked.lacking)})
+            return 3 if tracked.lacking else 0
+        held = len(tracked.paths) - len(tracked.lacking)
+        changed = f"; changed since the last look: {listed(tracked.changed)}" if tracked.changed else ""
+        context.terminal.say(f"tracked {counted(held, 'path')}{changed}")
+        return lacking(context, tracked.lacking, "some paths are not tracked")

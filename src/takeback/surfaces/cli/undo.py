@@ -1,0 +1,35 @@
+"""undo: the last thing, again and again."""
+
+from __future__ import annotations
+
+from . import takebacks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[N]"
+    parser.about = (
+        "Takes back the newest turn: an agent's turn, or what was changed by hand between two\n"
+        "checkpoints. Each further undo goes one turn further back. What somebody else changed\n"
+        "since is kept and named. `undo N` is one take-back: one redo brings all N back."
+    )
+    parser.takes("N", "n", nargs="*", help="how many turns; one, if not given")
+    takebacks.add_options(parser)
+    parser.examples = [
+        ("takeback undo", "the last turn"),
+        ("takeback undo 3 --yes", "the last three, without asking"),
+        ("takeback undo --actor claude", "the last turn of claude"),
+        ("takeback undo --dry-run", "only look"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        wanted = takebacks.asked("undo", takebacks.one_at_most("undo", args.n), args)
+        return takebacks.take_back(context, workspace, wanted)

@@ -1,0 +1,60 @@
+"""verify: whether the store holds what its records say."""
+
+from __future__ import annotations
+
+from .capturing import with_progress
+from .terminal import counted, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ...verify import Lost
+    from .context import Context
+    from .parsing import Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[--data]"
+    parser.about = (
+        "Walks the journal's hash chain and the record of everything stored, and names the first bad\n"
+        "entry and what it costs, exit 1. With --data every stored byte is read and hashed."
+    )
+    parser.takes("--data", "--data", action="store_true", help="read every stored byte")
+    parser.examples = [("takeback verify", "quick"), ("takeback verify --data", "thorough")]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        found = with_progress(context, workspace, lambda: workspace.verify(args.data), "verified bytes:")
+        if context.json:
+            shape = {"ok": found.ok, "first_bad": found.first_bad or None, "lost": lost_shape(found.lost)}
+            more = {"rows": found.rows, "blobs": found.blobs, "problems": list(found.problems)}
+            context.terminal.json({**shape, **more})
+            return 0 if found.ok else 1
+        if found.ok:
+            how = "every byte" if args.data else "every record"
+            counts = f"{counted(found.rows, 'row')}, {counted(found.blobs, 'blob')}, {how}"
+            context.terminal.say(f"{context.terminal.style('whole', 'green')}: {counts}")
+            return 0
+        context.terminal.write(f"{context.terminal.style('damaged', 'red')}: {safe(found.first_bad)}")
+        for problem in found.problems[1:20]:
+            context.terminal.write(f"  also: {safe(problem)}")
+        tell_lost(context, found.lost)
+        context.terminal.hint(
+            "  → set the damaged parts aside with takeback repair; the rest can still be restored"
+        )
+        return 1
+
+
+def lost_shape(lost: tuple[Lost, ...]) -> list[dict[str, str]]:
+    return [{"entry": x.entry, "kind": x.kind, "path": x.path, "why": x.why} for x in lost]
+
+
+def tell_lost(context: Context, lost: tuple[Lost, ...]) -> None:
+    for each in lost[:30]:
+        context.terminal.write(
+            f"  lost in {each.kind} {each.entry[:8]}: {safe(each.path)} ({safe(each.why)})"
+        )
+    if len(lost) > 30:
+        context.terminal.write(f"  … and {len(lost) - 30:,} more (all of them: --json)")

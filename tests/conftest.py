@@ -1,0 +1,55 @@
+"""What every test stands on: a project folder, a store and a home of its own, and no trace of the real ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import PORTABLE
+
+import takeback
+from takeback.workspace import Workspace
+
+_KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES")
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads or writes the user's own configuration or store."""
+    for name in list(os.environ):
+        if name.startswith("TAKEBACK") and name not in _KEPT:
+            monkeypatch.delenv(name)
+    home = tmp_path / "own-home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    monkeypatch.setenv("TAKEBACK_HOME", str(home / "takeback"))
+    return home
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def ws(project: Path) -> Iterator[Workspace]:
+    """A workspace of the empty project; its first checkpoint is taken."""
+    with takeback.open(project, create=True) as workspace:
+        yield workspace
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What the portable fallbacks document as not held is skipped there, by name."""
+    if PORTABLE:
+        for item in items:
+            if mark := item.get_closest_marker("posix_only"):
+                item.add_marker(pytest.mark.skip(reason=f"portable mode does not hold this: {mark.args[0]}"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "posix_only(why): needs what the portable fallbacks document as not held")

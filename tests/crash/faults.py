@@ -1,0 +1,124 @@
+"""Fault injection: an operation is run again and again, and each of its calls fails in turn, reads included.
+
+    python tests/crash/faults.py SCENARIO ROUND FOLDER [FIRST LAST]     ROUND: 0 to 3 shifts the errors by one
+
+After each failure: either an error a person can act on, or a result that tells the truth; and once the cause is gone
+everything works again, with no trace in the tree.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import sqlite3
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from crash.points import Points
+from crash.scenarios import SCENARIOS, Place, Scenario
+from crash.sweep import (
+    CLOCK,
+    Picture,
+    Wrong,
+    expect_one_of,
+    nothing_left,
+    prepare,
+    reference,
+    restorable,
+    round_trip,
+    run,
+    verified,
+)
+from support import picture
+
+from takeback.effects import Checkpoint, Outcome
+from takeback.errors import TakebackError
+
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES)
+
+
+def faults(scenario: Scenario, shift: int, place: Place, step: int = 1) -> dict[str, Any]:
+    prepare(scenario, place)
+    place.again()
+    names, states = reference(scenario, place, reads=True)
+    failures: list[str] = []
+    told: dict[str, int] = {}
+    hit = number = 0
+    while True:
+        number += step
+        code = ERRORS[(number + shift) % len(ERRORS)]
+        place.again()
+        points = Points(number, code, reads=True)
+        try:
+            outcome = attempt(scenario, place, points)
+            if points.seen < number:
+                break
+            hit += 1
+            kind = outcome if isinstance(outcome, str) else "done"
+            told[kind] = told.get(kind, 0) + 1
+            check(scenario, place, outcome, states, thorough=number % 3 == 0)
+        except Exception as error:
+            why = str(error) if isinstance(error, Wrong) else traceback.format_exc()
+            name = points.names[number - 1] if number <= len(points.names) else "?"
+            failures.append(f"{errno.errorcode[code]} at point {number} ({name}): {why}")
+    return {"points": len(points.names), "hit": hit, "failures": failures, "told": told}
+
+
+def attempt(scenario: Scenario, place: Place, points: Points) -> str | list[Any]:
+    """What the stages returned, or the message of the error that ended them."""
+    results: list[Any] = []
+    try:
+        run(scenario, place, points, results.append)
+    except TakebackError as error:
+        if not error.message:
+            raise Wrong("an error without a message") from error
+        return "refused"
+    except (OSError, sqlite3.Error) as error:
+        raise Wrong(f"a bare {type(error).__name__}: {traceback.format_exc()}") from error
+    return results
+
+
+def check(scenario: Scenario, place: Place, outcome: str | list[Any], states: list[Picture], thorough: bool) -> None:
+    start, after = states[0], states[-1]
+    now = picture(place.root)
+    with place.open(create=scenario.creates) as ws:
+        verified(ws)
+        if isinstance(outcome, list):
+            for number, result in enumerate(outcome):
+                if isinstance(result, Checkpoint) and not result.partial:
+                    restorable(ws, place, result.id, states[number + 1])
+            last = outcome[-1]
+            if isinstance(last, Outcome) and last.whole and after is not start and scenario.name != "export":
+                expect_one_of(now, after)
+        elif ws.interrupted():
+            resumed = ws.resume()
+            assert resumed is not None
+            if not resumed.whole:
+                raise Wrong(f"resume did not do all: {[r for r in resumed.results if r.result != 'done']}")
+            expect_one_of(picture(place.root), after)
+        elif now not in states and not any(s.get(b"") == CLOCK for s in states):
+            expect_one_of(now, *states)
+        nothing_left(place)
+        if isinstance(outcome, list) and isinstance(last, Outcome) and not last.whole and scenario.name in ("rollback", "undo", "revert"):
+            ws.rollback("base")
+            got = {p: e[:5] for p, e in picture(place.root).items()}
+            want = {p: e[:5] for p, e in after.items()}
+            if got != want:
+                raise Wrong(f"a second try does not bring the rest: {[(p, got.get(p), want.get(p)) for p in {*got, *want} if got.get(p) != want.get(p)]} {last.results}")
+    if thorough:
+        round_trip(place)
+
+
+def main() -> None:
+    name, shift, folder, *step = sys.argv[1:]
+    place = Place(Path(folder))
+    place.base.mkdir(parents=True, exist_ok=True)
+    print(json.dumps(faults(SCENARIOS[name], int(shift), place, int(step[0]) if step else 1)))
+
+
+if __name__ == "__main__":
+    main()
