@@ -1,4 +1,4 @@
-"""Waits for a moment in which nothing else uses the machine: what others do must not be charged to either side."""
+"""Waits until nothing else uses the machine: what others do must not be charged to either side."""
 
 from __future__ import annotations
 

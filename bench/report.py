@@ -27,16 +27,16 @@ _INTRODUCTION = """\
 # How fast it is
 
 Made by `scripts/bench --write-docs`; do not edit. Ratios against a shadow git repository (`git add -A` and
-`git write-tree`; restoring by `git read-tree -u --reset` after both), measured in turn in one run on generated
-trees: of the medians, and of the best, of several rounds. The library call, in a process that lives on, stands
-against git's processes; the whole command is given beside it. A ratio above 1 means that takeback is faster, or
-smaller.
+`git write-tree`; restoring by `git read-tree -u --reset` after both), measured in turn in one run on
+generated trees: of the medians, and of the best, of several rounds. The library call, in a process that
+lives on, stands against git's processes; the whole command is given beside it. A ratio above 1 means that
+takeback is faster, or smaller.
 """
 
 
 @dataclass(frozen=True)
 class Line:
-    """One row of the table. The ratios, of the medians and of the best, are above 1 where takeback is ahead."""
+    """One row of the table. The ratios (of the medians, of the best) are above 1 where takeback is ahead."""
 
     size: str
     operation: str

@@ -109,8 +109,8 @@ def _look(sides: list[Side]) -> None:
 
 
 def empty(tree: Path) -> None:
-    """Takes everything out of a tree. Moved, not deleted: ext4 steps over the inodes of recently deleted files
-    at a great cost, which would be charged to whoever restores first."""
+    """Takes everything out of a tree. Moved, not deleted: ext4 steps over the inodes of files deleted
+    of late, at a great cost, which would be charged to whoever restores first."""
     away = tree.with_name(tree.name + "-emptied")
     away.mkdir()
     for entry in list(os.scandir(tree)):

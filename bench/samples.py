@@ -30,8 +30,24 @@ _SHAPES = (
     "",
     "",
 )
-_SYLLABLES = ["re", "con", "tent", "ing", "pa", "th", "list", "er", "val", "in", "set", "ma", "de", "co", "st"]
-_OFTEN = [1 / rank for rank in range(1, 17)]  # a few words of a topic are most of its text
+_SYLLABLES = [
+    "re",
+    "con",
+    "tent",
+    "ing",
+    "pa",
+    "th",
+    "list",
+    "er",
+    "val",
+    "in",
+    "set",
+    "ma",
+    "de",
+    "co",
+    "st",
+]
+_OFTEN = [1 / rank for rank in range(1, 17)]  # few words make most of a text
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
     sample ─► takeback init ─► the agent ─► status, diff ─► rollback ─► redo ─► undo ─► gone
 
-After each take-back every path is compared with what was there: bytes by sha256, mode, time. Everything happens
-in one temporary folder, HOME and store included. Exit code 1 if a single proof fails.
+After each take-back every path is compared with what was there: bytes by sha256, mode, time. Everything
+happens in one temporary folder, HOME and store included. Exit code 1 if a single proof fails.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 TTY = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 COLOUR = TTY and not os.environ.get("NO_COLOR")
-WINDOWS = os.name == "nt"
 
 
-class Path_(NamedTuple):
+class Found(NamedTuple):
     """All that must come back of one path."""
 
     kind: str
@@ -34,17 +33,16 @@ class Path_(NamedTuple):
     sha256: str
 
 
-State = dict[str, Path_]
+State = dict[str, Found]
 
 
 def main() -> int:
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     folder = Path(tempfile.mkdtemp(prefix="takeback-demo-"))
     try:
         failed = _show(folder / "shop", folder / "home")
     finally:
-        _remove(folder)
+        shutil.rmtree(folder)
     if folder.exists():
         print(red(f"\n{folder} is still there"))
         return 1
@@ -70,9 +68,7 @@ def _show(project: Path, home: Path) -> int:
     before = look(project)
 
     heading("An agent is let loose", "asked to “clean up a little”")
-    for words, act in AGENT:
-        _type(words)
-        act(project)
+    let_loose(project)
     loose = look(project)
 
     heading("What did it do?")
@@ -85,11 +81,11 @@ def _show(project: Path, home: Path) -> int:
     failed = not proof("everything is as it was before the agent", before, loose, look(project), before)
 
     heading("Changed your mind? Redo brings the agent's work back")
-    takeback("redo", "--yes")
+    takeback("redo", "--yes", "--quiet")
     failed += not proof("everything is as the agent left it", before, loose, look(project), loose, brief=True)
 
     heading("And undo takes it back again")
-    takeback("undo", "--yes")
+    takeback("undo", "--yes", "--quiet")
     failed += not proof(
         "everything is as it was before the agent", before, loose, look(project), before, brief=True
     )
@@ -130,56 +126,34 @@ def write_sample(project: Path) -> None:
         path.chmod(_MODES.get(name, 0o644))
     (project / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8)
     (project / "uploads").mkdir()
-    if not WINDOWS:
-        (project / "config" / "current").symlink_to("production.toml")
+    (project / "config" / "current").symlink_to("production.toml")
     for number, path in enumerate(sorted(project.rglob("*"), reverse=True)):
         if not path.is_symlink():
             then = _LAST_WEEK + number * 61_234_567_891
             os.utime(path, ns=(then, then))
 
 
-def _edit(name: str, old: str, new: str) -> Callable[[Path], None]:
-    def act(project: Path) -> None:
-        path = project / name
-        path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
-
-    return act
-
-
-def _relink(project: Path) -> None:
-    (project / "config" / "current").unlink()
-    (project / "config" / "current").symlink_to("staging.toml")
-
-
-def _leak(project: Path) -> None:
-    (project / ".env").write_bytes(b"API_KEY=changeme\n")
-    (project / ".env").chmod(0o644)
+EDIT = ("src/shop/auth.py", "hmac.compare_digest(token, wanted)", "True  # simpler")
+COMMANDS = (
+    "rm src/shop/legacy.py logo.png",
+    "mv src/shop/cart.py src/shop/basket.py",
+    "echo API_KEY=changeme > .env && chmod 644 .env",
+    "chmod -x bin/deploy.sh",
+    "ln -sf staging.toml config/current",
+    "rmdir uploads && echo '- all done' > DONE.md",
+    """for f in src/shop/*.py; do sed 's/price/cost/' $f >t; mv t $f; done; rm -r docs; mv tests old_tests""",
+)
 
 
-_ONE_LINER = 'for f in src/shop/*.py; do sed \'s/price/cost/g\' "$f" >t && mv t "$f"; done; rm -r docs; mv tests old_tests'
-AGENT: list[tuple[str, Callable[[Path], None]]] = [
-    (
-        "edit src/shop/auth.py",
-        _edit("src/shop/auth.py", "hmac.compare_digest(token, wanted)", "True  # simpler"),
-    ),
-    (
-        "rm src/shop/legacy.py logo.png",
-        lambda p: [(p / n).unlink() for n in ("src/shop/legacy.py", "logo.png")] and None,
-    ),
-    (
-        "mv src/shop/cart.py src/shop/basket.py",
-        lambda p: os.rename(p / "src/shop/cart.py", p / "src/shop/basket.py"),
-    ),
-    ("echo API_KEY=changeme > .env && chmod 644 .env", _leak),
-    ("rmdir uploads", lambda p: (p / "uploads").rmdir()),
-    ("echo '- all done' > DONE.md", lambda p: (p / "DONE.md").write_bytes(b"- all done\n") and None),
-]
-if not WINDOWS:
-    AGENT += [
-        ("chmod -x bin/deploy.sh", lambda p: (p / "bin/deploy.sh").chmod(0o644)),
-        ("ln -sfn staging.toml config/current", _relink),
-        (_ONE_LINER, lambda p: subprocess.run(["/bin/sh", "-c", _ONE_LINER], cwd=p, check=True) and None),
-    ]
+def let_loose(project: Path) -> None:
+    """The agent: one edit, then its shell commands, each run as it is shown."""
+    name, old, new = EDIT
+    _type(f"edit {name}: {new}", "agent")
+    path = project / name
+    path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
+    for command in COMMANDS:
+        _type(command, "agent")
+        subprocess.run(["sh", "-c", command], cwd=project, check=True)
 
 
 # -- the proof ----------------------------------------------------------------
@@ -198,12 +172,12 @@ def look(project: Path) -> State:
         else:
             kind, content = "file", path.read_bytes()
         sha256 = hashlib.sha256(content).hexdigest() if kind != "folder" else ""
-        found[name] = Path_(kind, f"{stat.S_IMODE(st.st_mode):o}", st.st_mtime_ns, sha256)
+        found[name] = Found(kind, f"{stat.S_IMODE(st.st_mode):o}", st.st_mtime_ns, sha256)
     return found
 
 
 def proof(claim: str, before: State, loose: State, now: State, wanted: State, brief: bool = False) -> bool:
-    """Compares now with what was wanted, path by path; shows those that the agent had changed."""
+    """Compares now with what was wanted, path by path; shows what the agent had changed."""
     names = sorted(before.keys() | loose.keys() | now.keys())
     touched = [name for name in names if _differ(before.get(name), loose.get(name))]
     wrong = [name for name in names if now.get(name) != wanted.get(name)]
@@ -214,20 +188,19 @@ def proof(claim: str, before: State, loose: State, now: State, wanted: State, br
     for name in wrong:
         print(red(f"  {name}: wanted {wanted.get(name)}, found {now.get(name)}"))
     verdict = green("✓ proved") if not wrong else red("✗ not so")
-    print(
-        f"\n  {verdict}: {bold(claim)}\n  {dim(f'{len(names)} paths compared by sha256, mode and time in ns')}"
-    )
+    print(f"\n  {verdict}: {bold(claim)}")
+    print(dim(f"  {len(names)} paths compared by sha256, mode and time in ns"))
     _pause(1.2)
     return not wrong
 
 
-def _differ(a: Path_ | None, b: Path_ | None) -> bool:
+def _differ(a: Found | None, b: Found | None) -> bool:
     """Whether more than the time differs: a folder's time changes with what is in it."""
     return a is None or b is None or a._replace(time=0) != b._replace(time=0)
 
 
 def _row(
-    name: str, before: Path_ | None, loose: Path_ | None, now: Path_ | None, wanted: Path_ | None
+    name: str, before: Found | None, loose: Found | None, now: Found | None, wanted: Found | None
 ) -> str:
     if wanted is None or now is None:
         ok = now is wanted
@@ -238,7 +211,7 @@ def _row(
     return f"  {name:<24}{_short(before):<15}{_short(loose):<12}{cells}"
 
 
-def _short(path: Path_ | None) -> str:
+def _short(path: Found | None) -> str:
     return "—" if path is None else path.sha256[:8] or path.kind
 
 
@@ -264,7 +237,7 @@ def _takeback(project: Path, home: Path, *words: str) -> None:
         "PAGER": "cat",
     }
     environ |= {"TAKEBACK_HOME": str(home / "store"), "PYTHONUTF8": "1", "TMPDIR": str(home)}
-    kept = ("TERM", "NO_COLOR", "COLUMNS", "SYSTEMROOT", "TAKEBACK_PORTABLE")
+    kept = ("TERM", "NO_COLOR", "COLUMNS", "TAKEBACK_PORTABLE")
     environ |= {name: os.environ[name] for name in kept if name in os.environ}
     run = [sys.executable, "-m", "takeback", *words]
     done = subprocess.run(run, cwd=project, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
@@ -273,11 +246,8 @@ def _takeback(project: Path, home: Path, *words: str) -> None:
     _pause(1.0)
 
 
-def _type(words: str) -> None:
-    print(
-        f"\n{dim('$')} {bold(words)}" if words.startswith("takeback") else f"{dim('agent $')} {words}",
-        flush=True,
-    )
+def _type(words: str, who: str = "") -> None:
+    print(f"{dim('  agent $')} {words}" if who else f"\n{dim('$')} {bold(words)}", flush=True)
     _pause(0.3)
 
 
@@ -299,11 +269,6 @@ def _pause(seconds: float) -> None:
     if TTY:
         sys.stdout.flush()
         time.sleep(seconds)
-
-
-def _remove(folder: Path) -> None:
-    sys.stdout.flush()
-    shutil.rmtree(folder)
 
 
 def _paint(code: str) -> Callable[[str], str]:

@@ -57,7 +57,7 @@ def _change(project: Path) -> None:
 
 
 def _state(project: Path) -> dict[str, tuple[int, int, str]]:
-    """Each path with its mode, its time and the hash of its bytes; new files have no time to come back to."""
+    """Each path with its mode, its time and the hash of its bytes."""
     found = {}
     for path in sorted(project.rglob("*")):
         st = path.lstat()

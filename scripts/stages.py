@@ -50,7 +50,7 @@ def docs() -> None:
 
 
 def wheel() -> None:
-    """Builds the wheel, installs it where nothing else is, and makes a round trip with the installed command."""
+    """Builds the wheel, installs it where nothing else is, and makes a round trip with its command."""
     with tempfile.TemporaryDirectory(prefix="takeback-wheel-") as folder:
         out = Path(folder, "dist")
         quiet([*PYTHON, "build", "--wheel", "--no-isolation", "--outdir", str(out)])

@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -261,7 +262,8 @@ def test_the_store_has_a_budget_and_prunes_itself(project: Path, monkeypatch):
     monkeypatch.setenv("TAKEBACK_CHECKPOINTS_KEEP", "3")
     with takeback.open(project, create=True) as ws:
         days = [0.0]
-        ws.clock = lambda: 1_700_000_000 + days[0] * 86400
+        now = time.time()
+        ws.clock = lambda: now + days[0] * 86400
         for n in range(10):
             days[0] += 2
             (project / "f").write_bytes(os.urandom(1_000_000))

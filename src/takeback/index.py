@@ -20,6 +20,7 @@ from .safefs import keys
 from .trees import Folder, Gap, Ids, join
 
 _MAGIC = b"tbi2"
+_DECODED = 2048  # folders kept decoded: enough for what a day's work touches, and no more memory than that
 _MARSHAL = 4  # readable by every Python we support
 
 
@@ -47,12 +48,24 @@ class Index:
     links: dict[int, tuple[bytes, ...]] = field(default_factory=dict)  # inode → paths, of files with several names
     seq: int = 0  # the journal row this reflects
     rules: str = ""  # fingerprint of the rules the folders were listed under
+    _decoded: dict[bytes, Folder] = field(default_factory=dict, repr=False, compare=False)  # by stored id
 
     # -- reading -------------------------------------------------------------
 
     def folder(self, path: bytes) -> Folder | None:
         record = self.folders.get(path)
-        return None if record is None else trees.decode(record.object)
+        if record is None:
+            return None
+        known = self._decoded.get(record.stored)
+        if known is None:
+            known = trees.decode(record.object)
+            self._remember(record.stored, known)
+        return known
+
+    def _remember(self, stored: bytes, folder: Folder) -> None:
+        if len(self._decoded) >= _DECODED:
+            self._decoded.clear()
+        self._decoded[stored] = folder
 
     def state(self, path: bytes) -> State:
         """The last observed state of a path."""
@@ -96,6 +109,7 @@ class Index:
     def put_folder(self, path: bytes, folder: Folder, packed_keys: bytes) -> Ids:
         data, ids = trees.encode(folder)
         self.folders[path] = Record(b"\0".join(folder.names), packed_keys, data, *ids)
+        self._remember(ids.stored, folder)
         self.gaps.pop(path, None)
         self.incomplete.pop(path, None)
         if folder.gaps:
@@ -253,5 +267,5 @@ class Index:
     def copy(self) -> Index:
         return Index(
             dict(self.folders), self.root, self.root_key, dict(self.gaps), dict(self.incomplete),
-            dict(self.links), self.seq, self.rules,
+            dict(self.links), self.seq, self.rules, self._decoded,
         )  # fmt: skip

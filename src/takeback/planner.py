@@ -144,8 +144,31 @@ class Planner:
         acts = sorted({u.seq for u in ours if self._is_outside(u.seq) and self._act_verdict(u.seq) in TAKEN})
         lowest = request.since or min((u.seq for u in ours), default=0)
         steps = [s for path, units in by_path.items() for s in self._path_steps(path, units, request, acts, lowest)]
+        steps = self._with_real_groups(steps)
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request))
+
+    def _with_real_groups(self, steps: list[Step]) -> list[Step]:
+        """A file is linked only with names that will be the same file: where the others stay as they are, it stands alone."""
+        groups: dict[tuple[int, bytes], list[bytes]] = {}
+        for step in steps:
+            if step.taken and step.goal is not None and step.goal.group:
+                groups.setdefault((step.segment, step.goal.group), []).append(step.path)
+        if not groups:
+            return steps
+        own = {s.path for s in steps if s.taken}
+        out = []
+        for step in steps:
+            goal = step.goal
+            if step.taken and goal is not None and goal.group:
+                members = set(groups[step.segment, goal.group])
+                first = self.known(goal.group) if goal.group not in own else None
+                if first is not None and first[:6] == goal[:6]:
+                    members.add(goal.group)
+                group = min(members) if len(members) > 1 else b""
+                step = step if group == goal.group else replace(step, goal=goal._replace(group=group))
+            out.append(step)
+        return out
 
     def restore(self, request: Request, goals: dict[bytes, State]) -> Plan:
         """Named paths to the states a checkpoint has for them, whoever changed them since."""

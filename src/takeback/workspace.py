@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -242,13 +243,14 @@ class Workspace:
                 own = os.fsencode(os.path.relpath(home, self.root)).replace(os.sep.encode(), b"/")
         seconds = deadline if deadline is not None else self.settings.scan_deadline
         return Limits(
-            self.settings.max_file,
-            None if seconds is None else time.monotonic() + seconds,
-            own,
-            temporary,
-            mounts_below(str(self.root)),
-            self._confirmed_rules(),
-            self.progress,
+            max_file=self.settings.max_file,
+            room=self.settings.max_bytes - self.store.blobs.size(),
+            deadline=None if seconds is None else time.monotonic() + seconds,
+            own_store=own,
+            temporary=temporary,
+            mounts=mounts_below(str(self.root)),
+            confirmed_rules=self._confirmed_rules(),
+            progress=self.progress,
             fork=self.store.folder is not None,
         )
 
@@ -341,6 +343,8 @@ class Workspace:
         wanted = [self.relative(p) for p in paths]
         with self._writing(), self._tree() as tree:
             self._must_not_be_interrupted()
+            for path in wanted:
+                _refuse_links(tree, path)
             scan = Scan(tree, self._known(), self.rules(tree), self.store.blobs, self._limits())
             look = scan.named(wanted)
             self._journal_look(look, self._rows_of(look, actor))
@@ -858,6 +862,20 @@ def open_workspace(root: Path, settings: Settings, create: bool = False, memory:
     if create and opened.journal.last("checkpoint") is None:
         workspace.checkpoint("start")
     return workspace
+
+
+def _refuse_links(tree: OpenFolder, path: bytes) -> None:
+    """A path that leads through a symlink is somewhere else's."""
+    parts = components(path)
+    for depth in range(len(parts) - 1):
+        try:
+            with tree.descend(parts[:depth]) as here:
+                st = here.stat(parts[depth])
+        except OSError:
+            return
+        if stat.S_ISLNK(st.st_mode):
+            link = text(b"/".join(parts[: depth + 1]))
+            raise UsageError(f"{text(path)} leads through the symlink {link}", "name a path that no symlink is part of")
 
 
 def _states(index: Index) -> Callable[[bytes], State]:

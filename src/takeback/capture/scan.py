@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from .. import trees, workers
-from ..blobs import Blobs
+from ..blobs import BIG, Blobs
 from ..effects import FILE, FOLDER, UNOBSERVED, Change, Entry, State, same
 from ..index import Index
 from ..reading import Reader
@@ -36,6 +36,7 @@ class Limits:
     """What a look is allowed to do, decided by its caller."""
 
     max_file: int = 1_000_000_000
+    room: int | None = None  # bytes left of the store's budget; large files beyond it are named, not captured
     deadline: float | None = None  # of time.monotonic
     own_store: bytes | None = None  # where our store lies inside the root, if it does
     temporary: tuple[bytes, ...] = ()  # name prefixes of a running take-back's files
@@ -338,6 +339,9 @@ class Scan:
             if was is not None and was[0] == key:
                 entry: Entry | str = was[1]
             else:
+                if reason := self._no_room(st):
+                    fresh.gaps.append(Gap(name, reason))
+                    continue
                 entry, st = self.reader.read(here, name, st)
                 if isinstance(entry, str):
                     if entry:
@@ -379,6 +383,12 @@ class Scan:
                 return f"larger than max_file ({allocated} bytes)"
         return ""
 
+    def _no_room(self, st: os.stat_result) -> str:
+        """A large file goes uncaptured, and is named, rather than evict young history."""
+        if self.limits.room is None or not stat.S_ISREG(st.st_mode) or st.st_size < BIG:
+            return ""
+        return f"larger than the store's budget has room for ({st.st_size} bytes)" if st.st_size > self.limits.room else ""
+
     # -- what it comes to ----------------------------------------------------
 
     def _settle(self, first: bool) -> Look:
@@ -401,8 +411,8 @@ class Scan:
         added = False
         for path, fresh in self.fresh.items():
             added |= path not in index.folders
-            record = index.folders.get(path)
-            subtrees = trees.decode(record.object).subtrees if record else {}
+            known = index.folder(path)
+            subtrees = known.subtrees if known is not None else {}
             present = {n: i for n, i in subtrees.items() if join(path, n) in index.folders}
             index.put_folder(
                 path, Folder(fresh.names, fresh.entries, present, tuple(fresh.gaps)), b"".join(fresh.keys)

@@ -38,6 +38,10 @@ class _Drifted(Exception):
     """The path is no longer what the plan expects."""
 
 
+class _Stuck(TakebackError):
+    """A file of ours, or somebody's under a name of ours, is left: the take-back stays open, and resume tidies up."""
+
+
 class Files:
     name = "files"
     joins = True
@@ -134,6 +138,8 @@ class Files:
             act(step, self._enter_folder(parent), name, numbered[step.path])
         except _Drifted as drift:
             results[step.path] = Result(step.path, step.verdict, KEPT, str(drift))
+        except _Stuck:
+            raise
         except TakebackError as error:
             results[step.path] = Result(step.path, step.verdict, FAILED, error.message)
         except OSError as error:
@@ -230,15 +236,41 @@ class Files:
 
     def _drop(self, here: OpenFolder, aside: bytes, name: bytes, step: Step) -> None:
         """Unlinks a displaced file that is what the plan expected; puts any other back."""
-        now = self._state(here, aside)
-        if _alike(now, step.expected):
-            here.unlink(aside)
-            return
         try:
-            here.move(aside, name)
-        except FileExistsError:  # a new file took its place: both are somebody's, so the older one gets a name
-            here.move(aside, name[:200] + b".takeback-kept")
+            as_expected = _alike(self._state(here, aside), step.expected)
+        except BaseException:
+            self._put_back(here, aside, name)
+            raise
+        if as_expected:
+            self._clear(here, aside)
+            return
+        self._put_back(here, aside, name)
         raise _Drifted("changed in this very moment; kept")
+
+    def _put_back(self, here: OpenFolder, aside: bytes, name: bytes) -> None:
+        try:
+            try:
+                here.move(aside, name)
+            except FileExistsError:  # a new file took its place: both are somebody's, so the older one gets a name
+                here.move(aside, name[:200] + b".takeback-kept")
+        except OSError as error:
+            raise _stuck(error, aside) from error
+
+    def _clear(self, here: OpenFolder, ours: bytes) -> None:
+        """Unlinks a file under a name of ours, if it is there; what cannot be unlinked is not passed over."""
+        try:
+            here.unlink(ours)
+        except FileNotFoundError:
+            return
+        except OSError:
+            try:
+                here.stat(ours)
+            except OSError:
+                return
+            try:
+                here.unlink(ours)
+            except OSError as error:
+                raise _stuck(error, ours) from error
 
     def _make_folder(self, step: Step, here: OpenFolder, name: bytes, number: int) -> None:
         if step.expected is not None and step.expected.kind == FOLDER:
@@ -261,14 +293,16 @@ class Files:
                 self._set_mode(step, here, name, goal)
                 return
         beside = temporary_prefix(self._key) + b"%d" % number
-        self._write_beside(here, beside, goal, step.path)
         try:
+            self._write_beside(here, beside, goal, step.path)
             if expected is None or expected.kind == FOLDER:
                 self._enter(here, beside, name)
             else:
                 self._swap(here, beside, name, step, number)
+        except _Stuck:
+            raise  # it may be somebody's
         except BaseException:
-            _unlink_quietly(here, beside)
+            self._clear(here, beside)
             raise
         if goal.group:
             self._placed[goal.group] = step.path
@@ -285,20 +319,35 @@ class Files:
         except FileNotFoundError:
             raise _Drifted("it is gone") from None
         if swapped:
-            if _alike(self._state(here, beside), step.expected):
-                here.unlink(beside)
+            try:
+                as_expected = _alike(self._state(here, beside), step.expected)
+            except BaseException:
+                self._swap_back(here, beside, name)
+                raise
+            if as_expected:
+                self._clear(here, beside)
                 return
-            here.exchange(beside, name)
+            self._swap_back(here, beside, name)
             raise _Drifted("changed in this very moment; kept")
         aside = temporary_prefix(self._key) + b"%do" % number
         try:
             here.move(name, aside)
         except FileNotFoundError:
             raise _Drifted("it is gone") from None
-        if not _alike(self._state(here, aside), step.expected):
-            self._drop(here, aside, name, step)
-        self._enter(here, beside, name)
-        here.unlink(aside)
+        try:
+            if not _alike(self._state(here, aside), step.expected):
+                raise _Drifted("changed in this very moment; kept")
+            self._enter(here, beside, name)
+        except BaseException:
+            self._put_back(here, aside, name)
+            raise
+        self._clear(here, aside)
+
+    def _swap_back(self, here: OpenFolder, beside: bytes, name: bytes) -> None:
+        try:
+            here.exchange(beside, name)
+        except OSError as error:
+            raise _stuck(error, beside) from error
 
     def _write_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> None:
         """A whole, verified copy of the goal under a name of ours."""
@@ -320,11 +369,8 @@ class Files:
                 here.set_xattrs(fd, trees.decode_xattrs(self.blobs.get(goal.xattrs)).items())
             if _hash(fd, goal.size) != goal.content:
                 raise TakebackError("what was written does not read back the same")
-        except BaseException:
+        finally:
             os.close(fd)
-            _unlink_quietly(here, beside)
-            raise
-        os.close(fd)
         here.utime(beside, goal.mtime_ns)
 
     def _fill(self, fd: int, goal: Entry) -> None:
@@ -476,6 +522,10 @@ class Files:
 def _makes_room(expected: Entry, goal: State) -> bool:
     """Whether what is there has to go first; a file and a link can take each other's name in one step."""
     return goal is None or (goal.kind != expected.kind and FOLDER in (goal.kind, expected.kind))
+
+
+def _stuck(error: OSError, name: bytes) -> _Stuck:
+    return _Stuck(f"{text(name)} could not be tidied up ({error.strerror}); the take-back was stopped", "finish it with takeback resume once that works again, or go back with takeback resume --abort")
 
 
 def _alike(now: State, wanted: State) -> bool:

@@ -44,7 +44,7 @@ OVERVIEW = ("init", "checkpoint", "status", "diff", "log", "undo", "redo", "roll
 def overview() -> str:
     """What `takeback --help` prints: one screen, the verbs one needs first."""
     lines = [
-        "takeback: undo for AI agents. It shows what changed in a project and takes it back.",
+        "takeback: undo for AI agents. It shows what changed and takes it back.",
         "",
         "usage: takeback [-C DIR] [--json] [--yes] [--quiet] [--no-color] [--off] VERB …",
     ]

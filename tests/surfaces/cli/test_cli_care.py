@@ -1,0 +1,208 @@
+"""prune, pin, verify, repair, doctor, config and completion."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+
+def test_track_captures_named_paths_and_vouches_for_an_actor(cli, contents) -> None:
+    assert cli.ok("track", "src/auth.py").out == "tracked 1 path\n"
+    (cli.project / "src/auth.py").write_text("mine\n")
+    ran = cli.ok("track", "auth.py", cwd=cli.project / "src", env={"TAKEBACK_ACTOR": "claude"})
+    assert ran.out == "tracked 1 path; changed since the last look: src/auth.py\n"
+    assert cli("log", "actor:claude", "--json").json["rows"][0]["paths"] == ["src/auth.py"]
+    assert "Undo the last turn (claude)" in cli.ok("undo", "--yes").out
+    assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
+
+
+def test_the_actor_counts_in_checkpoint_and_track_only(changed) -> None:
+    changed.ok("rollback", "--yes", env={"TAKEBACK_ACTOR": "claude"})
+    assert all(row["actor"] == "" for row in changed("log", "--json").json["rows"])
+
+
+def test_checkpoint_says_how_to_come_back(cli) -> None:
+    ran = cli.ok("checkpoint", "before", "the", "refactor")
+    assert ran.out.startswith("checkpoint 2 ") and '"before the refactor": 3 paths' in ran.out
+    assert ran.err.startswith("come back to it: takeback rollback ")
+    cli.ok("rollback", "before the refactor", "--yes")
+
+
+def test_pin_and_unpin(cli) -> None:
+    assert "is kept for ever" in cli.ok("pin", "start").out
+    assert "pinned" in cli.ok("log").out
+    cli.ok("checkpoint")
+    cli.ok("prune", "--keep", "1", "--yes")
+    assert cli.ok("show", "start").code == 0
+    assert cli("unpin", "start", "--json").json["checkpoint"]["pinned"] is False
+
+
+def test_prune_says_what_goes_and_asks(cli) -> None:
+    cli.ok("checkpoint", "two")
+    ran = cli("prune", "--keep", "1")
+    assert ran.code == 4
+    assert "would forget 1 checkpoint" in ran.out
+    assert "--yes" in ran.err
+    assert cli("prune", "--keep", "1", "--json").json["error"]["code"] == 4
+    assert "would forget" in cli.ok("prune", "--keep", "1", "--dry-run").out
+    assert "forgot 1 checkpoint" in cli.ok("prune", "--keep", "1", "--yes").out
+    assert cli.ok("verify").out.startswith("whole: ")
+    assert cli.ok("prune", "--keep", "1", "--yes").out == "nothing to prune\n"
+    ran = cli("rollback", "1", "--yes")
+    assert ran.code == 2
+    assert "was pruned" in ran.err
+
+
+def test_prune_all_keeps_only_the_present(changed) -> None:
+    changed.ok("checkpoint", "now")
+    shape = changed("prune", "--all", "--yes", "--json").json["prune"]
+    assert len(shape["checkpoints"]) == 1
+    assert [r["label"] for r in changed("log", "--json").json["rows"]] == ["now"]
+
+
+def test_prune_path_takes_a_secret_out_and_says_that_it_may_come_back(cli, store_folder) -> None:
+    secret = cli.project / ".env"
+    secret.write_text("TOKEN=hunter2-hunter2-hunter2\n")
+    cli.ok("checkpoint")
+    ran = cli.ok("prune", "--path", ".env", "--yes")
+    assert "forgot 1 version of .env" in ran.out
+    assert "the next checkpoint captures it again" in ran.err
+    assert "checkpoints.exclude" in ran.err
+    assert cli.ok("verify", "--data").out.startswith("whole: ")
+
+
+def test_prune_orphans(cli, own_home, tmp_path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    cli.ok("init", "-C", str(other))
+    assert "no store is orphaned" in cli.ok("prune", "--orphans", "--yes").out
+    shutil.rmtree(other)
+    ran = cli("prune", "--orphans")
+    assert ran.code == 4
+    assert f"{other} is gone; its store other-" in ran.out
+    assert cli("prune", "--orphans", "--dry-run", "--json").json["orphans"][0]["root"] == str(other)
+    assert "removed 1 store" in cli.ok("prune", "--orphans", "--yes").out
+    assert len(list((own_home / "takeback").iterdir())) == 1
+
+
+@pytest.mark.parametrize("words", [["--all", "--orphans"], ["--keep", "x"], ["--older-than", "30"], ["--max-bytes", "big"]])
+def test_prune_refuses_what_makes_no_sense(cli, words) -> None:
+    assert cli("prune", *words).code == 2
+
+
+def test_verify_names_what_damage_costs_and_repair_sets_it_aside(changed, store_folder) -> None:
+    changed.ok("checkpoint")
+    (pack,) = [p for p in (store_folder() / "packs").iterdir() if p.suffix != ".idx"][:1]
+    data = bytearray(pack.read_bytes())
+    at = data.find(b"one\n2\nthree")
+    assert at > 0, "small blobs are stored as they are"
+    data[at] ^= 1
+    pack.write_bytes(data)
+    ran = changed("verify", "--data")
+    assert ran.code == 1
+    assert ran.out.startswith("damaged: blob ")
+    assert "src/auth.py" in ran.out
+    found = changed("verify", "--data", "--json")
+    assert found.code == 1
+    assert found.json["ok"] is False
+    assert found.json["lost"][0]["path"] == "src/auth.py"
+    assert changed("repair").code == 4
+    assert "set 1 damaged part aside" in changed.ok("repair", "--yes").out
+
+
+def test_repair_of_a_whole_store(cli) -> None:
+    assert cli.ok("repair", "--yes").out == "nothing to repair: everything stored is whole\n"
+    assert cli("verify", "--json").json["first_bad"] is None
+
+
+def test_doctor_is_well(cli) -> None:
+    ran = cli.ok("doctor")
+    assert ran.out.splitlines()[-1] == "all is well"
+    names = [c["name"] for c in cli("doctor", "--json").json["checks"]]
+    assert {"python", "settings", "free space", "store", "root", "journal", "lock", "take-backs", "size", "coverage"} <= {
+        *names
+    }
+
+
+def test_doctor_names_each_failure_with_its_fix(interrupted, store_folder, tmp_path) -> None:
+    store_folder().chmod(0o755)
+    (interrupted.project / ".takeback.toml").write_text("[checkpoints]\nkeep = 1\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    interrupted.ok("init", "-C", str(other))
+    shutil.rmtree(other)
+    ran = interrupted("doctor", "--json")
+    assert ran.code == 1
+    failed = {c["name"]: c for c in ran.json["checks"] if not c["ok"]}
+    assert failed.keys() == {"store", "take-backs", "project settings", "orphaned stores"}
+    assert all(c["fix"] for c in failed.values())
+    assert "  → chmod" in interrupted("doctor").out.replace(" " * 10, "")
+
+
+def test_doctor_survives_settings_that_do_not_parse(cli) -> None:
+    (cli.project / ".takeback.toml").write_text("[checkpoints\n")
+    ran = cli("doctor", "--json")
+    assert ran.code == 1
+    (failed,) = [c for c in ran.json["checks"] if not c["ok"]]
+    assert failed["name"] == "settings" and "line 1" in failed["detail"]
+
+
+def test_doctor_without_a_workspace(bare) -> None:
+    ran = bare("doctor")
+    assert ran.code == 1
+    assert "✗ workspace" in ran.out and "→ takeback init" in ran.out
+
+
+def test_config_lists_each_setting_and_its_source(cli, own_home) -> None:
+    (own_home / "config/takeback").mkdir(parents=True)
+    (own_home / "config/takeback/config.toml").write_text('[checkpoints]\nmax_age = "60d"\n')
+    (cli.project / ".takeback.toml").write_text("[checkpoints]\nkeep = 300\nmax_file = 5\n")
+    env = {"TAKEBACK_CHECKPOINTS_MAX_BYTES": "1GB"}
+    lines = {line.split()[0]: line for line in cli.ok("config", env=env).out.splitlines()}
+    assert lines["checkpoints.keep"].split()[1:] == ["300", ".takeback.toml"]
+    assert lines["checkpoints.max_bytes"].split()[1:] == ["1", "GB", "environment", "TAKEBACK_CHECKPOINTS_MAX_BYTES"]
+    assert lines["checkpoints.max_age"].endswith("config.toml")
+    found = cli("config", "--json", env=env).json
+    assert "max_file" in found["ignored"][0]
+    assert {"key": "checkpoints.keep", "value": 300, "source": ".takeback.toml"} in found["settings"]
+
+
+def test_config_rules_and_confirm(cli) -> None:
+    (cli.project / "data.csv").write_text("1\n")
+    cli.ok("checkpoint")
+    (cli.project / ".takebackignore").write_text("*.csv\n")
+    out = cli.ok("config", "rules").out
+    assert "node_modules/" in out and "*.csv" in out and ".takebackignore" in out
+    assert "data.csv (takeback config confirm)" in cli.ok("status").out
+    assert cli("config", "confirm").code == 4
+    ran = cli.ok("config", "confirm", "--yes")
+    assert "would no longer be: data.csv" in ran.out
+    assert "data.csv (excluded by .takebackignore)" in cli.ok("status").out
+    ran = cli.typing("config", "confirm", answers=[("Accept the project's rules? [y/N]", "y\n")])
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_parse_and_name_every_verb(bare, shell: str) -> None:
+    from takeback.surfaces.cli.verbs import VERBS
+
+    script = bare.ok("completion", shell).out
+    assert all(verb in script for verb in VERBS)
+    assert "all-steps" in script
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0
+
+
+def test_bash_completes_verbs_and_options(bare) -> None:
+    script = bare.ok("completion", "bash").out
+
+    def complete(*words: str) -> list[str]:
+        line = " ".join(f"'{w}'" for w in words)
+        code = f"{script}\nCOMP_WORDS=(takeback {line}) COMP_CWORD={len(words)}; _takeback; echo \"${{COMPREPLY[@]}}\""
+        return subprocess.run(["bash", "-c", code], capture_output=True, text=True).stdout.split()
+
+    assert complete("roll") == ["rollback"]
+    assert "--dry-run" in complete("-C", "x", "rollback", "--d")
+    assert complete("help", "unp") == ["unpin"]

@@ -1,0 +1,47 @@
+"""The documentation cannot rot: every verb and every setting is in it, and the reference is generated."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from takeback.settings import SETTINGS
+from takeback.surfaces.cli import reference
+from takeback.surfaces.cli.parsing import parser_of
+from takeback.surfaces.cli.verbs import OVERVIEW, VERBS
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_the_reference_is_the_one_the_program_renders() -> None:
+    hint = "run python -m takeback.surfaces.cli.reference > docs/cli.md"
+    assert (DOCS / "cli.md").read_text(encoding="utf-8") == reference.render(), hint
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_documented_and_has_a_module(verb: str) -> None:
+    assert f"### {verb}\n" in (DOCS / "cli.md").read_text(encoding="utf-8")
+    module = import_module(f"takeback.surfaces.cli.{verb}")
+    assert callable(module.add) and callable(module.run) and module.__doc__
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.key)
+def test_every_setting_is_documented(setting) -> None:
+    text = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    assert f"`{setting.key}`" in text
+    assert f"`{setting.env}`" in text
+
+
+def test_the_overview_names_only_verbs_that_exist() -> None:
+    assert {*OVERVIEW} <= {*VERBS}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_has_a_line_of_help(verb: str) -> None:
+    parser = parser_of(verb)
+    shown = " ".join(name for name, _ in parser.listed)
+    general = {"-C", "--json", "-y", "--yes", "-q", "--quiet", "--no-color", "--off", "-h", "--help", "--bare", "--path"}
+    for action in parser._actions:
+        for flag in action.option_strings:
+            assert flag in general or flag in shown, (verb, flag)

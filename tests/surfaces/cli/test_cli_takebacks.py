@@ -1,0 +1,268 @@
+"""undo, redo, rollback, revert, restore, plan, apply, resume: what they do, say and return without a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_rollback_and_redo_bring_back_every_byte(changed, contents) -> None:
+    after = contents()
+    ran = changed.ok("rollback", "--yes")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("Back to ") and lines[0].endswith('"start" · 3 steps')
+    assert lines[1:5] == [
+        "  files  ~  src/auth.py +1 −1  exact",
+        "  files  +  src/legacy.py      exact (was deleted)",
+        "  files  -  src/new.py         exact (created since)",
+        "3 exact",
+    ]
+    assert lines[5].startswith("back at ")
+    assert lines[5].endswith('"start": took back 3 files: src/auth.py, src/legacy.py, src/new.py')
+    assert ran.err == "take this back: takeback redo\n"
+    assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
+    ran = changed.ok("redo", "--yes")
+    assert "brought back 3 files" in ran.out
+    assert "take this back: takeback rollback " in ran.err
+    assert contents() == after
+
+
+def test_a_second_rollback_says_there_is_nothing_to_take_back(changed) -> None:
+    changed.ok("rollback", "--yes")
+    ran = changed.ok("rollback", "--yes")
+    assert ran.out.startswith("nothing to take back: the tree is as in ")
+    assert changed.ok("rollback").out == ran.out, "and without --yes it does not ask for one"
+
+
+def test_nothing_to_undo_or_redo(cli) -> None:
+    assert cli.ok("undo").out == "nothing to undo\n"
+    assert cli.ok("redo", "--yes").out == "nothing to redo\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["rollback"], ["undo"], ["revert", "src/auth.py"], ["restore", "start", "src/auth.py"]],
+)
+def test_without_a_terminal_and_yes_the_plan_is_printed_and_nothing_changed(changed, contents, words) -> None:
+    before = contents()
+    ran = changed(*words)
+    assert ran.code == 4
+    assert "src/auth.py +1 −1  exact" in ran.out
+    assert ran.err == "takeback: nothing was changed: this needs a yes\n  → add --yes to do it, or run it on a terminal\n"
+    assert contents() == before
+    shape = changed(*words, "--json")
+    assert shape.code == 4
+    assert shape.json["error"]["code"] == 4
+    assert shape.json["plan"]["steps"][0]["target"] == "src/auth.py"
+
+
+def test_dry_run_prints_the_plan_and_exits_0(changed, contents) -> None:
+    before = contents()
+    ran = changed.ok("rollback", "--dry-run")
+    assert "3 exact" in ran.out
+    assert contents() == before
+
+
+def test_undo_steps_back_and_redo_forth(cli, contents) -> None:
+    states = [contents()]
+    for n in range(3):
+        (cli.project / "README.md").write_text(f"{n}\n")
+        cli.ok("checkpoint", str(n + 100))
+        states.append(contents())
+    for wanted in (2, 1, 0):
+        assert cli.ok("undo", "--yes").out.splitlines()[0] == "Undo the last turn (by hand) · 1 step"
+        assert contents() == states[wanted]
+    for wanted in (1, 2, 3):
+        cli.ok("redo", "--yes")
+        assert contents() == states[wanted]
+    ran = cli.ok("undo", "2", "--yes")
+    assert ran.out.splitlines()[0] == "Undo the last 2 turns (by hand) · 1 step"
+    assert contents() == states[1]
+    assert cli.ok("redo", "--yes").err == "take this back: takeback undo 2\n"
+
+
+def test_drift_is_kept_and_named_with_the_command_that_takes_it(drifted, contents) -> None:
+    ran = drifted("rollback", "--yes")
+    assert ran.code == 3
+    assert "  files  !  notes.md  drifted: changed by you since; kept, merges cleanly" in ran.out
+    assert "1 exact · 1 drifted" in ran.out
+    assert ran.out.splitlines()[-1].endswith("took back 1 file: made.py; kept notes.md, changed by you since")
+    (kept,) = [line for line in ran.err.splitlines() if line.startswith("  kept notes.md")]
+    command = kept.partition("take it too: takeback ")[2].partition(",")[0].split()
+    assert command[0] == "revert" and command[-1] == "--force"
+    assert "takeback revert" in kept and "--merge" in kept
+    drifted.ok(*command, "--yes")
+    assert contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
+
+
+def test_merge_takes_back_only_our_lines(drifted, contents) -> None:
+    ran = drifted.ok("undo", "--merge", "--yes")
+    assert "merged with what changed since" in ran.out
+    assert contents()["notes.md"] == b"a\nb\nc\nd\nE\n"
+    drifted.ok("redo", "--yes")
+    assert contents()["notes.md"] == b"A\nb\nc\nd\nE\n"
+
+
+def test_markers_only_when_asked(drifted, contents) -> None:
+    (drifted.project / "notes.md").write_text("B\nb\nc\nd\ne\n")
+    assert drifted("undo", "--merge", "--yes").code == 3
+    assert b"<<<<<<<" not in contents()["notes.md"]
+    drifted.ok("redo", "--yes")
+    drifted("undo", "--markers", "--yes")
+    assert b"<<<<<<<" in contents()["notes.md"]
+
+
+def test_force_and_all_and_actor(drifted, contents) -> None:
+    (drifted.project / "mine.txt").write_text("mine\n")
+    ran = drifted("rollback", "--yes", "--actor", "claude")
+    assert ran.code == 3
+    assert "left as it is, others' work: mine.txt (1 path; take it too with --all)" in ran.out
+    assert "mine.txt" in contents()
+    drifted.ok("rollback", "--all", "--yes")
+    assert "mine.txt" not in contents()
+    assert contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
+
+
+def test_revert_a_path_relative_to_the_current_folder(changed, contents) -> None:
+    ran = changed.ok("revert", "auth.py", "--yes", cwd=changed.project / "src")
+    assert "took back 1 file: src/auth.py" in ran.out
+    assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
+    assert "src/new.py" in contents()
+
+
+def test_revert_an_effect_and_a_take_back(changed, contents) -> None:
+    after = contents()
+    changed.ok("checkpoint")
+    changed.ok("revert", "2", "--yes")
+    assert "src/new.py" not in contents()
+    newest = changed("log", "-n", "1", "--json").json["rows"][0]
+    assert newest["kind"] == "takeback"
+    changed.ok("revert", newest["id"][:8], "--yes")
+    assert contents() == after
+
+
+def test_a_file_called_like_a_number_is_reverted_by_its_path(cli, contents) -> None:
+    (cli.project / "1").write_text("mine\n")
+    assert cli("revert", "1", "--yes").code == 2, "1 is the first checkpoint"
+    cli.ok("revert", "../1", "--yes", cwd=cli.project / "src")
+    assert "1" not in contents()
+
+
+def test_restore_in_place(changed, contents) -> None:
+    ran = changed.ok("restore", "start", "src/legacy.py", "--yes")
+    assert ran.out.splitlines()[0].startswith("Restore from ")
+    assert "restored 1 file: src/legacy.py" in ran.out
+    assert contents()["src/legacy.py"] == b"old\n"
+    assert contents()["src/auth.py"] == b"one\n2\nthree\n"
+    changed.ok("redo", "--yes")
+    assert "src/legacy.py" not in contents()
+
+
+def test_restore_to_another_folder(changed, contents, tmp_path) -> None:
+    before = contents()
+    out = tmp_path / "deep/er"
+    ran = changed.ok("restore", "start", "auth.py", "--to", str(out), cwd=changed.project / "src")
+    assert ran.out.startswith(f"wrote 2 paths into {out}: src, src/auth.py")
+    assert (out / "src/auth.py").read_text() == "one\ntwo\nthree\n"
+    assert contents() == before
+    (out / "src/auth.py").write_text("other")
+    ran = changed("restore", "start", "src/auth.py", "--to", str(out))
+    assert ran.code == 3
+    assert "kept src/auth.py, which is there already; replace it with --force" in ran.err
+    assert changed("restore", "start", "src/auth.py", "--to", str(out), "--force").code == 0
+
+
+def test_take_backs_as_json(changed) -> None:
+    found = changed("rollback", "--yes", "--json").json
+    assert found["counts"] == {"done": 3, "kept": 0, "failed": 0}
+    assert {"target", "verdict", "result"} <= found["results"][0].keys()
+    step = found["plan"]["steps"][0]
+    assert {"domain", "target", "verdict", "summary", "effect"} <= step.keys()
+    assert (step["domain"], step["target"], step["summary"]) == ("files", "src/auth.py", "change back src/auth.py")
+    assert changed("show", step["effect"], "--json").json["kind"] == "effect"
+
+
+def test_many_steps_fit_a_screen(cli) -> None:
+    for n in range(300):
+        (cli.project / f"f{n:03}").write_text("x")
+    ran = cli.ok("rollback", "--yes")
+    assert len(ran.out.splitlines()) < 40
+    assert "… and 276 more (see all: --all-steps or takeback diff)" in ran.out
+    assert "took back 300 files: f000, f001, f002, …" in ran.out
+    cli.ok("redo", "--yes")
+    assert len(cli.ok("rollback", "--dry-run", "--all-steps").out.splitlines()) > 300
+
+
+# -- plan and apply ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", [["rollback"], ["undo"], ["revert", "src"], ["restore", "start", "src"]])
+def test_a_saved_plan_is_applied_exactly(changed, contents, verb: list[str]) -> None:
+    ran = changed.ok("plan", *verb)
+    id = next(line.split()[1] for line in ran.out.splitlines() if line.startswith("plan "))
+    assert ran.err == f"do exactly this: takeback apply {id[:8]}\n"
+    assert changed("apply", id[:8]).code == 4
+    ran = changed.ok("apply", id[:8], "--yes")
+    assert "take this back: takeback redo" in ran.err
+    assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
+
+
+def test_a_stale_plan_is_refused_and_shows_what_differs(changed, contents) -> None:
+    id = changed("plan", "rollback", "--json").json["plan"]["id"]
+    (changed.project / "src/auth.py").write_text("more\n")
+    before = contents()
+    for words in (["apply", id, "--yes"], ["apply", id]):
+        ran = changed(*words)
+        assert ran.code == 4
+        assert "takeback: the plan is stale" in ran.err
+        assert "    src/auth.py: exact:" in ran.err
+    assert contents() == before
+    assert changed("apply", id, "--yes", "--json").json["error"]["differing"][0]["target"] == "src/auth.py"
+
+
+def test_a_plan_knows_its_verbs(cli) -> None:
+    assert cli("plan").code == 2
+    ran = cli("plan", "checkpoint")
+    assert ran.code == 2
+    assert "plan one of: undo, redo, rollback, revert, restore" in ran.err
+
+
+# -- after an interruption ---------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["status"], ["log"], ["diff"], ["show", "1"], ["verify"]])
+def test_every_verb_says_that_a_take_back_was_interrupted(interrupted, words) -> None:
+    ran = interrupted(*words)
+    assert "takeback: a rollback was interrupted; the tree may be in between" in ran.err
+    assert "takeback resume, or go back with takeback resume --abort" in ran.err
+
+
+@pytest.mark.parametrize("words", [["undo"], ["redo"], ["rollback"], ["revert", "README.md"], ["undo", "--yes"]])
+def test_take_backs_finish_the_interrupted_one_and_do_nothing_more(interrupted, contents, words) -> None:
+    ran = interrupted(*words)
+    assert ran.code == 0
+    assert ran.out.startswith("finished the rollback that was interrupted: took back 3 files")
+    assert "nothing more was done" in ran.err
+    assert contents() == {
+        "README.md": b"hello\n", "src/auth.py": b"one\ntwo\nthree\n", "src/legacy.py": b"old\n",
+    }  # fmt: skip
+
+
+def test_resume_finishes(interrupted, contents) -> None:
+    ran = interrupted.ok("resume")
+    assert "finished the rollback that was interrupted" in ran.out
+    assert contents()["src/legacy.py"] == b"old\n"
+    assert interrupted.ok("resume").out == "nothing was interrupted\n"
+
+
+def test_resume_abort_goes_back(interrupted, contents) -> None:
+    ran = interrupted.ok("resume", "--abort")
+    assert ran.out == "went back from the interrupted rollback: the tree is as before it\n"
+    assert contents() == {"README.md": b"hello\n", "src/auth.py": b"one\n2\nthree\n", "src/new.py": b"new\n"}
+    assert interrupted("resume", "--json").json == {"resumed": False, "aborted": False}
+
+
+@pytest.mark.parametrize("words", [["checkpoint"], ["track", "README.md"], ["restore", "start", "src", "--yes"]])
+def test_what_would_look_at_a_tree_in_between_is_refused(interrupted, words) -> None:
+    ran = interrupted(*words)
+    assert ran.code == 1
+    assert "finish it with takeback resume" in ran.err

@@ -1,0 +1,126 @@
+"""On a real terminal: questions, defaults, colours, the pager and progress."""
+
+from __future__ import annotations
+
+import pytest
+
+ASK = "Apply? [y/N/d diff]"
+
+
+def test_yes_applies_and_names_the_way_back(changed, contents) -> None:
+    ran = changed.typing("rollback", answers=[(ASK, "y\n")])
+    assert ran.code == 0
+    assert "took back 3 files: src/auth.py, src/legacy.py, src/new.py" in ran.out
+    assert "take this back: takeback redo" in ran.out
+    assert contents()["src/legacy.py"] == b"old\n"
+
+
+@pytest.mark.parametrize("answer", ["\n", "n\n", "what\n", "\x04"])
+@pytest.mark.parametrize("words", [["rollback"], ["undo"], ["revert", "src"], ["restore", "start", "src"]])
+def test_anything_but_a_yes_is_a_no(changed, contents, words, answer) -> None:
+    before = contents()
+    ran = changed.typing(*words, answers=[(ASK, answer)])
+    assert ran.code == 4
+    assert "nothing was changed" in ran.out
+    assert contents() == before
+
+
+def test_d_pages_the_diff_and_asks_again(changed, contents) -> None:
+    ran = changed.typing("rollback", answers=[(ASK, "d\n"), (ASK, "n\n")])
+    shown = ran.out.partition(ASK)[2]
+    assert "-2" in shown and "+two" in shown
+    assert ran.code == 4
+
+
+def test_m_merges_where_it_is_clean(drifted, contents) -> None:
+    asks = "Apply? [y/N/d diff/m merge]"
+    ran = drifted.typing("rollback", "base", answers=[(asks, "m\n"), (ASK, "d\n"), (ASK, "y\n")])
+    assert ran.code == 0
+    assert "merged" in ran.out
+    assert contents()["notes.md"] == b"a\nb\nc\nd\nE\n"
+
+
+def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, contents) -> None:
+    script = f"import time; open({str(changed.project / 'src/auth.py')!r}, 'w').write('late')"
+    pager = f"python3 -c \"{script}\""
+    for n in range(60):
+        (changed.project / f"extra{n}").write_text("x\n")
+    ran = changed.typing("rollback", answers=[(ASK, "d\n"), (ASK, "y\n")], env={"PAGER": pager, "LINES": "10"})
+    assert ran.code == 4
+    assert "the plan is stale" in ran.out
+    assert "src/auth.py: exact" in ran.out
+    assert contents()["src/auth.py"] == b"late"
+
+
+def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifted) -> None:
+    ran = drifted.typing("rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=PLAIN)
+    lines = ran.out.splitlines()
+    assert lines[0] == "Which checkpoint?"
+    assert lines[1].split()[0] == "5" and "automatic by claude" in lines[1]
+    assert lines[2].split()[:2] == ["→", "3"] and '"base"' in lines[2]
+    assert lines[3].split()[0] == "1" and '"start"' in lines[3]
+    assert any(line.startswith("Back to ") and '"base"' in line for line in lines)
+
+
+def test_rollback_to_a_number_that_was_chosen(drifted) -> None:
+    ran = drifted.typing("rollback", answers=[("Number, label or id", "1\n"), ("Apply?", "n\n")], env=PLAIN)
+    assert 'Back to ' in ran.out and '"start" · ' in ran.out
+
+
+PLAIN = {"NO_COLOR": "1"}
+
+
+def test_colours_only_where_they_are_wanted(changed) -> None:
+    assert "\x1b[" in changed.typing("status").out
+    assert "\x1b[" not in changed.typing("status", env=PLAIN).out
+    assert "\x1b[" not in changed.typing("status", env={"TERM": "dumb"}).out
+    assert "\x1b[" not in changed.typing("status", "--no-color").out
+    assert "\x1b[" not in changed.ok("status").out
+
+
+def test_long_output_goes_through_the_pager_on_a_terminal_only(changed) -> None:
+    for n in range(60):
+        (changed.project / f"extra{n}").write_text("x\n")
+    pager = {"PAGER": "sed s/^/paged:/", **PLAIN}
+    assert "paged:" in changed.typing("diff", env=pager).out
+    assert "paged:" not in changed.typing("diff", "--", "src", env=pager).out, "what fits is not paged"
+    assert "paged:" not in changed.ok("diff", env=pager).out
+    assert "extra59" in changed.typing("diff", env={"PAGER": "/no/such/pager", **PLAIN}).out
+
+
+def test_yes_does_not_ask_on_a_terminal_either(drifted) -> None:
+    ran = drifted.typing("rollback", "--yes", env=PLAIN)
+    assert ran.code == 3
+    assert "Which" not in ran.out and "Apply" not in ran.out
+
+
+def test_json_never_asks(changed) -> None:
+    ran = changed.typing("rollback", "--json")
+    assert ran.code == 4
+    assert "Apply?" not in ran.out
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 1), ("\n", 2)])
+def test_prune_asks(cli, answer: str, left: int) -> None:
+    cli.ok("checkpoint", "two")
+    ran = cli.typing("prune", "--keep", "1", answers=[("Forget this for good? [y/N]", answer)])
+    assert ran.code == (0 if left == 1 else 4)
+    assert "would forget 1 checkpoint" in ran.out
+    assert len(cli("log", "kind:checkpoint", "--json").json["rows"]) == left
+
+
+def test_progress_is_drawn_on_a_terminal_only(bare) -> None:
+    script = (
+        "import os, sys, time\nfrom takeback.surfaces.cli.terminal import Terminal\n"
+        "p = Terminal(os.environ).progress('captured', 10)\n"
+        "if p is None: sys.exit('none')\n"
+        "time.sleep(0.4); p(5); p.close()"
+    )
+    import subprocess
+    import sys
+
+    plain = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert plain.stderr == "none\n"
+    from conftest import PROGRAM
+
+    assert PROGRAM
