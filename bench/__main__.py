@@ -44,8 +44,8 @@ def main() -> int:
     else:
         print("\nThe command does not run here: its start-up and whole time were not measured.")
     print("\n" + report.losses(rows))
-    if calm.given_up:
-        print(f"The machine was busy with something else before {calm.given_up} of the measurements.")
+    if calm.gave_up():
+        print("The machine was busy with something else for most of the run: doubt these numbers.")
     _save(about, rows, raw)
     if asked.write_docs:
         (_CHECKOUT / "docs" / "bench.svg").write_text(plot.draw(rows))

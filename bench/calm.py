@@ -7,23 +7,28 @@ import time
 from pathlib import Path
 
 _SETTLE = 0.05  # no time stamp may be so fresh that either side must look again
-_PATIENCE = 15.0
+_PATIENCE = 60.0  # for the whole run
 _BUSY = 0.1  # of all cores
+_NICE, _IDLE = 1, 3  # columns of /proc/stat
 
-given_up = 0  # how often it went on although the machine was busy
+waited = 0.0  # seconds in vain so far
 
 
 def settle(synced: bool = False) -> None:
     """With `synced`, nothing of an earlier step is still being written either."""
-    global given_up
+    global waited
     if synced:
         os.sync()
     time.sleep(_SETTLE)
-    deadline = time.monotonic() + _PATIENCE
-    while _busy() > _BUSY:
-        if time.monotonic() > deadline:
-            given_up += 1
-            return
+    started = time.monotonic()
+    while waited < _PATIENCE and _busy() > _BUSY:
+        waited += time.monotonic() - started
+        started = time.monotonic()
+
+
+def gave_up() -> bool:
+    """Whether the machine was never idle for long, so that the numbers are to be doubted."""
+    return waited >= _PATIENCE
 
 
 def _busy() -> float:
@@ -34,8 +39,8 @@ def _busy() -> float:
     time.sleep(0.1)
     after = _ticks() or before
     total = sum(after) - sum(before)
-    idle = after[3] - before[3]  # waiting for the disk counts as busy
-    return 1 - idle / total if total else 0.0
+    free = sum(after[i] - before[i] for i in (_NICE, _IDLE))  # waiting for the disk counts as busy
+    return 1 - free / total if total else 0.0
 
 
 def _ticks() -> list[int] | None:

@@ -133,7 +133,7 @@ def write_sample(project: Path) -> None:
             os.utime(path, ns=(then, then))
 
 
-EDIT = ("src/shop/auth.py", "hmac.compare_digest(token, wanted)", "True  # simpler")
+EDIT = ("src/shop/auth.py", "return hmac.compare_digest(token, wanted)", "return True  # simpler")
 COMMANDS = (
     "rm src/shop/legacy.py logo.png",
     "mv src/shop/cart.py src/shop/basket.py",
@@ -224,7 +224,7 @@ def _tick(ok: bool) -> str:
 
 def heading(title: str, under: str = "") -> None:
     print(f"\n{cyan('━━')} {bold(title)}" + (f" {dim('· ' + under)}" if under else ""))
-    _pause(0.8)
+    _pause(0.6)
 
 
 def _takeback(project: Path, home: Path, *words: str) -> None:
@@ -243,12 +243,12 @@ def _takeback(project: Path, home: Path, *words: str) -> None:
     done = subprocess.run(run, cwd=project, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     if done.returncode:
         raise SystemExit(red(f"takeback {words[0]} ended with exit code {done.returncode}"))
-    _pause(1.0)
+    _pause(0.7)
 
 
 def _type(words: str, who: str = "") -> None:
     print(f"{dim('  agent $')} {words}" if who else f"\n{dim('$')} {bold(words)}", flush=True)
-    _pause(0.3)
+    _pause(0.2)
 
 
 def _tree(project: Path) -> None:

@@ -23,7 +23,7 @@ class Failed(Exception):
 
 
 def lint() -> None:
-    run([*PYTHON, "ruff", "check", "."])
+    run([*PYTHON, "ruff", "check", "--output-format=concise", "."])
 
 
 def format_() -> None:
@@ -122,7 +122,7 @@ def _tell_skips() -> int:
 
 
 def doc_tests() -> list[str]:
-    return sorted(str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "tests").rglob("test_docs*.py"))
+    return sorted(str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "tests").rglob("test_*docs*.py"))
 
 
 def run(argv: list[str], **environ: str) -> None:

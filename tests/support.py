@@ -80,16 +80,15 @@ def _hash(fd: int) -> str:
     at = 0
     while at < size:
         try:
-            start = os.lseek(fd, at, os.SEEK_DATA)
+            at = os.lseek(fd, at, os.SEEK_DATA)
         except OSError:
             break
-        at = os.lseek(fd, start, os.SEEK_HOLE)
-        os.lseek(fd, start, os.SEEK_SET)
-        left = at - start
-        while left and (chunk := os.read(fd, min(left, 1 << 20))):
-            left -= len(chunk)
-            if chunk.count(0) != len(chunk):
-                digest.update(str(os.lseek(fd, 0, os.SEEK_CUR)).encode() + chunk)
+        at -= at % 4096
+        os.lseek(fd, at, os.SEEK_SET)
+        block = os.read(fd, 4096)
+        if block.count(0) != len(block):
+            digest.update(str(at).encode() + block)
+        at += 4096
     return digest.hexdigest()
 
 

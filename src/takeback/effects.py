@@ -205,8 +205,7 @@ class Request:
         return cls(**known)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One path brought from the state the plan expects to the state it aims at; or kept, and why."""
 
     domain: str
@@ -252,10 +251,10 @@ class Plan:
         import json
 
         seen = hashlib.sha256(f"{self.workspace}\0{json.dumps(self.request.to_json(), sort_keys=True)}".encode())
-        for step in self.steps:
-            seen.update(b"\0%s\0%s\0%s\0" % (step.domain.encode(), step.path, step.verdict.encode()))
-            if step.taken:
-                seen.update(repr((step.expected and step.expected[:6], step.goal and step.goal[:6])).encode())
+        for domain, path, expected, goal, verdict, *_ in self.steps:
+            seen.update(b"\0%s\0%s\0%s\0" % (domain.encode(), path, verdict.encode()))
+            if verdict in TAKEN:
+                seen.update(repr((expected and expected[:6], goal and goal[:6])).encode())
         return seen.hexdigest()
 
 
@@ -264,8 +263,7 @@ class Plan:
 DONE, KEPT, FAILED = "done", "kept", "failed"
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What came of one step: done, kept (and why) or failed (and why)."""
 
     path: bytes

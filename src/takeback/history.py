@@ -14,6 +14,7 @@ from typing import Any
 
 from . import changes as change_lists
 from .effects import (
+    FAILED,
     UNSEEN,
     Change,
     Checkpoint,
@@ -21,6 +22,7 @@ from .effects import (
     Entry,
     Request,
     Snapshot,
+    State,
     Takeback,
     Turn,
     Unit,
@@ -106,7 +108,7 @@ class History:
         self.forgotten: set[str] = set()  # ids of pruned rows
         self.horizon = 0  # rows up to here have lost their file changes
         self._open: dict[str, tuple[Row, list[Segment]]] = {}
-        self._lost: set[bytes] = set()  # paths last seen to become unobserved
+        self._lost: dict[bytes, tuple[State, dict[bytes, Change]]] = {}  # paths that became unobserved: from what, in which row
         self.head = 0  # the newest row
         for row in rows:
             self._fold(row)
@@ -185,14 +187,15 @@ class History:
         if found:
             effect = Effect(row.seq, row.id, row.at, frozenset(), found, start.id, segment.domain, segment.verdict)
             self.effects.append(effect)
-        self._settle(start, segments, row.seq if found else None, undone)
+        kept = {raw(p) for p, result, *_ in body["not_done"] if result != FAILED}  # what failed may be tried again
+        self._settle(start, segments, row.seq if found else None, kept)
 
-    def _settle(self, start: Row, segments: list[Segment], seq: int | None = None, undone: Iterable[bytes] = ()) -> None:
+    def _settle(self, start: Row, segments: list[Segment], seq: int | None = None, not_taken: Iterable[bytes] = ()) -> None:
         body = start.body or {}
         before = self.takebacks.get(start.id)
         rows = (*(before.rows if before else ()), *((seq,) if seq is not None else ()))
         kept = set(before.kept if before else unpack_units(body["kept"]))
-        lost = set(undone)
+        lost = set(not_taken)
         kept |= {Unit(s, c.path) for g in segments for c in g.changes if c.path in lost for s in c.took}
         ended = all(s.ended for s in segments)
         request = Request.from_json(body["request"])
@@ -213,11 +216,14 @@ class History:
             if same(before, after) and not took:
                 self.times.setdefault(path, []).append((seq, change))
                 continue
-            units[path] = change
             if after is not None and after.kind == UNSEEN:
-                lost.add(path)
-            elif lost:
-                lost.discard(path)
+                lost[path] = before, units
+            elif path in lost:
+                was, row = lost.pop(path)
+                if same(was, after) and not took:  # out of sight for a while, and nobody changed it
+                    row.pop(path, None)
+                    continue
+            units[path] = change
         return units
 
     # -- interrupted take-backs ----------------------------------------------

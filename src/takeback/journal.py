@@ -94,6 +94,15 @@ class Journal:
                 os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
             uri = f"{self.path.as_uri()}?mode=rw"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
+        try:
+            return self._prepared(db, create)
+        except BaseException:
+            db.close()  # and with it any lock of a transaction begun
+            raise
+
+    def _prepared(self, db: sqlite3.Connection, create: bool) -> sqlite3.Connection:
+        """With its settings made and its schema made or checked."""
+        if self.path is not None:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA trusted_schema=OFF")
@@ -284,7 +293,7 @@ class Journal:
             yield BadRow(found[-1][0], "the head file is missing or damaged")
         elif kept is not None and kept.seq >= expected:
             yield BadRow(expected, f"the journal's tail is cut: rows {expected} to {kept.seq} are lost")
-        elif kept is not None and kept.seq and found[kept.seq - found[0][0]][6] != kept.hash:
+        elif kept is not None and kept.seq and next((row[6] for row in found if row[0] == kept.seq), None) != kept.hash:
             yield BadRow(kept.seq, "the journal was rewritten: its head is not the one that was kept")
 
 

@@ -35,6 +35,7 @@ from .effects import (
     Turn,
     Unit,
     same,
+    text,
 )
 from .errors import NotFound, UsageError
 from .history import History
@@ -45,10 +46,19 @@ Known = Callable[[bytes], State]
 
 
 class Planner:
-    def __init__(self, workspace: str, history: History, known: Known, merge: Merge, outside: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        workspace: str,
+        history: History,
+        known: Known,
+        merge: Merge,
+        children: Callable[[bytes], Iterable[bytes]] = lambda _: (),
+        outside: frozenset[str] = frozenset(),
+    ) -> None:
         self.workspace = workspace
         self.history = history
         self.known = known  # the last observed state of a path
+        self.children = children  # the paths in a folder, those not covered among them
         self.merge = merge
         self.outside = outside  # domains whose acts end a segment
 
@@ -141,12 +151,56 @@ class Planner:
             by_path.setdefault(unit.path, set()).add(unit)
         if request.force:  # everything above ours goes too, and is listed as taken
             by_path = {path: set(self.history.layers(path, min(units).seq)) for path, units in by_path.items()}
+            self._add_folders(by_path)
         acts = sorted({u.seq for u in ours if self._is_outside(u.seq) and self._act_verdict(u.seq) in TAKEN})
         lowest = request.since or min((u.seq for u in ours), default=0)
         steps = [s for path, units in by_path.items() for s in self._path_steps(path, units, request, acts, lowest)]
-        steps = self._with_real_groups(steps)
+        steps = self._with_real_groups(self._standing_on(steps))
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request))
+
+    def _add_folders(self, by_path: dict[bytes, set[Unit]]) -> None:
+        """By force: also the folders that a path needs and that are gone, and what others put into one that goes."""
+        for path, units in list(by_path.items()):
+            if not units:
+                continue
+            since = min(units).seq
+            above = _parent(path)
+            while above and not _is_folder(self.known(above)):
+                by_path.setdefault(above, set(self.history.layers(above, since)))
+                above = _parent(above)
+            if _is_folder(self.known(path)) and not _is_folder(self.history.change(min(units)).before):
+                for below in self.history.all_paths():
+                    if below.startswith(path + b"/"):
+                        by_path.setdefault(below, set(self.history.layers(below, since)))
+        for path in [p for p, units in by_path.items() if not units]:
+            del by_path[path]
+
+    def _standing_on(self, steps: list[Step]) -> list[Step]:
+        """Keeps a folder that still holds something, and what would stand in a folder that is gone."""
+        taken = {s.path: s for s in steps if s.taken and s.domain == "files"}
+        kept: dict[bytes, str] = {}
+        for path in sorted(taken, key=lambda p: p.count(b"/"), reverse=True):  # deepest first: what stays keeps what it is in
+            step = taken[path]
+            if not _is_folder(step.expected) or _is_folder(step.goal):
+                continue
+            for below in self.children(path):
+                inside = taken.get(below)
+                if inside is None or inside.goal is not None or below in kept:
+                    kept[path] = f"it still holds {text(below)}"
+                    break
+        for path in sorted(taken, key=lambda p: p.count(b"/")):  # from the top: what is kept away keeps all in it away
+            above = _parent(path)
+            if taken[path].goal is None or not above or path in kept:
+                continue
+            state = taken[above].goal if above in taken and above not in kept else self.known(above)
+            if not _is_folder(state):
+                kept[path] = "its folder is gone"
+        if not kept:
+            return steps
+        return [
+            s._replace(goal=s.expected, verdict=DRIFTED, segment=-1, note=kept[s.path]) if s.taken and s.path in kept else s for s in steps
+        ]
 
     def _with_real_groups(self, steps: list[Step]) -> list[Step]:
         """A file is linked only with names that will be the same file: where the others stay as they are, it stands alone."""
@@ -163,10 +217,10 @@ class Planner:
             if step.taken and goal is not None and goal.group:
                 members = set(groups[step.segment, goal.group])
                 first = self.known(goal.group) if goal.group not in own else None
-                if first is not None and first[:6] == goal[:6]:
+                if first is not None and first[:5] == goal[:5]:
                     members.add(goal.group)
                 group = min(members) if len(members) > 1 else b""
-                step = step if group == goal.group else replace(step, goal=goal._replace(group=group))
+                step = step if group == goal.group else step._replace(goal=goal._replace(group=group))
             out.append(step)
         return out
 
@@ -182,7 +236,7 @@ class Planner:
                 steps.append(Step("files", path, present, present, UNCOVERED, units, note="what is there now is not captured"))
             else:
                 steps.append(Step("files", path, present, goal, EXACT, units))
-        steps.sort(key=lambda s: (not s.taken, s.path))
+        steps = sorted(self._with_real_groups(steps), key=lambda s: (not s.taken, s.path))
         return Plan(self.workspace, request, tuple(steps), folder_times={})
 
     def _path_steps(self, path: bytes, ours: set[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:
@@ -310,9 +364,13 @@ def _parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
 
 
+def _is_folder(state: State) -> bool:
+    return state is not None and state.kind == FOLDER
+
+
 def _noted(step: Step) -> Step:
     """Work that others have undone already is taken all the same, so that it is live no longer."""
-    return replace(step, note="already as it was") if step.taken and same(step.expected, step.goal) else step
+    return step._replace(note="already as it was") if step.taken and same(step.expected, step.goal) else step
 
 
 def _unseen(state: State) -> bool:

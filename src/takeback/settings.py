@@ -376,6 +376,11 @@ def user_config(environ: Mapping[str, str]) -> Path:
     return folder / "config.toml"
 
 
+def default_home(environ: Mapping[str, str]) -> Path:
+    """Where the stores are when no setting says otherwise."""
+    return _default_home(environ)[0]
+
+
 def _default_home(environ: Mapping[str, str]) -> tuple[Path, str]:
     home, source = _system_folder(environ, "XDG_STATE_HOME", ".local/state", "user_state_path")
     if not home.is_absolute():

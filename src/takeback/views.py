@@ -314,7 +314,7 @@ def log(ws: Workspace, filter: str = "") -> list[LogRow]:
 
 
 def _checkpoint_row(c: Checkpoint, history: History, lengths: dict[str, int]) -> LogRow:
-    summary = f"{c.snapshot.files} paths" + (f", {len(c.partial)} not captured" if c.partial else "")
+    summary = f"{c.snapshot.files:,} path{'s' * (c.snapshot.files != 1)}" + (f", {len(c.partial)} not captured" if c.partial else "")
     return LogRow(
         c.id, "checkpoint", c.number, c.label, c.at, c.actor, summary, True, (),
         named=c.named, pinned=c.id in history.pins, partial=bool(c.partial), short=lengths[c.id],

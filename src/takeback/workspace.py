@@ -413,7 +413,7 @@ class Workspace:
         """Looks, then plans on what is there."""
         look = self._look(tree)
         merger = Merger(self.store.blobs.get)
-        planner = Planner(self.id, self.history(), _states(look.index), merger)
+        planner = Planner(self.id, self.history(), _states(look.index), merger, _children(look.index))
         request = ask(planner)
         if request.verb == "restore":
             plan = planner.restore(request, self._goals(request))
@@ -434,7 +434,7 @@ class Workspace:
                 try:
                     with tree.descend(parts[:-1]) as here:
                         if here.stat(parts[-1]).st_nlink > 1:
-                            steps[at] = replace(step, note="its hard link outside the project is broken")
+                            steps[at] = step._replace(note="its hard link outside the project is broken")
                 except OSError:
                     continue
         return tuple(steps)
@@ -548,18 +548,6 @@ class Workspace:
                 if fresh.hash != hash:
                     raise _stale(seen, fresh)
                 return self._run(tree, fresh, merger)
-
-    def saved_plan(self, name: str) -> Plan:
-        """A saved plan as it still stands, to be looked at before it is applied; refused if it is stale."""
-        self._must_be_on()
-        with self._applying(), self._writing(), self._tree() as tree:
-            self._must_not_be_interrupted()
-            request, hash, seen = self._saved(name)
-            fresh, merger = self._plan_fresh(tree, lambda _: request)
-            if fresh.hash != hash:
-                raise _stale(seen, fresh)
-            self.merged = merger.made
-            return replace(fresh, id=names.resolve(self.history(), name, plans=True).id)
 
     def _saved(self, name: str) -> tuple[Request, str, Plan | list[Any]]:
         history = self.history()
@@ -876,6 +864,18 @@ def _refuse_links(tree: OpenFolder, path: bytes) -> None:
         if stat.S_ISLNK(st.st_mode):
             link = text(b"/".join(parts[: depth + 1]))
             raise UsageError(f"{text(path)} leads through the symlink {link}", "name a path that no symlink is part of")
+
+
+def _children(index: Index) -> Callable[[bytes], list[bytes]]:
+    """The paths in a folder as last observed, those not covered among them."""
+
+    def children(path: bytes) -> list[bytes]:
+        folder = index.folder(path)
+        if folder is None:
+            return []
+        return [trees.join(path, name) for name in (*folder.names, *(g.name for g in folder.gaps))]
+
+    return children
 
 
 def _states(index: Index) -> Callable[[bytes], State]:

@@ -52,6 +52,8 @@ def faults(scenario: Scenario, shift: int, place: Place, step: int = 1) -> dict[
     while True:
         number += step
         code = ERRORS[(number + shift) % len(ERRORS)]
+        if code == errno.EACCES and number <= len(names) and names[number - 1].endswith("xattr"):
+            code = errno.EIO  # attributes that may not be read are not covered, by design
         place.again()
         points = Points(number, code, reads=True)
         try:
@@ -84,7 +86,7 @@ def attempt(scenario: Scenario, place: Place, points: Points) -> str | list[Any]
 
 
 def check(scenario: Scenario, place: Place, outcome: str | list[Any], states: list[Picture], thorough: bool) -> None:
-    start, after = states[0], states[-1]
+    after = states[-1]
     now = picture(place.root)
     with place.open(create=scenario.creates) as ws:
         verified(ws)
@@ -93,8 +95,8 @@ def check(scenario: Scenario, place: Place, outcome: str | list[Any], states: li
                 if isinstance(result, Checkpoint) and not result.partial:
                     restorable(ws, place, result.id, states[number + 1])
             last = outcome[-1]
-            if isinstance(last, Outcome) and last.whole and after is not start and scenario.name != "export":
-                expect_one_of(now, after)
+            if isinstance(last, Outcome) and last.whole and scenario.name != "export":
+                expect_one_of(seen(now, scenario), seen(after, scenario))
         elif ws.interrupted():
             resumed = ws.resume()
             assert resumed is not None
@@ -110,10 +112,20 @@ def check(scenario: Scenario, place: Place, outcome: str | list[Any], states: li
         round_trip(place)
 
 
+def seen(tree: Picture, scenario: Scenario) -> Picture:
+    """What a whole outcome promises. Of a file that could not be read, only a rollback, which is about all there is,
+    puts back the time or names it; and a restored file cannot be linked to one that could not be read."""
+    if scenario.name == "restore":
+        return {path: entry[:5] for path, entry in tree.items() if path}
+    if scenario.name == "rollback":
+        return tree
+    return {**tree, b"touched": tree[b"touched"][:5]}
+
+
 def second_try(ws: Workspace, place: Place, first: Outcome, after: Picture) -> None:
-    """What failed goes back now. What could not be read stays: unobserved is not absent, so it may not be deleted."""
+    """What failed goes back now, with what else shows. What could not be read stays: unobserved is not absent, so it may not be deleted."""
     unread = [r.path for r in first.results if r.verdict == "uncovered" or "not empty" in r.note]
-    second = ws.rollback("base")
+    second = ws.rollback("base", everything=True)
     now = picture(place.root)
     differs = [p for p in sorted({*now, *after}) if (now.get(p) or ())[:5] != (after.get(p) or ())[:5]]
     left = [p for p in differs if not any(p == u or u.startswith(p + b"/") or p.startswith(u + b"/") for u in unread)]

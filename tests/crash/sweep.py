@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -226,6 +227,7 @@ def nothing_left(place: Place) -> None:
 
 def restorable(ws: Workspace, place: Place, id: str, was: Picture) -> None:
     out = place.base / "out"
+    shutil.rmtree(out, ignore_errors=True)
     outcome = ws.restore(id, to=out)
     if not outcome.whole:
         raise Wrong(f"restore of acknowledged {id}: {outcome.results}")

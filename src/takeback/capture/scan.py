@@ -145,15 +145,15 @@ class Scan:
                 old = self.index.folder(path)
                 if old is None:
                     continue
-                try:
-                    here = descent.to(path)
-                except OSError as error:
-                    self._unreachable(path, error, todo, waiting)
-                    continue
                 if self._is_late():
                     self.late.add(path)
                     continue
-                below = self._list(here, _Fresh(old, None if old.complete else UNOBSERVED))
+                try:
+                    below = self._list(descent.to(path), _Fresh(old, None if old.complete else UNOBSERVED))
+                except OSError as error:
+                    self.fresh.pop(path, None)
+                    self._unreachable(path, error, todo, waiting)
+                    continue
                 new = [p for p, known in below if not known]
                 waiting += sorted((p for p, known in below if known and p not in todo), key=_path_order, reverse=True)
                 self._capture(descent, new)

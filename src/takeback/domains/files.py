@@ -13,7 +13,6 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 from .. import trees, workers
@@ -140,12 +139,31 @@ class Files:
             results[step.path] = Result(step.path, step.verdict, KEPT, str(drift))
         except _Stuck:
             raise
-        except TakebackError as error:
-            results[step.path] = Result(step.path, step.verdict, FAILED, error.message)
-        except OSError as error:
-            results[step.path] = Result(step.path, step.verdict, FAILED, error.strerror or str(error))
+        except (TakebackError, OSError) as error:
+            if act != self._remove:
+                self._bring_back(step, numbered[step.path])
+            why = error.message if isinstance(error, TakebackError) else error.strerror
+            results[step.path] = Result(step.path, step.verdict, FAILED, why or str(error))
         if self.progress:
             self.progress(1)
+
+    def _bring_back(self, step: Step, number: int) -> None:
+        """Undoes the first half of a failed change of kind: a step is done whole or not at all."""
+        was, goal = step.expected, step.goal
+        if was is None or goal is None or was.kind == goal.kind:
+            return
+        parent, _, name = step.path.rpartition(b"/")
+        try:
+            if self.present(step.path) is not None:
+                return
+            here = self._enter_folder(parent)
+            if was.kind == FOLDER:
+                here.mkdir(name)
+                self._finish_folder(step.path, was, step.reversed())
+            else:
+                self._place(step._replace(expected=None, goal=was), here, name, number)
+        except OSError as error:
+            raise _stuck(error, step.path) from error
 
     def _enter_folder(self, path: bytes) -> OpenFolder:
         """Opened anew from the root for each folder, so that a swapped parent is noticed."""
@@ -167,7 +185,7 @@ class Files:
             if _alike(now, goal):
                 if goal is not None and goal.kind != FOLDER:
                     if not self._is_linked_as(goal, step.path):
-                        return replace(step, expected=goal._replace(group=b"" if goal.group else b"-"))
+                        return step._replace(expected=goal._replace(group=b"" if goal.group else b"-"))
                     self._set_time(step.path, goal)
                 results[step.path] = Result(step.path, step.verdict, DONE)
                 return None
@@ -179,7 +197,7 @@ class Files:
         if now is None and expected is not None and goal is not None and expected.kind != goal.kind:
             return step  # the old kind is gone, the new one is still to come
         if now is not None and now.kind == FOLDER and goal is not None and goal.kind == FOLDER:
-            return replace(step, expected=now)  # made, but its mode is still to come
+            return step._replace(expected=now)  # made, but its mode is still to come
         if now is not None and now.kind == FOLDER and expected is not None and expected.kind == FOLDER:
             return step  # as made, before it got its mode
         results[step.path] = Result(step.path, step.verdict, KEPT, "changed since; kept")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -15,6 +16,9 @@ _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PATH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOATIME = getattr(os, "O_NOATIME", 0)
 _SKIPPED_XATTRS = ("security.selinux", "security.ima", "security.evm")  # set by the system's policy, not by people
+
+
+_NO_XATTRS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODATA, errno.EPERM, errno.EACCES)  # none, or not for us
 
 
 class PosixFolder:
@@ -108,7 +112,9 @@ class PosixFolder:
         try:
             names = os.listxattr(fd)
             return sorted((os.fsencode(n), os.getxattr(fd, n)) for n in names if n not in _SKIPPED_XATTRS)
-        except OSError:
+        except OSError as error:
+            if error.errno not in _NO_XATTRS:
+                raise
             return []
 
     def self_xattrs(self) -> list[tuple[bytes, bytes]]:

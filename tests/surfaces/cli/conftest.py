@@ -33,7 +33,9 @@ class Cli:
     def __init__(self, project: Path) -> None:
         self.project = project
 
-    def __call__(self, *words: str | bytes, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
+    def __call__(
+        self, *words: str | bytes, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Ran:
         done = subprocess.run(
             [*PROGRAM, *words],
             cwd=cwd or self.project,
@@ -51,13 +53,17 @@ class Cli:
         return ran
 
     def typing(
-        self, *words: str, answers: Sequence[tuple[str, str]] = (), env: Mapping[str, str] | None = None
+        self,
+        *words: str,
+        answers: Sequence[tuple[str, str]] = (),
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = PROGRAM,
     ) -> Ran:
-        """On a terminal, where each answer is typed once its question has appeared. `out` is all that was shown."""
+        """On a terminal: each answer is typed once its question has appeared. `out` is all that was shown."""
         mine, theirs = os.openpty()
         settings = {"TERM": "xterm", "COLUMNS": "100", "LINES": "40", "PAGER": "cat", **(env or {})}
         with subprocess.Popen(
-            [*PROGRAM, *words],
+            [*program, *words],
             cwd=self.project,
             env={**os.environ, **settings},
             stdin=theirs,
@@ -120,7 +126,7 @@ def changed(cli: Cli) -> Cli:
 
 @pytest.fixture
 def drifted(cli: Cli) -> Cli:
-    """claude changed a file's first line and created another file; then a person changed the first one's last line."""
+    """claude changed a file's first line and made another file; then a person changed the last line."""
     notes = cli.project / "notes.md"
     notes.write_text("a\nb\nc\nd\ne\n")
     cli.ok("checkpoint", "base")
@@ -134,7 +140,9 @@ def drifted(cli: Cli) -> Cli:
 @pytest.fixture
 def contents(project: Path) -> Callable[[], dict[str, bytes]]:
     def look() -> dict[str, bytes]:
-        return {str(p.relative_to(project)): p.read_bytes() for p in sorted(project.rglob("*")) if p.is_file()}
+        return {
+            str(p.relative_to(project)): p.read_bytes() for p in sorted(project.rglob("*")) if p.is_file()
+        }
 
     return look
 

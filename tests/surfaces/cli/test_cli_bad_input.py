@@ -23,10 +23,28 @@ def fails(ran, code: int, *told: str) -> None:
 
 
 VERBS_THAT_NEED_ONE = [
-    ["checkpoint"], ["track", "a"], ["status"], ["diff"], ["log"], ["show", "1"], ["rollback"], ["undo"], ["redo"],
-    ["revert", "a"], ["restore", "1", "a"], ["plan", "undo"], ["apply", "k"], ["resume"], ["prune"], ["pin", "1"],
-    ["unpin", "1"], ["verify"], ["repair"], ["config", "rules"], [],
-]  # fmt: skip
+    ["checkpoint"],
+    ["track", "a"],
+    ["status"],
+    ["diff"],
+    ["log"],
+    ["show", "1"],
+    ["rollback"],
+    ["undo"],
+    ["redo"],
+    ["revert", "a"],
+    ["restore", "1", "a"],
+    ["plan", "undo"],
+    ["apply", "k"],
+    ["resume"],
+    ["prune"],
+    ["pin", "1"],
+    ["unpin", "1"],
+    ["verify"],
+    ["repair"],
+    ["config", "rules"],
+    [],
+]
 
 
 @pytest.mark.parametrize("words", VERBS_THAT_NEED_ONE, ids=" ".join)
@@ -64,7 +82,9 @@ def test_pruned_id(cli) -> None:
 
 
 @pytest.mark.parametrize("path", ["../elsewhere", "/etc/passwd", "src/../../elsewhere"])
-@pytest.mark.parametrize("words", [["track"], ["restore", "start"], ["revert"], ["diff", "--"], ["prune", "--path"]])
+@pytest.mark.parametrize(
+    "words", [["track"], ["restore", "start"], ["revert"], ["diff", "--"], ["prune", "--path"]]
+)
 def test_path_outside_the_root(cli, words: list[str], path: str) -> None:
     fails(cli(*words, path), 2, f"{path} lies outside the workspace {cli.project}", "name a path inside it")
 
@@ -162,22 +182,48 @@ def test_a_folder_that_is_none(cli) -> None:
 
 
 def test_control_characters_in_names_and_labels_never_reach_the_terminal(cli) -> None:
-    names = [b"esc\x1b[31mred", b"bi\xe2\x80\xaedi", b"c1\xc2\x9b2J", b"bad\xff", b"new\nline", b"tab\there", b"del\x7f"]
+    names = [
+        b"esc\x1b[31mred",
+        b"bi\xe2\x80\xaedi",
+        b"c1\xc2\x9b2J",
+        b"bad\xff",
+        b"new\nline",
+        b"tab\there",
+        b"del\x7f",
+    ]
     for name in names:
-        Path(os.fsdecode(os.path.join(os.fsencode(cli.project), name))).write_bytes(b"text \x1b[2J\x9b\n")
+        Path(os.fsdecode(os.fsencode(cli.project) + b"/" + name)).write_bytes(b"text \x1b[2J\x9b\n")
     (cli.project / "link").symlink_to("to\x1b[2J")
     actor = {"TAKEBACK_ACTOR": "evil\x1b]0;title\x07"}
     runs = [
-        cli("status"), cli("diff"), cli("diff", "--stat"), cli("checkpoint", "label\x1b[31m", env=actor), cli("log"),
-        cli("show", "2"), cli("show", "3"), cli("status"), cli("rollback", "start", "--dry-run", "--all"),
-        cli("undo", "--yes"), cli("redo", "--yes"), cli("revert", "no\x1bsuch"), cli("track", "out\x1b/../../x"),
-        cli("restore", "start", "no\x1bsuch"), cli("nover\x1bb"), cli("rollback", "no\x1bsuch"),
-        cli("diff", "no\x1bsuch"), cli("log", "co\x1blor:red"), cli("-C", "no\x1bfolder", "status"),
-        cli("config", "\x1b"), cli("status", "--no\x1b"), cli("prune", "--keep", "\x1b"),
-    ]  # fmt: skip
+        cli("status"),
+        cli("diff"),
+        cli("diff", "--stat"),
+        cli("checkpoint", "label\x1b[31m", env=actor),
+        cli("log"),
+        cli("show", "2"),
+        cli("show", "3"),
+        cli("status"),
+        cli("rollback", "start", "--dry-run", "--all"),
+        cli("undo", "--yes"),
+        cli("redo", "--yes"),
+        cli("revert", "no\x1bsuch"),
+        cli("track", "out\x1b/../../x"),
+        cli("restore", "start", "no\x1bsuch"),
+        cli("nover\x1bb"),
+        cli("rollback", "no\x1bsuch"),
+        cli("diff", "no\x1bsuch"),
+        cli("log", "co\x1blor:red"),
+        cli("-C", "no\x1bfolder", "status"),
+        cli("config", "\x1b"),
+        cli("status", "--no\x1b"),
+        cli("prune", "--keep", "\x1b"),
+    ]
     for ran in runs:
         for text in (ran.out, ran.err):
-            assert not {c for c in text if c < " " and c != "\n" or "\x7f" <= c <= "\x9f" or c == "\u202e"}, ran
+            assert not {
+                c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or c == "\u202e"
+            }, ran
     assert "esc\\x1b[31mred" in runs[0].out
     assert "bad\\xff" in runs[0].out
     assert "new\\nline" in runs[0].out
@@ -201,6 +247,19 @@ def test_a_path_that_cannot_be_read_makes_the_checkpoint_partial(cli) -> None:
     ran = cli("checkpoint")
     assert ran.code == 3
     assert "README.md" in ran.err
+
+
+def test_a_scan_that_is_cut_off_makes_the_checkpoint_partial(cli) -> None:
+    for n in range(50):
+        (cli.project / f"folder{n}").mkdir()
+        (cli.project / f"folder{n}/file").write_text("x")
+    ran = cli("checkpoint", env={"TAKEBACK_CHECKPOINTS_SCAN_DEADLINE": "0.000001"})
+    assert ran.code == 3
+    assert ran.out.startswith("checkpoint 2 ")
+    assert "takeback: this checkpoint is partial; not captured:" in ran.err
+    found = cli("checkpoint", "--json", env={"TAKEBACK_CHECKPOINTS_SCAN_DEADLINE": "0.000001"})
+    assert found.code == 3 and found.json["checkpoint"]["partial"]
+    assert cli("checkpoint").code == 0
 
 
 def test_a_file_that_is_too_large_is_named(cli) -> None:

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
 from takeback.settings import SETTINGS
 from takeback.surfaces.cli import reference
 from takeback.surfaces.cli.parsing import parser_of
@@ -41,7 +42,20 @@ def test_the_overview_names_only_verbs_that_exist() -> None:
 def test_every_option_has_a_line_of_help(verb: str) -> None:
     parser = parser_of(verb)
     shown = " ".join(name for name, _ in parser.listed)
-    general = {"-C", "--json", "-y", "--yes", "-q", "--quiet", "--no-color", "--off", "-h", "--help", "--bare", "--path"}
+    general = {
+        "-C",
+        "--json",
+        "-y",
+        "--yes",
+        "-q",
+        "--quiet",
+        "--no-color",
+        "--off",
+        "-h",
+        "--help",
+        "--bare",
+        "--path",
+    }
     for action in parser._actions:
         for flag in action.option_strings:
             assert flag in general or flag in shown, (verb, flag)

@@ -83,7 +83,10 @@ def test_init_offers_the_top_of_the_repository_on_a_terminal(bare, answer: str, 
     (bare.project / "below").mkdir()
     ran = bare.typing("init", "-C", "below", answers=[("Protect all of that instead? [y/N]", answer)])
     assert ran.code == 0
-    assert f"{bare.project / which} is protected".encode() in ran.out.replace("\x1b[1m", "").replace("\x1b[0m", "").encode()
+    assert (
+        f"{bare.project / which} is protected".encode()
+        in ran.out.replace("\x1b[1m", "").replace("\x1b[0m", "").encode()
+    )
 
 
 def test_a_moved_root_is_known_and_adopted_with_its_history(changed, tmp_path: Path) -> None:
@@ -99,7 +102,9 @@ def test_a_moved_root_is_known_and_adopted_with_its_history(changed, tmp_path: P
     assert (moved / "src/legacy.py").read_text() == "old\n"
 
 
-def test_another_folder_with_the_same_inode_number_is_not_the_moved_root(cli, store_folder, tmp_path: Path) -> None:
+def test_another_folder_with_the_same_inode_number_is_not_the_moved_root(
+    cli, store_folder, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "unlike").write_text("x")

@@ -20,7 +20,9 @@ def off(request, changed, own_home):
         (own_home / "config/takeback/config.toml").write_text("[checkpoints]\nenabled = false\n")
         return changed(*words)
 
-    run.source = {"--off": "--off", "environment": "environment TAKEBACK", "configuration": "config.toml"}[request.param]
+    run.source = {"--off": "--off", "environment": "environment TAKEBACK", "configuration": "config.toml"}[
+        request.param
+    ]
     return run
 
 
@@ -35,13 +37,29 @@ def test_seeing_and_restoring_elsewhere_still_work(off, tmp_path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["checkpoint"], ["track", "README.md"], ["status"], ["rollback", "--yes"], ["undo", "--yes"], ["redo", "--yes"],
-        ["revert", "src", "--yes"], ["restore", "start", "src", "--yes"], ["plan", "undo"], ["apply", "k"], ["resume"],
-        ["prune", "--yes"], ["pin", "1"], ["unpin", "1"], ["verify"], ["repair"], ["init"], ["config", "confirm"], [],
+        ["checkpoint"],
+        ["track", "README.md"],
+        ["status"],
+        ["rollback", "--yes"],
+        ["undo", "--yes"],
+        ["redo", "--yes"],
+        ["revert", "src", "--yes"],
+        ["restore", "start", "src", "--yes"],
+        ["plan", "undo"],
+        ["apply", "k"],
+        ["resume"],
+        ["prune", "--yes"],
+        ["pin", "1"],
+        ["unpin", "1"],
+        ["verify"],
+        ["repair"],
+        ["init"],
+        ["config", "confirm"],
+        [],
         ["prune", "--orphans"],
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_other_verbs_say_that_it_is_off_and_why(off, contents, words) -> None:
     before = contents()
     ran = off(*words)
@@ -61,7 +79,11 @@ def test_doctor_and_config_say_that_it_is_off(off) -> None:
 
 def test_no_store_is_made_or_written(bare, changed, own_home, store_folder) -> None:
     def store() -> dict[str, bytes]:
-        return {p.name: p.read_bytes() for p in store_folder().rglob("*") if p.is_file() and "journal.db-" not in p.name}
+        return {
+            p.name: p.read_bytes()
+            for p in store_folder().rglob("*")
+            if p.is_file() and "journal.db-" not in p.name
+        }
 
     before = store()
     for words in (["log"], ["diff"], ["show", "1"], ["checkpoint"], ["rollback", "--yes"]):

@@ -43,7 +43,9 @@ def test_status_of_many_changes_fits_a_screen(cli) -> None:
     assert len(cli.ok("status", "--all").out.splitlines()) > 200
 
 
-@pytest.mark.parametrize("words", [["status"], ["diff"], ["log"], ["show", "1"], ["rollback", "--dry-run"], ["doctor"]])
+@pytest.mark.parametrize(
+    "words", [["status"], ["diff"], ["log"], ["show", "1"], ["rollback", "--dry-run"], ["doctor"]]
+)
 def test_looking_changes_neither_the_tree_nor_the_number_of_checkpoints(changed, contents, words) -> None:
     before = contents()
     changed.ok(*words)
@@ -85,7 +87,12 @@ def test_diff_stat_paths_and_two_checkpoints(changed) -> None:
 def test_diff_as_json(changed) -> None:
     found = changed("diff", "--json").json
     first = found["files"][0]
-    assert (first["path"], first["status"], first["added"], first["removed"]) == ("src/auth.py", "modified", 1, 1)
+    assert (first["path"], first["status"], first["added"], first["removed"]) == (
+        "src/auth.py",
+        "modified",
+        1,
+        1,
+    )
     assert first["hunks"][0]["lines"] == [" one", "-two", "+2", " three"]
 
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from takeback.surfaces.cli import split_verb
-from takeback.surfaces.cli.verbs import VERBS, overview
 
 import takeback
+from takeback.surfaces.cli import split_verb
+from takeback.surfaces.cli.verbs import VERBS, overview
 
 HEAVY = ("sqlite3", "zstandard", "takeback.workspace", "takeback.store", "argparse", "typing", "dataclasses")
 
@@ -21,7 +21,9 @@ def test_nothing_heavy_is_imported_for(word: str) -> None:
         "import sys\nfrom takeback.surfaces.cli import main\n"
         f"main([{word!r}])\nprint(*sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_with_path())
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_with_path()
+    )
     assert done.returncode == 0
     assert not {*HEAVY} & {*done.stderr.split()}
 
@@ -128,7 +130,9 @@ def test_a_bug_is_reported_and_never_a_bare_traceback(cli, tmp_path) -> None:
         "status.run = broken\nsys.exit(main(['status', '--json']))"
     )
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=cli.project)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=cli.project
+    )
     assert done.returncode == 70
     assert "takeback: a bug in takeback status: RuntimeError: boom \\x1b[31m" in done.stderr
     assert "Traceback" not in done.stderr
@@ -142,11 +146,18 @@ def test_a_reader_that_leaves_early_is_no_error(cli) -> None:
     for n in range(300):
         (cli.project / f"file-{n:04}").write_text("x" * 1000)
     done = subprocess.run(
-        f"{sys.executable} -m takeback diff | head -n 1", shell=True, cwd=cli.project, capture_output=True, text=True
+        f"{sys.executable} -m takeback diff | head -n 1",
+        shell=True,
+        cwd=cli.project,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0
     assert done.stderr == ""
     assert '"start" → now' in done.stdout
+    quiet = f"set -o pipefail; {sys.executable} -m takeback diff | head -n 1"
+    done = subprocess.run(["bash", "-c", quiet], cwd=cli.project, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_interrupted_by_the_keyboard_is_130(cli) -> None:

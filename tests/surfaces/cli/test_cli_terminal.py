@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 ASK = "Apply? [y/N/d diff]"
@@ -42,10 +45,12 @@ def test_m_merges_where_it_is_clean(drifted, contents) -> None:
 
 def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, contents) -> None:
     script = f"import time; open({str(changed.project / 'src/auth.py')!r}, 'w').write('late')"
-    pager = f"python3 -c \"{script}\""
+    pager = f'python3 -c "{script}"'
     for n in range(60):
         (changed.project / f"extra{n}").write_text("x\n")
-    ran = changed.typing("rollback", answers=[(ASK, "d\n"), (ASK, "y\n")], env={"PAGER": pager, "LINES": "10"})
+    ran = changed.typing(
+        "rollback", answers=[(ASK, "d\n"), (ASK, "y\n")], env={"PAGER": pager, "LINES": "10"}
+    )
     assert ran.code == 4
     assert "the plan is stale" in ran.out
     assert "src/auth.py: exact" in ran.out
@@ -53,7 +58,9 @@ def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, content
 
 
 def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifted) -> None:
-    ran = drifted.typing("rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=PLAIN)
+    ran = drifted.typing(
+        "rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=PLAIN
+    )
     lines = ran.out.splitlines()
     assert lines[0] == "Which checkpoint?"
     assert lines[1].split()[0] == "5" and "automatic by claude" in lines[1]
@@ -64,7 +71,7 @@ def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifte
 
 def test_rollback_to_a_number_that_was_chosen(drifted) -> None:
     ran = drifted.typing("rollback", answers=[("Number, label or id", "1\n"), ("Apply?", "n\n")], env=PLAIN)
-    assert 'Back to ' in ran.out and '"start" · ' in ran.out
+    assert "Back to " in ran.out and '"start" · ' in ran.out
 
 
 PLAIN = {"NO_COLOR": "1"}
@@ -112,15 +119,12 @@ def test_prune_asks(cli, answer: str, left: int) -> None:
 def test_progress_is_drawn_on_a_terminal_only(bare) -> None:
     script = (
         "import os, sys, time\nfrom takeback.surfaces.cli.terminal import Terminal\n"
-        "p = Terminal(os.environ).progress('captured', 10)\n"
-        "if p is None: sys.exit('none')\n"
-        "time.sleep(0.4); p(5); p.close()"
+        "progress = Terminal(os.environ).progress('captured', 10)\n"
+        "if progress is None: sys.exit('none')\n"
+        "time.sleep(0.4); progress(5); progress.close()"
     )
-    import subprocess
-    import sys
-
-    plain = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert plain.stderr == "none\n"
-    from conftest import PROGRAM
-
-    assert PROGRAM
+    program = (sys.executable, "-c", script)
+    assert subprocess.run(program, capture_output=True, text=True).stderr == "none\n"
+    shown = bare.typing(program=program).out
+    assert "██████████░░░░░░░░░░ captured 5 of 10" in shown
+    assert shown.endswith("\r\x1b[K"), "and is wiped at the end"

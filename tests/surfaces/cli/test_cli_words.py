@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+
 from takeback.surfaces.cli.terminal import age, cells, clip, clip_path, counted, listed, pad, safe, safe_line
 
 
@@ -12,7 +13,17 @@ def test_no_character_that_steers_a_terminal_is_left() -> None:
     everything = "".join(map(chr, range(0x110000)))
     for c in safe(everything):
         assert unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp"), hex(ord(c))
-        assert unicodedata.bidirectional(c) not in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"), c
+        assert unicodedata.bidirectional(c) not in (
+            "LRE",
+            "RLE",
+            "LRO",
+            "RLO",
+            "PDF",
+            "LRI",
+            "RLI",
+            "FSI",
+            "PDI",
+        ), c
 
 
 @pytest.mark.parametrize(
@@ -39,10 +50,18 @@ def test_lines_of_files_keep_their_tabs() -> None:
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (-5, "just now"), (3, "just now"), (42, "42 s ago"), (60, "1 min ago"), (200, "3 min ago"), (3600, "1 h ago"),
-        (86400, "1 day ago"), (86400 * 3.5, "3 days ago"), (86400 * 20, "2 weeks ago"), (86400 * 100, "3 months ago"),
+        (-5, "just now"),
+        (3, "just now"),
+        (42, "42 s ago"),
+        (60, "1 min ago"),
+        (200, "3 min ago"),
+        (3600, "1 h ago"),
+        (86400, "1 day ago"),
+        (86400 * 3.5, "3 days ago"),
+        (86400 * 20, "2 weeks ago"),
+        (86400 * 100, "3 months ago"),
     ],
-)  # fmt: skip
+)
 def test_age(seconds: float, said: str) -> None:
     assert age(seconds) == said
 

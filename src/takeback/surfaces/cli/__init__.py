@@ -14,21 +14,24 @@ if TYPE_CHECKING:
 
     from .terminal import Terminal
 
-_BUG, _INTERRUPTED = 70, 130
+_INTERRUPTED, _UNREAD = 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The entry point. As a program it ends at once, without tearing the interpreter down."""
     words = list(sys.argv[1:] if argv is None else argv)
+    code = 0
     try:
         code = _run(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read us has seen enough. Python would complain once more while it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 0
+        code = code or _UNREAD
     if argv is None:
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            sys.stderr.flush()
         os._exit(code)
     return code
 
@@ -82,9 +85,10 @@ def _dispatch(verb: str, rest: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        from .failures import bug
+        from .failures import bug, known, of_the_system
 
-        return bug(error, terminal, as_json, verb)
+        explained = of_the_system(error)
+        return known(explained, terminal, as_json) if explained else bug(error, terminal, as_json, verb)
 
 
 def _perform(verb: str, rest: list[str], terminal: Terminal) -> int:

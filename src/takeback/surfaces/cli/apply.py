@@ -15,21 +15,18 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "PLAN"
     parser.about = (
-        "Carries out a saved plan. If the same request would do something else by now, the plan is\n"
-        "stale: nothing is changed, the steps that differ are shown, exit 4."
+        "Carries out a saved plan, which was seen when it was made, so it does not ask. If the same\n"
+        "request would do something else by now, the plan is stale: nothing is changed, the steps\n"
+        "that differ are shown, exit 4."
     )
-    parser.takes("PLAN", "plan", help="how the plan's id begins")
+    parser.takes("PLAN", "plan", metavar="PLAN", help="how the plan's id begins")
     parser.takes("--all-steps", "--all-steps", action="store_true", help="show every step, however many")
-    parser.examples = [("takeback apply nmlk", "show it, ask, do it"), ("takeback apply nmlk --yes", "do it")]
+    parser.examples = [
+        ("takeback plan rollback", "see it first; prints the id"),
+        ("takeback apply nmlk", "then do exactly that"),
+    ]
 
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        if context.yes or workspace.interrupted():
-            return takebacks.apply(context, workspace, args.plan)
-        plan = workspace.saved_plan(args.plan)
-        if takebacks.nothing(plan):
-            return takebacks.apply(context, workspace, plan)
-        if not context.asks:
-            return takebacks.needs_yes(context, workspace, plan, args.all_steps)
-        return takebacks.ask(context, workspace, plan, all_steps=args.all_steps)
+        return takebacks.at_once(context, workspace, lambda: workspace.apply(args.plan), args.all_steps)

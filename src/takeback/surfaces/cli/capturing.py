@@ -19,10 +19,10 @@ _MOST = 20
 
 
 def with_progress(
-    context: Context, workspace: Workspace, work: Callable[[], T], doing: str = "captured"
+    context: Context, workspace: Workspace, work: Callable[[], T], doing: str = "captured", total: int = 0
 ) -> T:
     """Runs it with a count on the terminal."""
-    progress = context.terminal.progress(doing)
+    progress = context.terminal.progress(doing, total)
     workspace.progress = progress
     try:
         return work()

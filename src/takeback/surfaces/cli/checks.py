@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ... import store
 from ...errors import TakebackError
-from ...settings import Settings, format_size, load
+from ...settings import Settings, default_home, format_size
 from . import orphans
 from .terminal import counted, listed
 
@@ -60,9 +60,9 @@ def _settings(context: Context) -> tuple[Settings, list[Check]]:
         root = store.find_root(context.settings().home, context.cwd)
         settings = context.settings(root)
     except TakebackError as error:
-        bare = {k: v for k, v in context.environ.items() if k in ("HOME", "TAKEBACK_HOME", "XDG_STATE_HOME")}
-        fallback = load(None, {**bare, "XDG_CONFIG_HOME": os.devnull})
-        return fallback, [Check("settings", False, error.message, error.hint)]
+        chosen = context.environ.get("TAKEBACK_HOME", "")
+        home = Path(chosen) if os.path.isabs(chosen) else default_home(context.environ)
+        return Settings(home=home), [Check("settings", False, error.message, error.hint)]
     checks = [Check("settings", True, "they parse")]
     if settings.ignored:
         fix = "set it in your own configuration if you want it; the project cannot lessen what is protected"
@@ -192,4 +192,5 @@ def _covered(workspace: Workspace) -> Check:
         return Check(
             "coverage", False, f"the project's rules exclude what is captured: {listed(found.held_back)}", fix
         )
-    return Check("coverage", True, f"all, but for {counted(len(found.uncovered), 'excluded path')}")
+    but = f", but for {counted(len(found.uncovered), 'excluded path')}" if found.uncovered else ""
+    return Check("coverage", True, f"all{but}")

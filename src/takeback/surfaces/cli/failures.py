@@ -31,6 +31,32 @@ def _lines(text: str) -> str:
     return safe(text)
 
 
+def of_the_system(error: Exception) -> TakebackError | None:
+    """What the disk or the database said, where no part of the core had a better word for it."""
+    import errno
+    import sqlite3
+
+    if isinstance(error, sqlite3.Error):
+        return TakebackError(
+            f"the journal cannot be used ({error})", "takeback doctor and takeback verify look at it"
+        )
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    hints = {
+        errno.ENOSPC: "free space on that disk, then run it again; nothing is lost",
+        errno.EDQUOT: "free space in your quota, then run it again; nothing is lost",
+        errno.EROFS: "make that file system writable, or set TAKEBACK_HOME to another folder",
+        errno.EACCES: "mend the permissions there, then run it again",
+        errno.EPERM: "mend the permissions there, then run it again",
+        errno.EIO: "the disk failed to read or write: look at its health, then run takeback verify",
+        errno.EMFILE: "raise the limit of open files (ulimit -n), then run it again",
+    }
+    if error.errno not in hints:
+        return None
+    where = f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, (str, bytes)) else ""
+    return TakebackError(f"{error.strerror}{where}", hints[error.errno])
+
+
 def unknown_verb(verb: str) -> UsageError:
     import difflib
 

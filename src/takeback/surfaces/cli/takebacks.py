@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 from ...effects import Outcome, Plan
 from ...errors import ApprovalNeeded, UsageError
 from . import diffs, outcomes, plans, shapes
+from .capturing import with_progress
+from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
     from typing import Any
 
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Parser
-
-_FINISHES = ("undo", "redo", "rollback", "revert")
 
 
 @dataclass(frozen=True)
@@ -97,71 +98,54 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
         plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
         show(context, workspace, plan, wanted.all_steps)
         return 0
-    if wanted.verb in _FINISHES and workspace.interrupted():
+    if workspace.interrupted():
         outcome = workspace.resume()  # it was approved when it began
         if outcome is not None:
             return tell(context, workspace, outcome)
     if context.yes:
-        return _at_once(context, workspace, wanted)
+
+        def work() -> Outcome:
+            return workspace.take_back(wanted.verb, *wanted.words, **wanted.options)
+
+        return at_once(context, workspace, work, wanted.all_steps)
     plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
-    if nothing(plan):
-        return tell(context, workspace, Outcome(plan, "", (), tuple(sorted({u.path for u in plan.left}))))
+    if not plan.steps:  # nothing will change; an undo of work that left no trace still moves on
+        return tell(context, workspace, workspace.apply(plan))
     if not context.asks:
         return needs_yes(context, workspace, plan, wanted.all_steps)
-    return ask(context, workspace, plan, wanted, wanted.all_steps)
+    return ask(context, workspace, plan, wanted)
 
 
-def nothing(plan: Plan) -> bool:
-    """An undo or redo whose work left no trace has no steps either, but moves on when applied."""
-    return not plan.steps and not plan.request.turns and not plan.request.takebacks
-
-
-def _at_once(context: Context, workspace: Workspace, wanted: Asked) -> int:
-    progress = context.terminal.progress("taken back")
-    workspace.progress = progress
-    try:
-        outcome = workspace.take_back(wanted.verb, *wanted.words, **wanted.options)
-    finally:
-        if progress is not None:
-            progress.close()
+def at_once(context: Context, workspace: Workspace, work: Callable[[], Outcome], all_steps: bool) -> int:
+    """Acts with nobody in between; the plan is shown with what came of it."""
+    outcome = with_progress(context, workspace, work, "paths done:")
     if not context.json and not context.terminal.quiet and outcome.plan.steps:
-        for line in plans.lines(context.terminal, workspace, outcome.plan, wanted.all_steps):
+        for line in plans.lines(context.terminal, workspace, outcome.plan, all_steps):
             context.terminal.write(line)
     return tell(context, workspace, outcome)
 
 
-def ask(
-    context: Context, workspace: Workspace, plan: Plan, wanted: Asked | None = None, all_steps: bool = False
-) -> int:
-    """Shows the plan until it is approved or declined; what can be asked anew can also be merged."""
+def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> int:
+    """Shows the plan until it is approved or declined. What is approved is exactly what was shown: the core
+    refuses a plan that is stale by then."""
     terminal = context.terminal
-    show(context, workspace, plan, all_steps)
+    show(context, workspace, plan, wanted.all_steps)
     while True:
-        merges = wanted is not None and any(step.merges for step in plan.steps)
+        merges = any(step.merges for step in plan.steps)
         answer = terminal.ask(f"Apply? [y/N/d diff{'/m merge' if merges else ''}]").lower()
         if answer in ("d", "diff"):
             terminal.page(list(diffs.lines(terminal, plans.diff_of(workspace, plan))))
-        elif answer in ("m", "merge") and merges and wanted is not None:
+        elif answer in ("m", "merge") and merges:
             wanted = replace(wanted, merge=True)
             plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
-            show(context, workspace, plan, all_steps)
+            show(context, workspace, plan, wanted.all_steps)
         elif answer in ("y", "yes"):
-            return apply(context, workspace, plan)
+            approved = plan
+            outcome = with_progress(context, workspace, lambda: workspace.apply(approved), "paths done:")
+            return tell(context, workspace, outcome)
         else:
             terminal.say("nothing was changed")
             return 4
-
-
-def apply(context: Context, workspace: Workspace, plan: Plan | str) -> int:
-    """Carries out exactly this plan; the core refuses it if it is stale."""
-    progress = context.terminal.progress("taken back", 0 if isinstance(plan, str) else len(plan.taken))
-    workspace.progress = progress
-    try:
-        outcome = workspace.apply(plan)
-    finally:
-        if progress is not None:
-            progress.close()
-    return tell(context, workspace, outcome)
 
 
 def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:
@@ -197,8 +181,10 @@ def nothing_said(plan: Plan) -> str:
     what = {"redo": "nothing to redo", "undo": "nothing to undo"}.get(
         plan.request.verb, "nothing to take back"
     )
+    if plans.others_work(plan):
+        return what
     if plan.request.verb in ("rollback", "restore"):
-        what += f": the tree is as in {plan.request.label}"
+        what += f": the tree is as in {safe(plan.request.label)}"
     return what
 
 

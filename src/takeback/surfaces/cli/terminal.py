@@ -114,8 +114,8 @@ class Terminal:
     def __init__(self, environ: Mapping[str, str], color: bool = True, quiet: bool = False) -> None:
         self.quiet = quiet
         self.environ = environ
-        self.out: TextIO = sys.stdout
-        self.err: TextIO = sys.stderr
+        self.out: TextIO = sys.stdout or open(os.devnull, "w")  # closed by whoever started us
+        self.err: TextIO = sys.stderr or open(os.devnull, "w")
         for stream in (self.out, self.err):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
@@ -238,9 +238,12 @@ class Progress:
         self._total = total
         self._count = 0
         self._next = monotonic() + 0.3
+        self._process = os.getpid()
         self._drawn = False
 
     def __call__(self, count: int) -> None:
+        if os.getpid() != self._process:
+            return  # a forked worker: two would draw over each other
         self._count += count
         now = self._clock()
         if now >= self._next:

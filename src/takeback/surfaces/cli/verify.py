@@ -26,7 +26,10 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        found = with_progress(context, workspace, lambda: workspace.verify(args.data), "verified bytes:")
+        size = workspace.store.size() if args.data else 0
+        found = with_progress(
+            context, workspace, lambda: workspace.verify(args.data), "bytes verified:", size
+        )
         if context.json:
             shape = {"ok": found.ok, "first_bad": found.first_bad or None, "lost": lost_shape(found.lost)}
             more = {"rows": found.rows, "blobs": found.blobs, "problems": list(found.problems)}

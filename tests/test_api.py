@@ -1,0 +1,162 @@
+"""The public Python API, pinned: what people build on changes only on purpose, and here."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from pathlib import Path
+
+import pytest
+
+import takeback
+from takeback import errors
+from takeback.workspace import Workspace
+
+SIGNATURES = """
+aapply(self, plan: 'Plan | str') -> 'Outcome'
+acheckpoint(self, label: 'str' = '', *, actor: 'str' = '') -> 'Checkpoint'
+adiff(self, a: 'str' = '', b: 'str' = '', paths: 'Iterable[str]' = ()) -> 'views.Diff'
+alog(self, filter: 'str' = '') -> 'list[views.LogRow]'
+aplan(self, verb: 'str', *what: 'str | int', **options: 'Any') -> 'Plan'
+apply(self, plan: 'Plan | str') -> 'Outcome'
+aredo(self, n: 'int' = 1, **options: 'Any') -> 'Outcome'
+arestore(self, checkpoint: 'str', *paths: 'str', **options: 'Any') -> 'Outcome'
+arevert(self, *what: 'str', **options: 'Any') -> 'Outcome'
+arollback(self, to: 'str' = '', **options: 'Any') -> 'Outcome'
+astatus(self) -> 'views.Status'
+aundo(self, n: 'int' = 1, **options: 'Any') -> 'Outcome'
+checkpoint(self, label: 'str' = '', *, actor: 'str' = '', named: 'bool | None' = None, deadline: 'float | None' = None) -> 'Checkpoint'
+close(self) -> 'None'
+diff(self, a: 'str' = '', b: 'str' = '', paths: 'Iterable[str]' = ()) -> 'views.Diff'
+interrupted(self) -> 'str'
+log(self, filter: 'str' = '') -> 'list[views.LogRow]'
+pin(self, name: 'str', keep: 'bool' = True) -> 'Checkpoint'
+plan(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, save: 'bool' = False) -> 'Plan'
+prune(self, **asked: 'Any') -> 'prune.Pruned'
+redo(self, n: 'int' = 1, *, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+repair(self) -> 'verify.Repaired'
+restore(self, checkpoint: 'str', *paths: 'str', to: 'str | os.PathLike[str] | None' = None, force: 'bool' = False) -> 'Outcome'
+resume(self, abort: 'bool' = False) -> 'Outcome | None'
+revert(self, *what: 'str', merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+rollback(self, to: 'str' = '', *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+show(self, name: 'str') -> 'views.Shown'
+status(self) -> 'views.Status'
+track(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
+undo(self, n: 'int' = 1, *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+verify(self, data: 'bool' = False) -> 'verify.Verified'
+"""
+
+
+def test_all_is_sorted_and_pinned():
+    assert takeback.__all__ == sorted(takeback.__all__)
+    assert takeback.__all__ == [
+        "ApprovalNeeded", "Damaged", "Locked", "NoWorkspace", "NotFound", "Off", "Stale", "TakebackError", "UsageError", "__version__", "open",
+    ]  # fmt: skip
+    assert all(hasattr(takeback, name) for name in takeback.__all__)
+
+
+@pytest.mark.parametrize("line", SIGNATURES.strip().splitlines(), ids=lambda line: line.split("(")[0])
+def test_the_methods_of_a_workspace_are_pinned(line: str):
+    name, _ = line.split("(", 1)
+    assert f"{name}{inspect.signature(getattr(Workspace, name))}" == line
+
+
+def test_open_is_pinned():
+    assert str(inspect.signature(takeback.open)) == "(root: 'str | _os.PathLike[str]', create: 'bool' = False, store: 'str | None' = None) -> 'Workspace'"
+
+
+def test_every_verb_has_an_async_twin():
+    for verb in ("checkpoint", "status", "diff", "log", "plan", "apply", "undo", "redo", "rollback", "revert", "restore"):
+        assert inspect.iscoroutinefunction(getattr(Workspace, f"a{verb}")), verb
+
+
+def test_results_are_typed():
+    for verb in ("checkpoint", "status", "diff", "log", "plan", "apply", "undo", "redo", "revert", "restore"):
+        assert inspect.signature(getattr(Workspace, verb)).return_annotation not in (inspect.Signature.empty, "Any"), verb
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [("TakebackError", 1), ("UsageError", 2), ("NotFound", 2), ("Partial", 3), ("ApprovalNeeded", 4), ("Stale", 4), ("NoWorkspace", 10), ("Locked", 11), ("Damaged", 1), ("Off", 1)],
+)
+def test_exit_codes_of_errors_are_pinned(kind: str, code: int):
+    assert getattr(errors, kind).exit_code == code
+
+
+def test_a_folder_that_is_not_protected_says_what_to_do(project: Path):
+    with pytest.raises(takeback.NoWorkspace) as told:
+        takeback.open(project)
+    assert told.value.hint and told.value.exit_code == 10
+
+
+def test_opening_again_goes_on_with_the_same_history(project: Path):
+    with takeback.open(project, create=True) as one:
+        one.checkpoint("mark")
+    with takeback.open(project, create=True) as two:
+        assert [c.label for c in two.history().checkpoints] == ["start", "mark"]
+
+
+def test_a_store_in_memory_leaves_no_trace(project: Path, own_home: Path):
+    (project / "f").write_text("1\n")
+    with takeback.open(project, store="memory") as ws:
+        ws.checkpoint("mark")
+        (project / "f").write_text("2\n")
+        ws.rollback()
+        assert (project / "f").read_text() == "1\n"
+    assert not (own_home / "takeback").exists()
+    assert [p.name for p in project.iterdir()] == ["f"]
+
+
+def test_a_store_elsewhere(project: Path, tmp_path: Path):
+    with takeback.open(project, create=True, store=str(tmp_path / "elsewhere")) as ws:
+        assert ws.store.folder is not None and tmp_path / "elsewhere" in ws.store.folder.parents
+
+
+def test_off_makes_and_writes_nothing(project: Path, own_home: Path, monkeypatch):
+    monkeypatch.setenv("TAKEBACK", "off")
+    with pytest.raises(takeback.Off, match="source"):
+        takeback.open(project, create=True)
+    assert not (own_home / "takeback").exists()
+
+
+def test_off_leaves_what_is_there_readable(project: Path, tmp_path: Path, monkeypatch):
+    (project / "f").write_text("1\n")
+    takeback.open(project, create=True).close()
+    monkeypatch.setenv("TAKEBACK", "off")
+    with takeback.open(project) as ws:
+        assert ws.log() and ws.show("start") and ws.diff().files == ()
+        ws.restore("start", "f", to=tmp_path / "out")
+        assert (tmp_path / "out/f").read_text() == "1\n"
+        for act in (ws.checkpoint, ws.undo, ws.redo, ws.rollback, lambda: ws.track(["f"]), lambda: ws.revert("f"), lambda: ws.restore("start", "f"), ws.prune, ws.repair, lambda: ws.plan("undo")):
+            with pytest.raises(takeback.Off):
+                act()
+
+
+def test_status_diff_and_log_journal_nothing(ws: Workspace, project: Path):
+    (project / "f").write_text("1\n")
+    head = ws.store.journal.head()
+    blobs = set(ws.store.blobs.ids())
+    ws.status(), ws.diff(), ws.log(), ws.show("start")
+    assert ws.store.journal.head() == head
+    assert set(ws.store.blobs.ids()) == blobs
+
+
+def test_a_root_that_was_replaced_is_told(project: Path):
+    with takeback.open(project, create=True) as ws:
+        project.rename(project.with_name("moved"))
+        project.mkdir()
+        with pytest.raises(takeback.TakebackError, match="replaced"):
+            ws.checkpoint()
+        project.rmdir()
+        with pytest.raises(takeback.TakebackError, match="cannot be opened"):
+            ws.checkpoint()
+
+
+def test_the_domain_protocol_is_what_files_has():
+    from takeback.domains.files import Files
+    from takeback.effects import Domain
+
+    for name in ("present", "apply", "sweep"):
+        wanted = list(inspect.signature(getattr(Domain, name)).parameters)
+        assert list(inspect.signature(getattr(Files, name)).parameters) == wanted
+    assert set(typing.get_type_hints(Domain)) <= {"name", "joins"}

@@ -1,0 +1,226 @@
+"""Damage is found before anything is written from it, named with what it costs, and set aside, never deleted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import takeback
+from takeback.blobs import BIG
+from takeback.workspace import Workspace
+
+
+@pytest.fixture
+def stored(project: Path) -> Workspace:
+    """A workspace whose store has an open pack, a large blob, an index and some history."""
+    (project / "d").mkdir()
+    (project / "small").write_text("small one\n" * 30)
+    (project / "d/text").write_text("".join(f"line {n}\n" for n in range(400)))
+    (project / "d/noise").write_bytes(os.urandom(3000))
+    (project / "big").write_bytes(os.urandom(BIG + 1000))
+    ws = takeback.open(project, create=True)
+    ws.checkpoint("mark")
+    for name in ("small", "d/text", "d/noise", "big"):
+        (project / name).write_text(f"now {name}\n")
+    (project / "new").write_text("new\n")
+    ws.checkpoint(actor="claude")
+    return ws
+
+
+def contents(project: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(project)): p.read_bytes() for p in project.rglob("*") if p.is_file()}
+
+
+def positions(path: Path, count: int) -> list[int]:
+    """The first and last bytes, and others evenly in between."""
+    size = path.stat().st_size
+    if size <= count:
+        return list(range(size))
+    step = size / count
+    return sorted({*range(0, 8), *range(size - 8, size), *(int(n * step) for n in range(count))})
+
+
+def store_files(folder: Path) -> list[tuple[str, int]]:
+    counts = {"journal.db": 160, "head": 44, "index": 40, "workspace.json": 0}
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.stat().st_size and not path.name.endswith(".lock"):
+            count = counts.get(path.name, 60 if path.suffix == ".pack" else 24)
+            found.append((str(path.relative_to(folder)), count))
+    return found
+
+
+@pytest.mark.parametrize("part", ["packs", "big", "journal", "index", "head"])
+def test_a_flipped_byte_anywhere_is_found_before_anything_is_written_from_it(stored: Workspace, project: Path, tmp_path: Path, part: str):
+    now = contents(project)
+    folder = stored.store.folder
+    assert folder is not None
+    stored.close()
+    safe = tmp_path / "safe"
+    shutil.copytree(folder, safe)
+    with takeback.open(project) as ws:
+        ws.rollback("mark")
+        before = contents(project)
+    assert before != now
+    tried = refused = 0
+    for name, count in store_files(safe):
+        if not name.startswith(part):
+            continue
+        for at in positions(safe / name, count):
+            shutil.rmtree(folder)
+            shutil.copytree(safe, folder)
+            for path, data in now.items():
+                (project / path).write_bytes(data)
+            with open(folder / name, "r+b") as file:
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ (1 << at % 8)]))
+            tried += 1
+            try:
+                with takeback.open(project) as ws:
+                    whole = ws.rollback("mark").whole
+            except takeback.TakebackError:
+                whole = False
+            refused += not whole
+            found = contents(project)
+            if whole:
+                assert found == before, f"{name} at {at}: called done, and wrong"
+            for path in {*found, *before, *now}:
+                assert found.get(path) in (before.get(path), now.get(path)), f"{name} at {at}: wrong bytes in {path}"
+    assert tried
+    if part in ("packs", "big", "journal"):
+        assert refused, "no flip mattered: the sweep missed what it should hit"
+
+
+def test_verify_is_green_on_a_sound_store(stored: Workspace):
+    found = stored.verify(data=True)
+    assert found.ok and found.first_bad == "" and found.lost == () and found.blobs and found.rows
+
+
+def flip(path: Path, at: int) -> None:
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def test_verify_names_the_first_bad_entry_and_the_checkpoints_and_paths_it_costs(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    from hashlib import sha256
+
+    (project / "big").write_bytes(b"x" * 100)
+    stored.checkpoint("later")
+    (large,) = (folder / "big").iterdir()
+    flip(large, 5000)
+    assert stored.verify().ok, "the records hold; only --data reads every byte"
+    found = stored.verify(data=True)
+    assert not found.ok and large.name[:12] in found.first_bad
+    assert sha256(large.read_bytes()).hexdigest() != large.name
+    mark = next(c.id for c in stored.history().checkpoints if c.label == "mark")
+    later = next(c.id for c in stored.history().checkpoints if c.label == "later")
+    assert (mark, "big") in {(lost.entry, lost.path) for lost in found.lost}
+    assert later not in {lost.entry for lost in found.lost}
+
+
+def test_a_missing_blob_is_named(stored: Workspace):
+    folder = stored.store.folder
+    assert folder is not None
+    (large,) = (folder / "big").iterdir()
+    large.unlink()
+    found = stored.verify()
+    assert not found.ok and {lost.path for lost in found.lost} == {"big"}
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        ("UPDATE log SET body = replace(body, 'mark', 'hack') WHERE kind = 'checkpoint'", "altered"),
+        ("UPDATE log SET at = at + 1 WHERE seq = 2", "altered"),
+        ("UPDATE log SET body = NULL WHERE seq = 2", "no prune removed it"),
+        ("DELETE FROM log WHERE seq = 2", "missing"),
+        ("DELETE FROM log WHERE seq = (SELECT max(seq) FROM log)", "tail is cut"),
+    ],
+)
+def test_an_altered_journal_is_told(stored: Workspace, harm: str, said: str):
+    folder = stored.store.folder
+    assert folder is not None
+    db = sqlite3.connect(folder / "journal.db")
+    db.execute(harm.replace("replace(body, 'mark', 'hack')", "CAST(replace(CAST(body AS TEXT), 'mark', 'hack') AS BLOB)"))
+    db.commit()
+    db.close()
+    found = stored.verify()
+    assert not found.ok and said in " ".join(found.problems), found.problems
+
+
+def test_a_planted_trigger_or_table_is_refused_on_open(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    stored.close()
+    db = sqlite3.connect(folder / "journal.db")
+    db.execute("CREATE TRIGGER evil AFTER INSERT ON log BEGIN DELETE FROM log; END")
+    db.commit()
+    db.close()
+    with pytest.raises(takeback.Damaged, match="tables"):
+        takeback.open(project)
+
+
+def test_a_rewritten_journal_is_told_by_the_head_that_was_kept(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    head = (folder / "head").read_bytes()
+    stored.close()
+    shutil.rmtree(folder)
+    with takeback.open(project, create=True) as ws:
+        for n in range(8):
+            (project / "x").write_text(f"{n}")
+            ws.checkpoint(f"{n}")
+        (folder / "head").write_bytes(head)
+        assert "rewritten" in " ".join(ws.verify().problems)
+
+
+def test_repair_sets_damage_aside_and_what_is_still_there_is_stored_anew(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    (pack,) = (folder / "packs").glob("*.pack")
+    size = pack.stat().st_size
+    flip(pack, size // 2)
+    assert not stored.verify().ok
+    found = stored.repair()
+    assert found.quarantined >= 1
+    assert any((folder / "quarantine").iterdir()), "nothing is deleted"
+    stored.checkpoint("after")
+    assert stored.verify(data=True).lost == tuple(lost for lost in stored.verify(data=True).lost if lost.entry != stored.history().checkpoints[-1].id)
+    for name in ("small", "d/text", "d/noise", "big"):
+        assert (project / name).read_text() == f"now {name}\n"
+    (project / "small").write_text("harm")
+    stored.rollback("after")
+    assert (project / "small").read_text() == "now small\n"
+
+
+def test_a_lost_index_is_rebuilt(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    (folder / "index").unlink()
+    (project / "small").write_text("changed\n")
+    assert [c.path for c in stored.status().changes if c.path == "small"]
+    stored.rollback("mark", everything=True)
+    assert (project / "small").read_text() == "small one\n" * 30
+
+
+def test_a_lost_toc_or_idx_is_rebuilt_by_walking_the_records(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    stored.close()
+    for path in [*folder.glob("packs/*.toc"), *folder.glob("packs/*.idx")]:
+        path.unlink()
+    with takeback.open(project) as ws:
+        assert ws.verify(data=True).ok
+        ws.rollback("mark")
+        assert (project / "small").read_text() == "small one\n" * 30
