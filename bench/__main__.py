@@ -69,12 +69,8 @@ def _measure(size: Size, work: Path) -> tuple[rounds.Times, dict[str, int]]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--sizes", default="1k,10k,big,100k", help="some of 1k,10k,100k,big (default: all)")
-    parser.add_argument(
-        "--quick", action="store_true", help="fewer rounds; 1k and 10k unless --sizes is given"
-    )
-    parser.add_argument(
-        "--folder", type=Path, default=None, help="where to work: 15 GB (default: the temporary one)"
-    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds; 1k and 10k unless --sizes is given")
+    parser.add_argument("--folder", type=Path, default=None, help="where to work: 15 GB (default: the temporary one)")
     parser.add_argument("--write-docs", action="store_true", help="write docs/bench.md and docs/bench.svg")
     asked = parser.parse_args()
     names = asked.sizes.split(",")

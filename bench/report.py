@@ -97,11 +97,7 @@ def table(rows: list[Line]) -> str:
 
 def losses(rows: list[Line]) -> str:
     """Where takeback is slower or larger than the other, and which targets it misses."""
-    slower = [
-        f"  {_place(row)}: {1 / row.ratio:.2f}× the {_cost(row)}"
-        for row in rows
-        if row.ratio and row.ratio < 1
-    ]
+    slower = [f"  {_place(row)}: {1 / row.ratio:.2f}× the {_cost(row)}" for row in rows if row.ratio and row.ratio < 1]
     missed = [f"  {_place(row)}: wanted {row.target}, got {_got(row)}" for row in rows if row.met is False]
     out = ["Where it loses:", *(slower or ["  nowhere in this run"])]
     return "\n".join(out + (["Targets missed:", *missed] if missed else ["Every target is met."]))

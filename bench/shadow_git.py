@@ -68,6 +68,4 @@ class ShadowGit:
 
 
 def version() -> str:
-    return subprocess.run(["git", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()[
-        2
-    ]
+    return subprocess.run(["git", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()[2]

@@ -86,9 +86,7 @@ def _show(project: Path, home: Path) -> int:
 
     heading("And undo takes it back again")
     takeback("undo", "--yes", "--quiet")
-    failed += not proof(
-        "everything is as it was before the agent", before, loose, look(project), before, brief=True
-    )
+    failed += not proof("everything is as it was before the agent", before, loose, look(project), before, brief=True)
     takeback("log")
     return failed
 
@@ -199,9 +197,7 @@ def _differ(a: Found | None, b: Found | None) -> bool:
     return a is None or b is None or a._replace(time=0) != b._replace(time=0)
 
 
-def _row(
-    name: str, before: Found | None, loose: Found | None, now: Found | None, wanted: Found | None
-) -> str:
+def _row(name: str, before: Found | None, loose: Found | None, now: Found | None, wanted: Found | None) -> str:
     if wanted is None or now is None:
         ok = now is wanted
         return f"  {name:<24}{_short(before):<15}{_short(loose):<12}{_short(now):<10}{_tick(ok)}"

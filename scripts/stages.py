@@ -142,9 +142,7 @@ def run(argv: list[str], **environ: str) -> None:
 
 def quiet(argv: list[str]) -> None:
     """Shows what a command prints only if it fails."""
-    done = subprocess.run(
-        argv, cwd=CHECKOUT, env=clean_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    done = subprocess.run(argv, cwd=CHECKOUT, env=clean_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         print(done.stdout.decode(errors="replace"))
         raise Failed(f"exit {done.returncode} of {_shown(argv)}")

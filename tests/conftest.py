@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import PORTABLE
 
 import takeback
+from support import PORTABLE
 from takeback.workspace import Workspace
 
 _KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES")

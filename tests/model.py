@@ -106,7 +106,9 @@ class Plan:
     @property
     def hash(self) -> str:
         """Covers what would be done; of a kept step only that it is kept."""
-        seen = [(s.path, s.verdict, s.expected, s.target) if s.verdict in TAKEN else (s.path, s.verdict) for s in self.steps]
+        seen = [
+            (s.path, s.verdict, s.expected, s.target) if s.verdict in TAKEN else (s.path, s.verdict) for s in self.steps
+        ]
         return hashlib.sha256(repr((self.request, seen)).encode()).hexdigest()
 
 
@@ -268,7 +270,7 @@ class Workspace:
                 and min(change.took).seq >= since
                 and self.change(shown[below]).before == change.after
             )
-            shown[below if cancels else len(shown):] = [] if cancels else [Unit(seq, path)]
+            shown[below if cancels else len(shown) :] = [] if cancels else [Unit(seq, path)]
         return shown
 
     def change(self, unit: Unit) -> Change:

@@ -62,22 +62,50 @@ def test_the_methods_of_a_workspace_are_pinned(line: str):
 
 
 def test_open_is_pinned():
-    assert str(inspect.signature(takeback.open)) == "(root: 'str | _os.PathLike[str]', create: 'bool' = False, store: 'str | None' = None) -> 'Workspace'"
+    assert (
+        str(inspect.signature(takeback.open))
+        == "(root: 'str | _os.PathLike[str]', create: 'bool' = False, store: 'str | None' = None) -> 'Workspace'"
+    )
 
 
 def test_every_verb_has_an_async_twin():
-    for verb in ("checkpoint", "status", "diff", "log", "plan", "apply", "undo", "redo", "rollback", "revert", "restore"):
+    for verb in (
+        "checkpoint",
+        "status",
+        "diff",
+        "log",
+        "plan",
+        "apply",
+        "undo",
+        "redo",
+        "rollback",
+        "revert",
+        "restore",
+    ):
         assert inspect.iscoroutinefunction(getattr(Workspace, f"a{verb}")), verb
 
 
 def test_results_are_typed():
     for verb in ("checkpoint", "status", "diff", "log", "plan", "apply", "undo", "redo", "revert", "restore"):
-        assert inspect.signature(getattr(Workspace, verb)).return_annotation not in (inspect.Signature.empty, "Any"), verb
+        assert inspect.signature(getattr(Workspace, verb)).return_annotation not in (inspect.Signature.empty, "Any"), (
+            verb
+        )
 
 
 @pytest.mark.parametrize(
     ("kind", "code"),
-    [("TakebackError", 1), ("UsageError", 2), ("NotFound", 2), ("Partial", 3), ("ApprovalNeeded", 4), ("Stale", 4), ("NoWorkspace", 10), ("Locked", 11), ("Damaged", 1), ("Off", 1)],
+    [
+        ("TakebackError", 1),
+        ("UsageError", 2),
+        ("NotFound", 2),
+        ("Partial", 3),
+        ("ApprovalNeeded", 4),
+        ("Stale", 4),
+        ("NoWorkspace", 10),
+        ("Locked", 11),
+        ("Damaged", 1),
+        ("Off", 1),
+    ],
 )
 def test_exit_codes_of_errors_are_pinned(kind: str, code: int):
     assert getattr(errors, kind).exit_code == code
@@ -127,7 +155,18 @@ def test_off_leaves_what_is_there_readable(project: Path, tmp_path: Path, monkey
         assert ws.log() and ws.show("start") and ws.diff().files == ()
         ws.restore("start", "f", to=tmp_path / "out")
         assert (tmp_path / "out/f").read_text() == "1\n"
-        for act in (ws.checkpoint, ws.undo, ws.redo, ws.rollback, lambda: ws.track(["f"]), lambda: ws.revert("f"), lambda: ws.restore("start", "f"), ws.prune, ws.repair, lambda: ws.plan("undo")):
+        for act in (
+            ws.checkpoint,
+            ws.undo,
+            ws.redo,
+            ws.rollback,
+            lambda: ws.track(["f"]),
+            lambda: ws.revert("f"),
+            lambda: ws.restore("start", "f"),
+            ws.prune,
+            ws.repair,
+            lambda: ws.plan("undo"),
+        ):
             with pytest.raises(takeback.Off):
                 act()
 

@@ -17,7 +17,20 @@ LAYERS = [
     {"journal", "blobs", "trees", "changes", "index", "reading", "safefs", "locks", "store", "textdiff", "workers"},
     {"planner", "executor", "history", "merging"},
     {"domains"},
-    {"workspace", "views", "prune", "verify", "names", "reach", "capture", "settings", "rules", "filters", "policy", "redact"},
+    {
+        "workspace",
+        "views",
+        "prune",
+        "verify",
+        "names",
+        "reach",
+        "capture",
+        "settings",
+        "rules",
+        "filters",
+        "policy",
+        "redact",
+    },
     {"surfaces", "agents", "integrations", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -34,7 +47,10 @@ def imports(path: Path) -> list[tuple[str, str]]:
     package = ["takeback", *path.relative_to(SOURCE).parent.parts]
     found = []
     only_types = {
-        id(node) for branch in ast.walk(tree) if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test) for node in ast.walk(branch)
+        id(node)
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
+        for node in ast.walk(branch)
     }
     for node in ast.walk(tree):
         if id(node) in only_types:
@@ -73,13 +89,31 @@ def test_the_core_never_prints_prompts_or_reads_the_environment(path: Path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in ("print", "input", "breakpoint"), f"line {node.lineno}"
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            assert (node.value.id, node.attr) not in {("os", "environ"), ("os", "getenv"), ("os", "putenv"), ("sys", "stdout"), ("sys", "stderr"), ("sys", "stdin"), ("sys", "argv")}, f"line {node.lineno}"
+            assert (node.value.id, node.attr) not in {
+                ("os", "environ"),
+                ("os", "getenv"),
+                ("os", "putenv"),
+                ("sys", "stdout"),
+                ("sys", "stderr"),
+                ("sys", "stdin"),
+                ("sys", "argv"),
+            }, f"line {node.lineno}"
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_the_core_runs_no_process_and_opens_no_connection(path: Path):
     """No shell, no git and no network on the capture path of files; no pickle of stored data anywhere."""
-    forbidden = {"subprocess", "socket", "http", "urllib", "ssl", "pickle", "shelve", "asyncio.subprocess", "multiprocessing"}
+    forbidden = {
+        "subprocess",
+        "socket",
+        "http",
+        "urllib",
+        "ssl",
+        "pickle",
+        "shelve",
+        "asyncio.subprocess",
+        "multiprocessing",
+    }
     tree = ast.parse(path.read_text())
     names = {alias.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
     names |= {(n.module or "").split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and not n.level}
@@ -90,13 +124,24 @@ def test_the_core_runs_no_process_and_opens_no_connection(path: Path):
 
 
 def test_only_the_journal_knows_sql():
-    for path in MODULES:
+    for path in CORE:
         if path.name not in ("journal.py", "locks.py"):
-            names = {alias.name for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Import) for alias in n.names}
+            names = {
+                alias.name
+                for n in ast.walk(ast.parse(path.read_text()))
+                if isinstance(n, ast.Import)
+                for alias in n.names
+            }
             assert "sqlite3" not in names, path
 
 
 def test_the_reader_of_imports_sees_a_wrong_one(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("test_imports.SOURCE", tmp_path)
-    (tmp_path / "trees.py").write_text("from . import workspace\nfrom .surfaces.cli import main\nimport takeback.views\n")
-    assert imports(tmp_path / "trees.py") == [("workspace", "takeback.workspace"), ("surfaces", "takeback.surfaces.cli.main"), ("views", "takeback.views")]
+    (tmp_path / "trees.py").write_text(
+        "from . import workspace\nfrom .surfaces.cli import main\nimport takeback.views\n"
+    )
+    assert imports(tmp_path / "trees.py") == [
+        ("workspace", "takeback.workspace"),
+        ("surfaces", "takeback.surfaces.cli.main"),
+        ("views", "takeback.views"),
+    ]

@@ -9,10 +9,28 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from model import COMPENSATING, DRIFTED, EXACT, IRREVERSIBLE, TAKEN, Checkpoint, Effect, Stale, Takeback, Turn, Workspace
+from model import (
+    COMPENSATING,
+    DRIFTED,
+    EXACT,
+    IRREVERSIBLE,
+    TAKEN,
+    Checkpoint,
+    Effect,
+    Stale,
+    Takeback,
+    Turn,
+    Workspace,
+)
 
 EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "150"))
-often = settings(max_examples=EXAMPLES, deadline=None, database=None, derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ, suppress_health_check=list(HealthCheck))
+often = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+)
 
 PATHS = ("p", "q", "r")
 START = {"p": ("0", "0", "0"), "q": ("0", "0", "0")}
@@ -288,7 +306,12 @@ def test_alone_undoing_every_turn_gives_the_first_tree(operations):
 
 
 @often
-@given(st.lists(st.one_of(by_hand, checkpoints, st.tuples(st.sampled_from(("undo", "redo")), st.just(1), st.just({}))), max_size=10))
+@given(
+    st.lists(
+        st.one_of(by_hand, checkpoints, st.tuples(st.sampled_from(("undo", "redo")), st.just(1), st.just({}))),
+        max_size=10,
+    )
+)
 def test_by_hand_undoing_every_stretch_gives_the_first_tree(operations):
     ws = play(operations)
     while (plan := ws.undo()).request.target:

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import age, picture
 
 import takeback
+from support import age, picture
 from takeback.effects import text
 from takeback.workspace import Workspace
 
@@ -154,7 +154,9 @@ EXACT = [
     pytest.param(put(b"n" * 255), id="a name of 255 bytes"),
     pytest.param(several(put(NFC, b"composed"), put(NFD, b"decomposed")), id="NFC and NFD twins"),
     pytest.param(several(put(b"Foo", b"upper"), put(b"foo", b"lower")), id="names that differ in case"),
-    pytest.param(several(put(b"-rf"), put(b":(glob)"), put(b" "), put(b"*"), put(b"\\")), id="names that look like options"),
+    pytest.param(
+        several(put(b"-rf"), put(b":(glob)"), put(b" "), put(b"*"), put(b"\\")), id="names that look like options"
+    ),
     pytest.param(put(b"empty", b""), id="an empty file"),
     pytest.param(put(b"nothing", b"x", 0), id="mode 000"),
     pytest.param(put(b"setuid", mode=0o6755), id="setuid and setgid"),
@@ -162,7 +164,9 @@ EXACT = [
     pytest.param(sparse, id="a sparse file"),
     pytest.param(attributes, id="extended attributes", marks=needs_attributes),
     pytest.param(acl, id="an ACL", marks=needs_attributes),
-    pytest.param(capabilities, id="capabilities", marks=[needs_attributes, pytest.mark.skipif(not ROOT, reason="root only")]),
+    pytest.param(
+        capabilities, id="capabilities", marks=[needs_attributes, pytest.mark.skipif(not ROOT, reason="root only")]
+    ),
     pytest.param(loops, id="symlink loops"),
     pytest.param(deep, id="deeper than PATH_MAX", marks=needs_descriptors),
     pytest.param(times, id="times before 1970 and after 2242"),
@@ -294,7 +298,14 @@ def sock(top: bytes) -> None:
         os.chdir(here)
 
 
-@pytest.mark.parametrize(("make", "why"), [(fifo, "fifo"), (sock, "socket"), pytest.param(device, "device", marks=pytest.mark.skipif(not ROOT, reason="root only"))])
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (fifo, "fifo"),
+        (sock, "socket"),
+        pytest.param(device, "device", marks=pytest.mark.skipif(not ROOT, reason="root only")),
+    ],
+)
 def test_special_files_are_named_never_opened_and_never_removed(ws: Workspace, project: Path, make, why: str):
     make(os.fsencode(project))
     was = os.lstat(project / "odd")
@@ -454,7 +465,7 @@ def test_racy_timestamps_after_a_rollback(ws: Workspace, project: Path):
 def as_nobody(work: Callable[[Path], object]) -> object:
     """Runs `work` in a child that has dropped root, in folders of its own; returns what it returned."""
     import takeback.prune
-    import takeback.verify  # noqa: F401 - all loaded now: nobody may not read the interpreter's own folder
+    import takeback.verify
 
     with takeback.open(tempfile.mkdtemp(), store="memory") as warm:  # loads what is loaded late
         (warm.root / "f").write_text("x" * 500)
@@ -472,7 +483,11 @@ def as_nobody(work: Callable[[Path], object]) -> object:
             os.setgroups([])
             os.setgid(account.pw_gid)
             os.setuid(account.pw_uid)
-            os.environ.update(HOME=str(folder / "home"), TAKEBACK_HOME=str(folder / "home/takeback"), XDG_CONFIG_HOME=str(folder / "home/config"))
+            os.environ.update(
+                HOME=str(folder / "home"),
+                TAKEBACK_HOME=str(folder / "home/takeback"),
+                XDG_CONFIG_HOME=str(folder / "home/config"),
+            )
             (folder / "project").mkdir()
             os.chdir(folder)
             answer = {"ok": work(folder / "project")}
@@ -531,7 +546,13 @@ def test_a_folder_that_cannot_be_entered_is_named_and_nothing_in_it_counts_as_de
             undone = ws.undo()  # of the modes
             (project / "d").chmod(0o755)
             there = (project / "d/f").read_text() + (project / "d/e/g").read_text()
-            return [partial, changed, whole, [text(r.path) for r in undone.results if r.result != "kept" and text(r.path) != "d"], there]
+            return [
+                partial,
+                changed,
+                whole,
+                [text(r.path) for r in undone.results if r.result != "kept" and text(r.path) != "d"],
+                there,
+            ]
 
     partial, changed, whole, undone, there = as_nobody(work)
     assert partial and all(path.startswith("d") for path, _ in partial)

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support import picture
 
 import takeback
+from support import picture
 from takeback.domains.files import Files
 from takeback.effects import text
 from takeback.safefs.portable import PortableFolder
@@ -35,7 +35,9 @@ while True:
 
 
 @pytest.mark.posix_only("a racer who swaps a parent between check and step")
-def test_a_racer_swapping_a_folder_for_a_symlink_never_makes_it_read_or_write_outside(ws: Workspace, project: Path, tmp_path: Path, monkeypatch):
+def test_a_racer_swapping_a_folder_for_a_symlink_never_makes_it_read_or_write_outside(
+    ws: Workspace, project: Path, tmp_path: Path, monkeypatch
+):
     monkeypatch.setattr(PosixFolder, "sync", lambda self: None)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -55,7 +57,11 @@ def test_a_racer_swapping_a_folder_for_a_symlink_never_makes_it_read_or_write_ou
         racer.stdout.readline()
         until = time.monotonic() + 3
         while time.monotonic() < until:
-            for act in (lambda: ws.rollback("before", everything=True), lambda: ws.redo(force=True), lambda: ws.checkpoint(f"{rounds}")):
+            for act in (
+                lambda: ws.rollback("before", everything=True),
+                lambda: ws.redo(force=True),
+                lambda: ws.checkpoint(f"{rounds}"),
+            ):
                 try:
                     act()
                 except takeback.TakebackError as error:
@@ -82,7 +88,9 @@ def test_portable_folders_check_each_step_on_the_way_down(project: Path, tmp_pat
 
 @pytest.mark.parametrize("harm", ["changed", "deleted", "created", "mode"])
 @pytest.mark.parametrize("what", ["written", "removed and created anew", "made a link"])
-def test_an_edit_made_between_check_and_write_is_put_back_not_lost(ws: Workspace, project: Path, monkeypatch, harm: str, what: str):
+def test_an_edit_made_between_check_and_write_is_put_back_not_lost(
+    ws: Workspace, project: Path, monkeypatch, harm: str, what: str
+):
     """A person saves the file at the last possible moment, whatever the take-back was about to do with it."""
     file = project / "f"
     if harm != "created":
@@ -159,7 +167,9 @@ def test_an_edit_in_the_very_moment_of_the_swap_is_put_back(ws: Workspace, proje
     assert [p.name for p in project.iterdir()] == ["f"]
 
 
-def test_where_names_cannot_be_swapped_the_old_file_is_moved_aside_and_compared(ws: Workspace, project: Path, monkeypatch):
+def test_where_names_cannot_be_swapped_the_old_file_is_moved_aside_and_compared(
+    ws: Workspace, project: Path, monkeypatch
+):
     for name, content in (("f", "1\n"), ("g", "1\n")):
         (project / name).write_text(content)
     ws.checkpoint("before")
@@ -301,8 +311,14 @@ def test_eight_processes_take_checkpoints_while_two_roll_back(ws: Workspace, pro
         "        print(ws.checkpoint(f'{n}-{i}', named=False).id, flush=True)\n"
     )
     rolling = "import sys, takeback\noutcome = takeback.open(sys.argv[1]).rollback('before', actors=['agent'])\nprint(outcome.counts['done'])\n"
-    start = [subprocess.Popen([sys.executable, "-c", taking, str(project), str(n)], stdout=subprocess.PIPE, text=True) for n in range(8)]
-    rollers = [subprocess.Popen([sys.executable, "-c", rolling, str(project)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    start = [
+        subprocess.Popen([sys.executable, "-c", taking, str(project), str(n)], stdout=subprocess.PIPE, text=True)
+        for n in range(8)
+    ]
+    rollers = [
+        subprocess.Popen([sys.executable, "-c", rolling, str(project)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     acknowledged = [id for process in start for id in process.communicate()[0].split()]
     said = sorted(int(process.communicate()[0]) for process in rollers)
     assert [p.returncode for p in (*start, *rollers)] == [0] * 10

@@ -196,9 +196,7 @@ def test_fingerprints_tell_what_changed() -> None:
     assert load_rules(Settings(home=Path("/h")), b"raw\xff").fingerprint != plain.fingerprint
 
 
-@given(
-    st.binary(min_size=1).filter(lambda name: b"\0" not in name), st.booleans(), st.lists(st.text(max_size=8))
-)
+@given(st.binary(min_size=1).filter(lambda name: b"\0" not in name), st.booleans(), st.lists(st.text(max_size=8)))
 def test_any_name_gets_an_answer(name: bytes, is_folder: bool, lines: list[str]) -> None:
     try:
         rules = Rules(ignore_file=lines)

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
-from support import age, picture
 
 import takeback
+from support import age, picture
 from takeback.effects import text
 from takeback.workspace import Workspace
 
@@ -111,7 +111,9 @@ def test_04_two_agents_in_different_hunks_of_one_file_merge_takes_only_one_hunk(
     assert file.read_text() == "".join(only_b)
 
 
-def test_05_output_of_another_process_is_not_deleted_unless_the_plan_names_it_with_a_stored_copy(ws: Workspace, project: Path):
+def test_05_output_of_another_process_is_not_deleted_unless_the_plan_names_it_with_a_stored_copy(
+    ws: Workspace, project: Path
+):
     (project / "code").write_text("1\n")
     ws.checkpoint("before")
     (project / "code").write_text("2\n")
@@ -171,13 +173,17 @@ def test_07_nested_repositories_revert_inside_and_no_git_folder_is_touched(ws: W
     for path, was in gits.items():
         now = path.lstat()
         assert (now.st_ino, now.st_ctime_ns, now.st_mtime_ns) == (was.st_ino, was.st_ctime_ns, was.st_mtime_ns), path
-    assert (b"nested/.git" in [p for p, _ in ws._known().uncovered()]) and ws.status().uncovered
+    assert (b"nested/.git" in [p for p, _ in ws.observer.known().uncovered()]) and ws.status().uncovered
 
 
-def test_08_gitattributes_filters_change_nothing_and_no_process_is_spawned(ws: Workspace, project: Path, tmp_path: Path):
+def test_08_gitattributes_filters_change_nothing_and_no_process_is_spawned(
+    ws: Workspace, project: Path, tmp_path: Path
+):
     (project / ".gitattributes").write_text("* text=auto eol=lf\n*.bin filter=lfs diff=lfs\n*.x filter=evil\n")
     (project / ".git").mkdir()
-    (project / ".git/config").write_text(f'[filter "evil"]\n clean = touch {tmp_path}/ran\n smudge = touch {tmp_path}/ran\n')
+    (project / ".git/config").write_text(
+        f'[filter "evil"]\n clean = touch {tmp_path}/ran\n smudge = touch {tmp_path}/ran\n'
+    )
     contents = {"crlf.txt": b"a\r\nb\r\n", "model.bin": os.urandom(300), "code.x": b"x\r\n\0"}
     for name, data in contents.items():
         (project / name).write_bytes(data)
@@ -225,7 +231,9 @@ def test_09_odd_entries_have_the_same_lstat_or_are_named(ws: Workspace, project:
     assert os.path.exists(top + b"/pipe")
 
 
-def test_10_a_symlink_to_outside_replaced_by_a_folder_nothing_outside_changes(ws: Workspace, project: Path, tmp_path: Path):
+def test_10_a_symlink_to_outside_replaced_by_a_folder_nothing_outside_changes(
+    ws: Workspace, project: Path, tmp_path: Path
+):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("mine\n")
@@ -258,7 +266,9 @@ def test_11_restore_of_a_path_that_leads_outside_is_refused(ws: Workspace, proje
 
 
 @pytest.mark.posix_only("a racer who swaps a parent between check and step")
-def test_11b_a_parent_swapped_for_a_symlink_in_mid_restore_writes_nothing_outside(ws: Workspace, project: Path, tmp_path: Path, monkeypatch):
+def test_11b_a_parent_swapped_for_a_symlink_in_mid_restore_writes_nothing_outside(
+    ws: Workspace, project: Path, tmp_path: Path, monkeypatch
+):
     from takeback.domains.files import Files
 
     outside = tmp_path / "outside"
@@ -375,7 +385,9 @@ def test_15_one_unreadable_file_makes_the_checkpoint_partial(ws: Workspace, proj
     assert [path for path, _ in found.partial] == ["closed"]
 
 
-def test_15b_an_unreadable_file_is_named_and_an_older_state_is_never_passed_off_as_current(ws: Workspace, project: Path, monkeypatch):
+def test_15b_an_unreadable_file_is_named_and_an_older_state_is_never_passed_off_as_current(
+    ws: Workspace, project: Path, monkeypatch
+):
     from takeback.reading import Reader
 
     (project / "open").write_text("1\n")
@@ -477,7 +489,8 @@ def test_20_eight_processes_eight_checkpoints_each_all_succeed(ws: Workspace, pr
         "        print(ws.checkpoint(f'{n}-{i}').id, flush=True)\n"
     )
     running = [
-        subprocess.Popen([sys.executable, "-c", script, str(project), str(n)], stdout=subprocess.PIPE, text=True) for n in range(8)
+        subprocess.Popen([sys.executable, "-c", script, str(project), str(n)], stdout=subprocess.PIPE, text=True)
+        for n in range(8)
     ]
     acknowledged = [line for process in running for line in process.communicate()[0].split()]
     assert all(process.returncode == 0 for process in running)
@@ -536,7 +549,10 @@ def test_two_rollbacks_at_once_one_wins_and_the_other_is_told(ws: Workspace, pro
         "print(outcome.counts['done'], bool(outcome.id))\n"
     )
     start = str(time.time() + 0.7)
-    running = [subprocess.Popen([sys.executable, "-c", script, str(project), start], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, str(project), start], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     said = sorted(process.communicate()[0].strip() for process in running)
     assert said == ["0 False", "200 True"]
     assert all((project / f"f{n}").read_text() == "1\n" for n in range(200))
@@ -554,5 +570,3 @@ def test_two_processes_apply_one_plan_the_second_finds_it_stale(ws: Workspace, p
     with pytest.raises(takeback.Stale):
         ws.apply(plan.id)
     assert (project / "f").read_text() == "1\n"
-
-

@@ -98,9 +98,7 @@ def test_parse_duration(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize(
-    "text", ["", "0s", "30", "-2h", "2 fortnights", "30m1h", "1h1h", "h", "9" * 400 + "d"]
-)
+@pytest.mark.parametrize("text", ["", "0s", "30", "-2h", "2 fortnights", "30m1h", "1h1h", "h", "9" * 400 + "d"])
 def test_parse_duration_refuses(text: str) -> None:
     with pytest.raises(UsageError) as error:
         parse_duration(text)
@@ -169,19 +167,13 @@ def test_the_table_and_the_class_agree(place: Place) -> None:
     assert in_table == in_class
     assert len(in_table) == len(SETTINGS)
     for setting in SETTINGS:
-        assert (
-            setting.doc.endswith(".")
-            and setting.env.startswith("TAKEBACK_")
-            and setting.kind.show(setting.default)
-        )
+        assert setting.doc.endswith(".") and setting.env.startswith("TAKEBACK_") and setting.kind.show(setting.default)
 
 
 def test_defaults(place: Place) -> None:
     settings = place.load()
     assert settings == Settings(home=place.state / "takeback", sources=settings.sources)
-    assert (
-        settings.keep == 200 and settings.max_bytes == 10_000_000_000 and settings.max_file == 1_000_000_000
-    )
+    assert settings.keep == 200 and settings.max_bytes == 10_000_000_000 and settings.max_file == 1_000_000_000
     assert settings.max_age == 30 * 86400 and settings.lock_timeout == 30.0 and settings.scan_deadline is None
     assert settings.off_source == "" and settings.ignored == ()
     assert settings.rows() == [
@@ -227,9 +219,7 @@ def test_the_users_file_sets_everything(place: Place) -> None:
         sources=settings.sources,
     )
     assert settings.off_source == str(place.config)
-    assert {source for key, _, source in settings.rows() if key not in ("home", "portable")} == {
-        str(place.config)
-    }
+    assert {source for key, _, source in settings.rows() if key not in ("home", "portable")} == {str(place.config)}
 
 
 def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> None:
@@ -389,9 +379,7 @@ def test_the_folders_are_those_platformdirs_names(monkeypatch: pytest.MonkeyPatc
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/home/ada")
     assert load(None, {"HOME": "/home/ada"}).home == platformdirs.user_state_path("takeback", appauthor=False)
-    assert user_config({"HOME": "/home/ada"}).parent == platformdirs.user_config_path(
-        "takeback", appauthor=False
-    )
+    assert user_config({"HOME": "/home/ada"}).parent == platformdirs.user_config_path("takeback", appauthor=False)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere platformdirs is asked")

@@ -313,9 +313,7 @@ def test_hunks_turn_old_into_new(old: bytes, new: bytes, context: int) -> None:
 def test_hunks_are_as_short_as_can_be(a: list[bytes], b: list[bytes]) -> None:
     longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i, j in itertools.product(range(len(a)), range(len(b))):
-        longest[i + 1][j + 1] = (
-            longest[i][j] + 1 if a[i] == b[j] else max(longest[i][j + 1], longest[i + 1][j])
-        )
+        longest[i + 1][j + 1] = longest[i][j] + 1 if a[i] == b[j] else max(longest[i][j + 1], longest[i + 1][j])
     common = longest[-1][-1]
     old, new = (b"".join(line + b"\n" for line in lines) for lines in (a, b))
     assert count(hunks(old, new)) == (len(b) - common, len(a) - common)

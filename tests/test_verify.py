@@ -55,7 +55,9 @@ def store_files(folder: Path) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("part", ["packs", "big", "journal", "index", "head"])
-def test_a_flipped_byte_anywhere_is_found_before_anything_is_written_from_it(stored: Workspace, project: Path, tmp_path: Path, part: str):
+def test_a_flipped_byte_anywhere_is_found_before_anything_is_written_from_it(
+    stored: Workspace, project: Path, tmp_path: Path, part: str
+):
     now = contents(project)
     folder = stored.store.folder
     assert folder is not None
@@ -152,7 +154,9 @@ def test_an_altered_journal_is_told(stored: Workspace, harm: str, said: str):
     folder = stored.store.folder
     assert folder is not None
     db = sqlite3.connect(folder / "journal.db")
-    db.execute(harm.replace("replace(body, 'mark', 'hack')", "CAST(replace(CAST(body AS TEXT), 'mark', 'hack') AS BLOB)"))
+    db.execute(
+        harm.replace("replace(body, 'mark', 'hack')", "CAST(replace(CAST(body AS TEXT), 'mark', 'hack') AS BLOB)")
+    )
     db.commit()
     db.close()
     found = stored.verify()
@@ -196,7 +200,9 @@ def test_repair_sets_damage_aside_and_what_is_still_there_is_stored_anew(stored:
     assert found.quarantined >= 1
     assert any((folder / "quarantine").iterdir()), "nothing is deleted"
     stored.checkpoint("after")
-    assert stored.verify(data=True).lost == tuple(lost for lost in stored.verify(data=True).lost if lost.entry != stored.history().checkpoints[-1].id)
+    assert stored.verify(data=True).lost == tuple(
+        lost for lost in stored.verify(data=True).lost if lost.entry != stored.history().checkpoints[-1].id
+    )
     for name in ("small", "d/text", "d/noise", "big"):
         assert (project / name).read_text() == f"now {name}\n"
     (project / "small").write_text("harm")

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from support import age, picture
 
 import takeback
+from support import age, picture
 from takeback.effects import text
 from takeback.workspace import Workspace
 
@@ -124,7 +124,9 @@ def test_a_secret_is_stored_so_that_others_cannot_read_it(project: Path):
         os.umask(old)
 
 
-def test_a_path_through_a_symlink_is_refused_and_nothing_outside_is_captured_or_written(ws: Workspace, project: Path, tmp_path: Path):
+def test_a_path_through_a_symlink_is_refused_and_nothing_outside_is_captured_or_written(
+    ws: Workspace, project: Path, tmp_path: Path
+):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("outside-secret-content\n")
@@ -187,7 +189,8 @@ def test_xattrs_and_acls_return(ws: Workspace, project: Path):
     (project / "f").write_text("1\n")
     (project / "d").mkdir()
     acl = struct.pack("<I", 2) + b"".join(
-        struct.pack("<HHI", *e) for e in ((1, 6, 0xFFFFFFFF), (2, 4, 1234), (4, 4, 0xFFFFFFFF), (16, 4, 0xFFFFFFFF), (32, 0, 0xFFFFFFFF))
+        struct.pack("<HHI", *e)
+        for e in ((1, 6, 0xFFFFFFFF), (2, 4, 1234), (4, 4, 0xFFFFFFFF), (16, 4, 0xFFFFFFFF), (32, 0, 0xFFFFFFFF))
     )
     os.setxattr(project / "f", "user.note", b"kept")
     os.setxattr(project / "d", "user.folder", b"kept too")

@@ -1,12 +1,12 @@
 """takeback: undo for AI agents.
 
-    import takeback
+import takeback
 
-    ws = takeback.open("my-project", create=True)
-    ws.checkpoint("before the refactor")
-    …                                    # an agent, a script or a hand changes things
-    print(ws.diff().files)
-    ws.rollback()
+ws = takeback.open("my-project", create=True)
+ws.checkpoint("before the refactor")
+…                                    # an agent, a script or a hand changes things
+print(ws.diff().files)
+ws.rollback()
 """
 
 from __future__ import annotations

@@ -172,7 +172,9 @@ class Packs:
         """Changes whenever a pack is added, sealed, removed or appended to."""
         try:
             folder = self.packs.stat().st_mtime_ns
-            return folder, tuple(sorted((e.name, e.stat().st_size) for e in os.scandir(self.packs) if e.name.endswith(".toc")))
+            return folder, tuple(
+                sorted((e.name, e.stat().st_size) for e in os.scandir(self.packs) if e.name.endswith(".toc"))
+            )
         except FileNotFoundError:
             return None
 
@@ -287,7 +289,11 @@ class Packs:
         _, codec, _, _, raw, stored, record_id = _RECORD.unpack_from(head)
         if record_id != id or raw > BIG * 64 or stored > raw + 64:
             raise _damaged(id, where, "the record's header is not this blob's")
-        data = os.pread(fd, stored, found.offset + _HEAD) if hasattr(os, "pread") else _pread(fd, stored, found.offset + _HEAD)
+        data = (
+            os.pread(fd, stored, found.offset + _HEAD)
+            if hasattr(os, "pread")
+            else _pread(fd, stored, found.offset + _HEAD)
+        )
         try:
             content = _decompress(codec, data, raw)
         except Exception as error:  # each codec has errors of its own; all mean the same here

@@ -115,7 +115,12 @@ def _decode(data: bytes) -> list[Change]:
 
 
 def _read_states(reader: _Reader, count: int) -> list[State]:
-    kinds, modes, sizes, contents = reader.take(count), reader.column("H", count), reader.column("Q", count), reader.ids(count)
+    kinds, modes, sizes, contents = (
+        reader.take(count),
+        reader.column("H", count),
+        reader.column("Q", count),
+        reader.ids(count),
+    )
     xattrs = reader.ids(count) if reader.take(1) == b"\1" else [b""] * count
     (length,) = struct.unpack("<Q", reader.take(8))
     joined = reader.take(length)

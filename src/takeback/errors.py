@@ -1,15 +1,15 @@
 """What can go wrong, said so that the reader knows what to do next.
 
-    TakebackError            exit 1   it failed; nothing was lost
-    ├── UsageError           exit 2   the request makes no sense
-    ├── NotFound             exit 2   no such checkpoint, effect, plan or path
-    ├── Partial              exit 3   taken or done in part; what is missing is named
-    ├── ApprovalNeeded       exit 4   a person has to say yes
-    │   └── Stale            exit 4   the plan is no longer what the same request would do
-    ├── NoWorkspace          exit 10  nothing is protected here
-    ├── Locked               exit 11  another process is at work
-    ├── Damaged              exit 1   the store does not hold what its records say
-    └── Off                  exit 1   takeback is turned off
+TakebackError            exit 1   it failed; nothing was lost
+├── UsageError           exit 2   the request makes no sense
+├── NotFound             exit 2   no such checkpoint, effect, plan or path
+├── Partial              exit 3   taken or done in part; what is missing is named
+├── ApprovalNeeded       exit 4   a person has to say yes
+│   └── Stale            exit 4   the plan is no longer what the same request would do
+├── NoWorkspace          exit 10  nothing is protected here
+├── Locked               exit 11  another process is at work
+├── Damaged              exit 1   the store does not hold what its records say
+└── Off                  exit 1   takeback is turned off
 """
 
 from __future__ import annotations

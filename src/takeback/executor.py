@@ -20,7 +20,6 @@ from .ids import new_id
 from .journal import Journal, New
 from .planner import changes_of
 
-
 BACKWARDS = "-a"  # after the key of a segment that is being aborted: what it leaves means the reverse
 
 
@@ -34,7 +33,9 @@ class Done(NamedTuple):
 
 
 class Executor:
-    def __init__(self, journal: Journal, blobs: Blobs, domains: Mapping[str, Domain], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, journal: Journal, blobs: Blobs, domains: Mapping[str, Domain], clock: Callable[[], float]
+    ) -> None:
         self.journal = journal
         self.blobs = blobs
         self.domains = domains
@@ -42,7 +43,9 @@ class Executor:
 
     def run(self, plan: Plan, known: Callable[[bytes], object], label: str) -> Done:
         """Carries a plan out. The caller holds the locks and has just made sure that the plan is not stale."""
-        groups = [(domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))]
+        groups = [
+            (domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))
+        ]
         self._check_stored(plan.taken)
         id = new_id()
         segments = []
@@ -112,7 +115,9 @@ class Executor:
 
     # -- after an interruption -----------------------------------------------
 
-    def finish(self, takeback: Takeback, segments: list[Segment], abort: bool, known: Callable[[bytes], object]) -> Done:
+    def finish(
+        self, takeback: Takeback, segments: list[Segment], abort: bool, known: Callable[[bytes], object]
+    ) -> Done:
         """Brings an interrupted take-back to its end or, to abort it, back to where it began."""
         results: list[Result] = []
         made: list[Change] = []
@@ -156,7 +161,9 @@ def steps_of(segment: Segment) -> tuple[list[Step], dict[bytes, Entry]]:
     return steps, times
 
 
-def _times_before(steps: list[Step], times: Mapping[bytes, Entry], known: Callable[[bytes], object]) -> dict[bytes, object]:
+def _times_before(
+    steps: list[Step], times: Mapping[bytes, Entry], known: Callable[[bytes], object]
+) -> dict[bytes, object]:
     """What an aborted segment gave other times, the folders around its steps among them, as it was."""
     around = {s.path.rpartition(b"/")[0] for s in steps if s.path}
     found = {p: known(p) for p in {*times, *around}}

@@ -32,7 +32,11 @@ from .effects import (
 )
 from .journal import Row
 
-NUMBERED = ("checkpoint", "change", "takeback")  # rows of `log`; their ordinals count envelopes, so prune never moves them
+NUMBERED = (
+    "checkpoint",
+    "change",
+    "takeback",
+)  # rows of `log`; their ordinals count envelopes, so prune never moves them
 _INLINE = 32 << 10
 
 LoadBlob = Callable[[bytes], bytes]
@@ -108,7 +112,9 @@ class History:
         self.forgotten: set[str] = set()  # ids of pruned rows
         self.horizon = 0  # rows up to here have lost their file changes
         self._open: dict[str, tuple[Row, list[Segment]]] = {}
-        self._lost: dict[bytes, tuple[State, dict[bytes, Change]]] = {}  # paths that became unobserved: from what, in which row
+        self._lost: dict[
+            bytes, tuple[State, dict[bytes, Change]]
+        ] = {}  # paths that became unobserved: from what, in which row
         self.head = 0  # the newest row
         for row in rows:
             self._fold(row)
@@ -190,7 +196,9 @@ class History:
         kept = {raw(p) for p, result, *_ in body["not_done"] if result != FAILED}  # what failed may be tried again
         self._settle(start, segments, row.seq if found else None, kept)
 
-    def _settle(self, start: Row, segments: list[Segment], seq: int | None = None, not_taken: Iterable[bytes] = ()) -> None:
+    def _settle(
+        self, start: Row, segments: list[Segment], seq: int | None = None, not_taken: Iterable[bytes] = ()
+    ) -> None:
         body = start.body or {}
         before = self.takebacks.get(start.id)
         rows = (*(before.rows if before else ()), *((seq,) if seq is not None else ()))
@@ -200,7 +208,15 @@ class History:
         ended = all(s.ended for s in segments)
         request = Request.from_json(body["request"])
         self.takebacks[start.id] = Takeback(
-            start.seq, start.id, start.at, request.verb, request, rows, frozenset(kept), not ended, body.get("label", "")
+            start.seq,
+            start.id,
+            start.at,
+            request.verb,
+            request,
+            rows,
+            frozenset(kept),
+            not ended,
+            body.get("label", ""),
         )
         if ended:
             self._open.pop(start.id, None)
@@ -386,5 +402,3 @@ class History:
 
     def newest_named(self) -> Checkpoint | None:
         return next((c for c in reversed(self.checkpoints) if c.named), None)
-
-

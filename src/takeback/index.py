@@ -153,7 +153,9 @@ class Index:
             folder = Folder([], [], {}, complete=above is None)
             record = Record(b"", b"", b"", b"", b"")
         entries = dict(zip(folder.names, folder.entries))
-        known = dict(zip(folder.names, (record.keys[i : i + keys.WIDTH] for i in range(0, len(record.keys), keys.WIDTH))))
+        known = dict(
+            zip(folder.names, (record.keys[i : i + keys.WIDTH] for i in range(0, len(record.keys), keys.WIDTH)))
+        )
         absent, gaps, subtrees = set(folder.absent), {g.name: g for g in folder.gaps}, dict(folder.subtrees)
         for name, state in edits.items():
             path = join(parent, name)

@@ -72,7 +72,9 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise TakebackError(f"the journal cannot be used ({error})", "free space or mend the store's permissions, then run it again") from error
+        raise TakebackError(
+            f"the journal cannot be used ({error})", "free space or mend the store's permissions, then run it again"
+        ) from error
     except sqlite3.DatabaseError as error:
         raise Damaged(f"the journal is damaged ({error})", "run takeback verify, then takeback repair") from error
 
@@ -201,14 +203,18 @@ class Journal:
     def bodied(self, kind: str) -> list[tuple[int, float]]:
         """(seq, time) of the rows of a kind that have not been pruned."""
         with _explained():
-            found = self._db.execute("SELECT seq, at FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq", (kind,)).fetchall()
+            found = self._db.execute(
+                "SELECT seq, at FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq", (kind,)
+            ).fetchall()
         return [(seq, at / 1e6) for seq, at in found]
 
     def count(self, kinds: Sequence[str], up_to: int) -> int:
         """How many rows of these kinds there are up to a row, pruned ones included: ordinals never move."""
         marks = ",".join("?" * len(kinds))
         with _explained():
-            found = self._db.execute(f"SELECT count(*) FROM log WHERE kind IN ({marks}) AND seq <= ?", (*kinds, up_to)).fetchone()
+            found = self._db.execute(
+                f"SELECT count(*) FROM log WHERE kind IN ({marks}) AND seq <= ?", (*kinds, up_to)
+            ).fetchone()
         return int(found[0])
 
     def forget(self, seqs: Iterable[int]) -> None:
@@ -270,7 +276,9 @@ class Journal:
         forgotten: set[int] = set()
         empty: list[int] = []
         with _explained():
-            found = self._db.execute("SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log ORDER BY seq").fetchall()
+            found = self._db.execute(
+                "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log ORDER BY seq"
+            ).fetchall()
         for seq, id, kind, at, body_hash, row_prev, hash, body in found:
             if seq != expected:
                 yield BadRow(expected, f"rows {expected} to {seq - 1} are missing")
@@ -315,6 +323,8 @@ def _span(pairs: Iterable[Sequence[int]]) -> Iterator[int]:
 
 def _checked(row: tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]) -> Row:
     seq, id, kind, at, body_hash, prev, hash, body = row
-    if _chained(seq, id, kind, at, body_hash, prev) != hash or (body is not None and hashlib.sha256(body).digest() != body_hash):
+    if _chained(seq, id, kind, at, body_hash, prev) != hash or (
+        body is not None and hashlib.sha256(body).digest() != body_hash
+    ):
         raise Damaged(f"journal row {seq} was altered", "run takeback verify to see what it costs")
     return Row(seq, id, kind, at / 1e6, None if body is None else json.loads(body))

@@ -129,9 +129,7 @@ class _Exclusive:
         self._path = path.with_name(path.name + ".sqlite")
         self._is_new = not self._path.exists()
         try:
-            self._connection = sqlite3.connect(
-                self._path, timeout=0, isolation_level=None, check_same_thread=False
-            )
+            self._connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise OSError(str(error)) from error
 

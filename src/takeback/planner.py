@@ -73,7 +73,11 @@ class Planner:
         turns = {e.seq: history.turns(e.seq) for e in history.effects}
         for seq, path in history.live:
             for turn in turns[seq]:
-                if seq > newest.get(turn, -1) and (not passed or (turn, (seq, path)) not in passed) and (only is None or turn.actor in only):
+                if (
+                    seq > newest.get(turn, -1)
+                    and (not passed or (turn, (seq, path)) not in passed)
+                    and (only is None or turn.actor in only)
+                ):
                     newest[turn] = seq
         found = sorted(newest, key=lambda t: (-newest[t], t))[:n]
         return replace(options, verb="undo", turns=tuple(found), actors=only)
@@ -157,7 +161,9 @@ class Planner:
         steps = [s for path, units in by_path.items() for s in self._path_steps(path, units, request, acts, lowest)]
         steps = self._with_real_groups(self._standing_on(steps))
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
-        return Plan(self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request))
+        return Plan(
+            self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request)
+        )
 
     def _add_folders(self, by_path: dict[bytes, set[Unit]]) -> None:
         """By force: also the folders that a path needs and that are gone, and what others put into one that goes."""
@@ -180,7 +186,9 @@ class Planner:
         """Keeps a folder that still holds something, and what would stand in a folder that is gone."""
         taken = {s.path: s for s in steps if s.taken and s.domain == "files"}
         kept: dict[bytes, str] = {}
-        for path in sorted(taken, key=lambda p: p.count(b"/"), reverse=True):  # deepest first: what stays keeps what it is in
+        for path in sorted(
+            taken, key=lambda p: p.count(b"/"), reverse=True
+        ):  # deepest first: what stays keeps what it is in
             step = taken[path]
             if not _is_folder(step.expected) or _is_folder(step.goal):
                 continue
@@ -199,7 +207,10 @@ class Planner:
         if not kept:
             return steps
         return [
-            s._replace(goal=s.expected, verdict=DRIFTED, segment=-1, note=kept[s.path]) if s.taken and s.path in kept else s for s in steps
+            s._replace(goal=s.expected, verdict=DRIFTED, segment=-1, note=kept[s.path])
+            if s.taken and s.path in kept
+            else s
+            for s in steps
         ]
 
     def _with_real_groups(self, steps: list[Step]) -> list[Step]:
@@ -233,7 +244,9 @@ class Planner:
             if same(present, goal):
                 continue
             if present is not None and present.kind == UNSEEN:
-                steps.append(Step("files", path, present, present, UNCOVERED, units, note="what is there now is not captured"))
+                steps.append(
+                    Step("files", path, present, present, UNCOVERED, units, note="what is there now is not captured")
+                )
             else:
                 steps.append(Step("files", path, present, goal, EXACT, units))
         steps = sorted(self._with_real_groups(steps), key=lambda s: (not s.taken, s.path))
@@ -264,7 +277,11 @@ class Planner:
             try:
                 if foreign and not request.merge:
                     raise Conflict
-                goal = self.merge(after, state, before, request.markers) if above else self._timed(path, before, run[-1].seq, lowest)
+                goal = (
+                    self.merge(after, state, before, request.markers)
+                    if above
+                    else self._timed(path, before, run[-1].seq, lowest)
+                )
             except Conflict:
                 kept |= set(run)
                 above += run
@@ -287,7 +304,9 @@ class Planner:
         if newest.domain != "files":
             return [Step(newest.domain, path, state, before, self._act_verdict(newest.seq), units)]
         if _unseen(before) or _unseen(state):
-            return [Step("files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")]
+            return [
+                Step("files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")
+            ]
         goal = self._timed(path, before, layers[0].seq, lowest)
         return [_noted(Step("files", path, state, goal, EXACT, units))]
 
@@ -299,17 +318,40 @@ class Planner:
     def _timed(self, path: bytes, goal: State, seq: int, lowest: int) -> State:
         """The goal with the times it had where the request leads, not those of a later touch."""
         was = self.history.time_before(path, lowest, seq) if goal is not None else None
-        return goal._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid) if goal is not None and was is not None else goal
+        return (
+            goal._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
+            if goal is not None and was is not None
+            else goal
+        )
 
-    def _kept_step(self, path: bytes, state: State, domain: str, units: frozenset[Unit], above: list[Unit], uncovered: bool) -> Step:
+    def _kept_step(
+        self, path: bytes, state: State, domain: str, units: frozenset[Unit], above: list[Unit], uncovered: bool
+    ) -> Step:
         if uncovered:
-            return Step(domain, path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")
+            return Step(
+                domain, path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched"
+            )
         history = self.history
         if domain != "files":
             return Step(domain, path, state, state, self._act_verdict(min(units).seq), units, -1)
-        names = {a for u in above if u not in units and u in history.live and not history.by_seq[u.seq].takeback for a in history.actors(u)}
+        names = {
+            a
+            for u in above
+            if u not in units and u in history.live and not history.by_seq[u.seq].takeback
+            for a in history.actors(u)
+        }
         who = ", ".join(sorted(a or "you" for a in names)) or "a take-back that merged"
-        return Step(domain, path, state, state, DRIFTED, units, -1, f"changed by {who} since", self._would_merge(path, units, state))
+        return Step(
+            domain,
+            path,
+            state,
+            state,
+            DRIFTED,
+            units,
+            -1,
+            f"changed by {who} since",
+            self._would_merge(path, units, state),
+        )
 
     def _would_merge(self, path: bytes, units: frozenset[Unit], state: State) -> bool:
         newest, oldest = max(units), min(units)
@@ -352,7 +394,12 @@ class Planner:
                 if seq not in rows and not (whole and seq >= request.since):
                     break
                 if was is None:
-                    if path in found or path in own or path in disturbed or change.after != (present := self.known(path)):
+                    if (
+                        path in found
+                        or path in own
+                        or path in disturbed
+                        or change.after != (present := self.known(path))
+                    ):
                         break
                 was = change.before
             if was is not None and present is not None:
@@ -385,7 +432,9 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
     for id in ids:
         if id in history.takebacks:
             if history.takebacks[id].verb == "redo":
-                raise UsageError("a redo is not reverted", "take it back with takeback undo, or revert the effects one by one")
+                raise UsageError(
+                    "a redo is not reverted", "take it back with takeback undo, or revert the effects one by one"
+                )
             takebacks.append(id)
         elif id in by_id:
             rows.append(id)

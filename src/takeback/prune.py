@@ -51,7 +51,7 @@ def within_budget(ws: Workspace) -> Pruned | None:
     living = journal.bodied("checkpoint")
     too_old = bool(living) and living[0][1] < ws.clock() - max(settings.max_age, _DAY)
     too_many = len(living) > settings.keep
-    if too_many or too_old or _worth_measuring(ws, len(living)) and ws.store.size() > settings.max_bytes:
+    if too_many or too_old or (_worth_measuring(ws, len(living)) and ws.store.size() > settings.max_bytes):
         asked = Asked(settings.keep, settings.max_age, settings.max_bytes, automatic=True)
         return prune(ws, asked)
     return None
@@ -121,9 +121,7 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
     for row in ws.store.journal.rows():
         if row.seq >= horizon or row.body is None:
             continue
-        if row.kind == "checkpoint" and (row.id not in history.pins or everything):
-            doomed.append(row)
-        elif row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted):
+        if (row.kind == "checkpoint" and (row.id not in history.pins or everything)) or (row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted)):
             doomed.append(row)
     return doomed
 
@@ -183,7 +181,7 @@ def _folder_objects(ws: Workspace) -> set[bytes]:
 
 def _forget_keys(ws: Workspace, gone: set[bytes]) -> None:
     """Files whose stored bytes are gone are read again at the next look, if they are still covered then."""
-    index = ws._known()
+    index = ws.observer.known()
     for path in list(index.folders):
         folder, record = index.folder(path), index.folders[path]
         assert folder is not None
@@ -194,10 +192,9 @@ def _forget_keys(ws: Workspace, gone: set[bytes]) -> None:
                 for i, e in enumerate(folder.entries)
             )
             index.folders[path] = record._replace(keys=packed)
-    ws._save_index(index)
+    ws.observer.save(index)
 
 
 def purged(rows: list[Row]) -> set[bytes]:
     """Blobs that a prune took out on purpose."""
     return {bytes.fromhex(id) for row in rows if row.kind == "prune" and row.body for id in row.body.get("blobs", ())}
-

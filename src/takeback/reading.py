@@ -119,4 +119,7 @@ def _read_up_to(fd: int, size: int) -> bytes:
 
 def _store_failed(error: OSError) -> StoreFailed:
     why = error.strerror or str(error)
-    return StoreFailed(f"the store cannot be written ({why}); no checkpoint was taken", "free space or mend the store, then run it again: takeback doctor")
+    return StoreFailed(
+        f"the store cannot be written ({why}); no checkpoint was taken",
+        "free space or mend the store, then run it again: takeback doctor",
+    )

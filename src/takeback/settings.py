@@ -51,9 +51,7 @@ def parse_duration(text: str) -> float:
     """Seconds meant by "30d", "2h" or "1h30m"; a unit is required, since prune takes durations too."""
     found = _DURATION.fullmatch(text.strip())
     if found is None or not any(found.groups()):
-        raise UsageError(
-            f"{text!r} is not a duration", hint="write numbers with units, such as 30d, 2h or 1h30m"
-        )
+        raise UsageError(f"{text!r} is not a duration", hint="write numbers with units, such as 30d, 2h or 1h30m")
     seconds = sum(float(n) * unit for n, unit in zip(found.groups(), _DURATION_UNITS.values()) if n)
     if not 0 < seconds <= _LARGEST_NUMBER:
         raise UsageError(f"the duration {text!r} is out of range", hint="write something such as 30d or 2h")
@@ -426,9 +424,7 @@ def _read_file(path: Path) -> Iterator[tuple[Setting, Any]]:
         yield _BY_KEY[key], _read_value(_BY_KEY[key], value, _place(path, text, key))
 
 
-def _read_value(
-    setting: Setting, value: Any, place: str, prepare: Callable[[str], object] | None = None
-) -> Any:
+def _read_value(setting: Setting, value: Any, place: str, prepare: Callable[[str], object] | None = None) -> Any:
     try:
         return setting.kind.read(prepare(value) if prepare else value)
     except (ValueError, UsageError) as error:

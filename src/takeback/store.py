@@ -1,6 +1,6 @@
 """Where a workspace's journal and blobs live: one private folder per root, outside the project.
 
-    <home>/<name>-<hash of the real path>/   workspace.json  journal.db  head  index  packs/  big/  *.lock
+<home>/<name>-<hash of the real path>/   workspace.json  journal.db  head  index  packs/  big/  *.lock
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def read_meta(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise NoWorkspace("nothing is protected here", "protect this folder with takeback init") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TakebackError(f"{path} cannot be read ({error})", "mend its permissions, or restore it from a backup") from error
+        raise TakebackError(
+            f"{path} cannot be read ({error})", "mend its permissions, or restore it from a backup"
+        ) from error
     if version > FORMAT:
         raise TakebackError(
             f"this store was written by a newer takeback (format {version}, this one reads {FORMAT})",
@@ -131,7 +133,8 @@ def open_store(home: Path, root: Path, portable: bool) -> tuple[Store, dict[str,
     meta = read_meta(folder)
     if not (folder / "journal.db").is_file():
         raise TakebackError(
-            f"the journal in {folder} is missing", "restore it from a backup, or move the folder away and run takeback init"
+            f"the journal in {folder} is missing",
+            "restore it from a backup, or move the folder away and run takeback init",
         )
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise TakebackError(f"the store at {folder} is not accessible", "mend its owner and permissions (0700)")

@@ -175,9 +175,7 @@ def _shortest(a: Lines, b: Lines, effort: int) -> list[_Run] | None:
         lowest = -edits + 2 * max(0, edits - len(b))
         highest = edits - 2 * max(0, edits - len(a))
         for diagonal in range(lowest, highest + 1, 2):
-            inserting = diagonal == -edits or (
-                diagonal != edits and reach[diagonal - 1] < reach[diagonal + 1]
-            )
+            inserting = diagonal == -edits or (diagonal != edits and reach[diagonal - 1] < reach[diagonal + 1])
             came_from = diagonal + 1 if inserting else diagonal - 1
             start = x = reach[came_from] + (not inserting)
             y = x - diagonal
@@ -503,9 +501,7 @@ def _equal_keys(deleted: Mapping[bytes, Hashable], created: Mapping[bytes, Hasha
     return {new: left[created[new]].pop() for new in sorted(created) if left.get(created[new])}
 
 
-def _profiles(
-    files: Mapping[bytes, T], paths: list[bytes], read: Callable[[T], bytes | None]
-) -> dict[bytes, _Profile]:
+def _profiles(files: Mapping[bytes, T], paths: list[bytes], read: Callable[[T], bytes | None]) -> dict[bytes, _Profile]:
     contents = ((path, read(files[path])) for path in paths)
     return {path: _profile(data) for path, data in contents if data and not is_binary(data)}
 

@@ -174,9 +174,7 @@ def _decode(data: bytes) -> Folder:
     mtimes, uids, gids = column("q", 8), column("I", 4), column("I", 4)
     folders = [i for i in range(count) if kinds[i] == FOLDER]
     blob = take(32 * len(folders))
-    subtrees = {
-        names[i]: Ids(ids[i], blob[32 * n : 32 * n + 32]) for n, i in enumerate(folders) if ids[i] != _NONE
-    }
+    subtrees = {names[i]: Ids(ids[i], blob[32 * n : 32 * n + 32]) for n, i in enumerate(folders) if ids[i] != _NONE}
     for i in folders:
         ids[i] = b""
     entries = list(map(Entry._make, zip(kinds, modes, sizes, ids, xattrs, groups, mtimes, uids, gids)))
@@ -204,7 +202,11 @@ def walk(load: Load, stored: bytes, path: bytes = b"") -> Iterator[tuple[bytes, 
         here, id = waiting.pop()
         folder = decode(load(id))
         yield here, folder
-        waiting += [(join(here, name), folder.subtrees[name].stored) for name in reversed(folder.names) if name in folder.subtrees]
+        waiting += [
+            (join(here, name), folder.subtrees[name].stored)
+            for name in reversed(folder.names)
+            if name in folder.subtrees
+        ]
 
 
 def entries(load: Load, snapshot: Snapshot) -> Iterator[tuple[bytes, Entry]]:

@@ -52,7 +52,14 @@ def verify(ws: Workspace, data: bool) -> Verified:
     lost, rows, missing = _lost(ws, bad)
     problems += [f"blob {id.hex()[:12]} is missing" for id in missing]
     count = sum(1 for _ in ws.store.blobs.ids())
-    return Verified(not problems, problems[0] if problems else "", tuple(lost), rows, count, tuple(problems[:100]) if altered or problems else ())
+    return Verified(
+        not problems,
+        problems[0] if problems else "",
+        tuple(lost),
+        rows,
+        count,
+        tuple(problems[:100]) if altered or problems else (),
+    )
 
 
 def _lost(ws: Workspace, bad: dict[bytes, Bad]) -> tuple[list[Lost], int, list[bytes]]:
@@ -102,7 +109,7 @@ def repair(ws: Workspace) -> Repaired:
         if index.exists():
             index.unlink()
             notes.append("the index was dropped; the next look rebuilds it")
-    ws._cached = None
+    ws.observer.forget()
     if not list(ws.store.journal.check()):
         body = {"what": "repair", "quarantined": [b.id.hex() for b in bad]}
         ws.store.journal.append([New("note", new_id(), body)], ws.clock())

@@ -65,7 +65,9 @@ def status(ws: Workspace) -> Status:
     if checkpoint is not None:
         pending = {c.path for c in look.changes}
         for path, before, after in _since(ws, checkpoint, look.index):
-            changes.append(Changed(text(path), kind_of_change(before, after), _who(history, path, checkpoint.seq, pending)))
+            changes.append(
+                Changed(text(path), kind_of_change(before, after), _who(history, path, checkpoint.seq, pending))
+            )
     return Status(
         checkpoint,
         tuple(sorted(changes, key=lambda c: c.path)),
@@ -155,14 +157,14 @@ def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
         kept = [d for d in found if _within(d.path, paths) and not _unseen(d)]
         return Diff(old, new, tuple(file_diffs(kept, get, get)))
     look = ws.glance()
-    with ws._tree() as tree:
+    with ws.open_tree() as tree:
         kept = [d for d in _since(ws, old, look.index) if _within(d.path, paths)]
         present = {d.path: d for d in kept}
         return Diff(old, None, tuple(file_diffs(list(present.values()), get, get, tree)))
 
 
 def _checkpoint_at(ws: Workspace, history: History, name: str) -> Checkpoint:
-    return ws.find_checkpoint(name, history)
+    return ws.find_checkpoint(name)
 
 
 def _within(path: bytes, wanted: Sequence[bytes]) -> bool:
@@ -191,8 +193,16 @@ def file_diffs(
     def read_old(entry: Entry) -> bytes | None:
         return None if entry.size > _LARGEST_DIFF else get_old(entry.content)
 
-    gone = {d.path: d.before for d in found if d.after is None and d.before is not None and d.before.kind == FILE and d.before.size}
-    came = {d.path: d.after for d in found if d.before is None and d.after is not None and d.after.kind == FILE and d.after.size}
+    gone = {
+        d.path: d.before
+        for d in found
+        if d.after is None and d.before is not None and d.before.kind == FILE and d.before.size
+    }
+    came = {
+        d.path: d.after
+        for d in found
+        if d.before is None and d.after is not None and d.after.kind == FILE and d.after.size
+    }
     renamed: dict[bytes, bytes] = {}
     if gone and came:
         path_of = {id(entry): path for path, entry in came.items()}
@@ -314,7 +324,9 @@ def log(ws: Workspace, filter: str = "") -> list[LogRow]:
 
 
 def _checkpoint_row(c: Checkpoint, history: History, lengths: dict[str, int]) -> LogRow:
-    summary = f"{c.snapshot.files:,} path{'s' * (c.snapshot.files != 1)}" + (f", {len(c.partial)} not captured" if c.partial else "")
+    summary = f"{c.snapshot.files:,} path{'s' * (c.snapshot.files != 1)}" + (
+        f", {len(c.partial)} not captured" if c.partial else ""
+    )
     return LogRow(
         c.id, "checkpoint", c.number, c.label, c.at, c.actor, summary, True, (),
         named=c.named, pinned=c.id in history.pins, partial=bool(c.partial), short=lengths[c.id],
@@ -375,7 +387,7 @@ def show(ws: Workspace, name: str) -> Shown:
     row = next(r for r in log(ws) if r.id == found.id)
     get = ws.store.blobs.get
     if found.kind == "checkpoint":
-        checkpoint = ws.find_checkpoint(found.id, history)
+        checkpoint = ws.find_checkpoint(found.id)
         kinds = {FILE: "file", FOLDER: "folder", LINK: "symlink"}
         tree = tuple((text(p), kinds[e.kind], e.mode, e.size) for p, e in trees.entries(get, checkpoint.snapshot))
         return Shown(row, partial=checkpoint.partial, tree=tree)
@@ -383,13 +395,17 @@ def show(ws: Workspace, name: str) -> Shown:
         effect = next(e for e in history.effects if e.id == found.id)
         changes = [Difference(c.path, c.before, c.after) for c in effect.changes.values()]
         by = {e.takeback for e in history.effects if e.takeback for c in e.changes.values() if effect.seq in c.took}
-        return Shown(row, tuple(file_diffs([c for c in changes if not _unseen(c)], get, get)), undone_by=tuple(sorted(by)))
+        return Shown(
+            row, tuple(file_diffs([c for c in changes if not _unseen(c)], get, get)), undone_by=tuple(sorted(by))
+        )
     takeback = history.takebacks[found.id]
     rows = [history.by_seq[seq] for seq in takeback.rows]
     changes = [Difference(c.path, c.before, c.after) for e in rows for c in e.changes.values()]
     took = [(text(c.path), _id_at(history, s)) for e in rows for c in e.changes.values() for s in c.took]
     kept = [(text(u.path), _id_at(history, u.seq)) for u in sorted(takeback.kept)]
-    return Shown(row, tuple(file_diffs([c for c in changes if not _unseen(c)], get, get)), took=tuple(took), kept=tuple(kept))
+    return Shown(
+        row, tuple(file_diffs([c for c in changes if not _unseen(c)], get, get)), took=tuple(took), kept=tuple(kept)
+    )
 
 
 def _id_at(history: History, seq: int) -> str:

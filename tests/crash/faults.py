@@ -34,7 +34,6 @@ from crash.sweep import (
     verified,
 )
 from support import picture
-
 from takeback.effects import Checkpoint, Outcome
 from takeback.errors import TakebackError
 from takeback.workspace import Workspace
@@ -106,7 +105,12 @@ def check(scenario: Scenario, place: Place, outcome: str | list[Any], states: li
         elif now not in states and not any(s.get(b"") == CLOCK for s in states):
             expect_one_of(now, *states)
         nothing_left(place)
-        if isinstance(outcome, list) and isinstance(last, Outcome) and not last.whole and scenario.name in ("rollback", "undo", "revert"):
+        if (
+            isinstance(outcome, list)
+            and isinstance(last, Outcome)
+            and not last.whole
+            and scenario.name in ("rollback", "undo", "revert")
+        ):
             second_try(ws, place, last, after)
     if thorough:
         round_trip(place)

@@ -20,13 +20,19 @@ from typing import Any
 
 from takeback.safefs import linux
 
-WRITES = (
-    "write writev pwrite ftruncate truncate rename replace link symlink unlink remove mkdir rmdir chmod fchmod "
-    "utime chown lchown setxattr removexattr fsync fdatasync sync"
-).split()
-READS = "read pread stat lstat fstat scandir listdir readlink listxattr getxattr lseek".split()
+WRITES = ["write", "writev", "pwrite", "ftruncate", "truncate", "rename", "replace", "link", "symlink", "unlink", "remove", "mkdir", "rmdir", "chmod", "fchmod", "utime", "chown", "lchown", "setxattr", "removexattr", "fsync", "fdatasync", "sync"]
+READS = ["read", "pread", "stat", "lstat", "fstat", "scandir", "listdir", "readlink", "listxattr", "getxattr", "lseek"]
 _CREATES = os.O_CREAT | os.O_TRUNC
-_STATEMENTS = ("BEGIN", "INSERT", "UPDATE", "COMMIT", "CREATE", "VACUUM", "PRAGMA WAL_CHECKPOINT", "PRAGMA JOURNAL_MODE")
+_STATEMENTS = (
+    "BEGIN",
+    "INSERT",
+    "UPDATE",
+    "COMMIT",
+    "CREATE",
+    "VACUUM",
+    "PRAGMA WAL_CHECKPOINT",
+    "PRAGMA JOURNAL_MODE",
+)
 _REAL = {name: getattr(os, name) for name in (*WRITES, *READS, "open", "fdopen", "kill", "getpid") if hasattr(os, name)}
 _REAL_OPEN, _REAL_CONNECT, _REAL_IOCTL = builtins.open, sqlite3.connect, fcntl.ioctl
 _REAL_LINUX = {name: getattr(linux, name) for name in ("rename2", "sync_filesystem", "open_folder_beneath")}
@@ -58,7 +64,9 @@ class Points:
             if half is not None and self.how == errno.ENOSPC:
                 half()  # a full disk takes what still fits
             if sql:
-                raise sqlite3.OperationalError("database or disk is full" if self.how == errno.ENOSPC else "disk I/O error")
+                raise sqlite3.OperationalError(
+                    "database or disk is full" if self.how == errno.ENOSPC else "disk I/O error"
+                )
             raise OSError(self.how, os.strerror(self.how))
         try:
             if self.how == "after":
@@ -146,15 +154,21 @@ class Points:
         creates = flags & _CREATES or (flags & os.O_ACCMODE) != os.O_RDONLY
         return self.hit("open w" if creates else "open r", do) if creates or self.reads else do()
 
-    def _file(self, file: Any, mode: str = "r", buffering: int = -1, *rest: Any, opener: Any = None, **named: Any) -> Any:
+    def _file(
+        self, file: Any, mode: str = "r", buffering: int = -1, *rest: Any, opener: Any = None, **named: Any
+    ) -> Any:
         """A file opened for writing writes through os.write, so that each of its writes is a point."""
         if not set(mode) & set("wax+"):
-            return _REAL_OPEN(file, mode, buffering, *rest, opener=opener, **named) if not self.reads else self.hit(
-                "open r", lambda: _REAL_OPEN(file, mode, buffering, *rest, opener=opener, **named)
+            return (
+                _REAL_OPEN(file, mode, buffering, *rest, opener=opener, **named)
+                if not self.reads
+                else self.hit("open r", lambda: _REAL_OPEN(file, mode, buffering, *rest, opener=opener, **named))
             )
         if isinstance(file, int):
             return self._fdopen(file, mode, buffering)
-        flags = {"w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT | os.O_APPEND, "x": os.O_CREAT | os.O_EXCL, "r": 0}[mode[0]]
+        flags = {"w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT | os.O_APPEND, "x": os.O_CREAT | os.O_EXCL, "r": 0}[
+            mode[0]
+        ]
         flags |= os.O_CLOEXEC | (os.O_RDWR if "+" in mode else os.O_WRONLY)
         return self._fdopen(opener(file, flags) if opener else os.open(file, flags, 0o666), mode, buffering)
 

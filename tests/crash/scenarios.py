@@ -251,7 +251,12 @@ SCENARIOS = {
         Scenario("redo", _rolled_back, (_take("redo"),), 80),
         Scenario("undo", _by_agent, (_take("undo"),), 80),
         Scenario("revert", _by_agent, (_revert,), 80),
-        Scenario("restore", _by_agent, (_take("restore", "base", "dir", "pile", "gone.txt", "hard2", "empty", force=True),), 40),
+        Scenario(
+            "restore",
+            _by_agent,
+            (_take("restore", "base", "dir", "pile", "gone.txt", "hard2", "empty", force=True),),
+            40,
+        ),
         Scenario("export", _changed, (export,), 60),
         Scenario("prune keep", _many, (_prune(keep=1),), 15),
         Scenario("prune path", _many, (_prune(path=".env"),), 15),

@@ -27,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from crash.points import Points
 from crash.scenarios import SCENARIOS, SECRET, Place, Scenario, edit, export
 from support import picture
-
 from takeback.workspace import Workspace
 
 RECOVERY = {"before": "resume", "after": "abort", "half": "rollback"}
@@ -161,7 +160,15 @@ def _both_ends(place: Place) -> dict[str, Picture]:
 # -- what must hold after a kill ---------------------------------------------
 
 
-def check(scenario: Scenario, place: Place, how: str, acknowledged: list[str], states: list[Picture], goals: dict[str, Picture], thorough: bool) -> None:
+def check(
+    scenario: Scenario,
+    place: Place,
+    how: str,
+    acknowledged: list[str],
+    states: list[Picture],
+    goals: dict[str, Picture],
+    thorough: bool,
+) -> None:
     stage = len(acknowledged)
     before, after = states[stage], states[min(stage + 1, len(states) - 1)]
     with place.open(create=scenario.creates) as ws:

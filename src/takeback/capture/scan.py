@@ -29,8 +29,6 @@ from ..safefs.descent import Descent
 from ..trees import Folder, Gap, join
 
 
-
-
 @dataclass(frozen=True)
 class Limits:
     """What a look is allowed to do, decided by its caller."""
@@ -160,7 +158,9 @@ class Scan:
 
     def _unreachable(self, path: bytes, error: OSError, todo: set[bytes], waiting: list[bytes]) -> None:
         """A folder that is gone is seen by listing its parent; one that cannot be entered is named."""
-        if error.errno == errno.EACCES and path:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if not path:
+                raise error
             old = self.index.folder(path)
             fresh = _Fresh(old, None)
             fresh.gaps = [Gap(name, f"cannot be read: {error.strerror}") for name in (old.names if old else ())]
@@ -279,7 +279,9 @@ class Scan:
                     st = here.stat(name)
                 except (FileNotFoundError, NotADirectoryError):
                     if before is not None and named:
-                        changes += [Change(p, s, None) for p, s in _known_below(index, path)] or [Change(path, before, None)]
+                        changes += [Change(p, s, None) for p, s in _known_below(index, path)] or [
+                            Change(path, before, None)
+                        ]
                     continue
                 if not named and before is not UNOBSERVED:
                     continue
@@ -324,7 +326,9 @@ class Scan:
         if old is not None:
             packed = self.index.folders[path].keys
             width = keys.WIDTH
-            known = {n: (packed[i * width : i * width + width], e) for i, (n, e) in enumerate(zip(old.names, old.entries))}
+            known = {
+                n: (packed[i * width : i * width + width], e) for i, (n, e) in enumerate(zip(old.names, old.entries))
+            }
         self.fresh[path] = fresh
         visit: list[tuple[bytes, bool]] = []
         for name, st in here.listing():
@@ -387,7 +391,9 @@ class Scan:
         """A large file goes uncaptured, and is named, rather than evict young history."""
         if self.limits.room is None or not stat.S_ISREG(st.st_mode) or st.st_size < BIG:
             return ""
-        return f"larger than the store's budget has room for ({st.st_size} bytes)" if st.st_size > self.limits.room else ""
+        return (
+            f"larger than the store's budget has room for ({st.st_size} bytes)" if st.st_size > self.limits.room else ""
+        )
 
     # -- what it comes to ----------------------------------------------------
 
@@ -397,10 +403,14 @@ class Scan:
         changes: list[Change] = []
         gone: list[bytes] = []
         for path, fresh in self.fresh.items():
-            changes += _compare(path, fresh)
             if fresh.old is not None:
                 now = {n for n, e in zip(fresh.names, fresh.entries) if e.kind == FOLDER}
                 gone += [join(path, name) for name in fresh.old.subtrees if name not in now]
+        if gone:
+            dropped = set(gone)
+            self.fresh = {p: f for p, f in self.fresh.items() if not _is_in(p, dropped)}
+        for path, fresh in self.fresh.items():
+            changes += _compare(path, fresh)
         for path in gone:
             unseen = _is_gap(self.fresh.get(path.rpartition(b"/")[0]), path)
             for at, state in _known_below(index, path):
@@ -414,9 +424,7 @@ class Scan:
             known = index.folder(path)
             subtrees = known.subtrees if known is not None else {}
             present = {n: i for n, i in subtrees.items() if join(path, n) in index.folders}
-            index.put_folder(
-                path, Folder(fresh.names, fresh.entries, present, tuple(fresh.gaps)), b"".join(fresh.keys)
-            )
+            index.put_folder(path, Folder(fresh.names, fresh.entries, present, tuple(fresh.gaps)), b"".join(fresh.keys))
         for path in self.late - set(self.fresh):
             if path not in index.folders:
                 index.put_folder(path, Folder([], [], {}, complete=False), b"")
@@ -426,7 +434,9 @@ class Scan:
         if added:
             index.in_order()
         changes.sort(key=lambda c: c.path)
-        lacking = [(join(p, g.name), g.reason) for p, gaps in index.gaps.items() for g in gaps if trees.is_lacking(g.reason)]
+        lacking = [
+            (join(p, g.name), g.reason) for p, gaps in index.gaps.items() for g in gaps if trees.is_lacking(g.reason)
+        ]
         lacking += [(path or b".", "not looked at within the deadline") for path in self.late]
         return Look(index, changes, dirty, sorted(lacking), first, sorted(set(self.held_back)))
 
@@ -447,7 +457,9 @@ class Scan:
             return
         members: dict[int, set[bytes]] = {}
         for inode, paths in index.links.items():
-            kept = {p for p in paths if (folder := p.rpartition(b"/")[0]) not in self.fresh and not self._is_gone(folder)}
+            kept = {
+                p for p in paths if (folder := p.rpartition(b"/")[0]) not in self.fresh and not self._is_gone(folder)
+            }
             if kept:
                 members.setdefault(inode, set()).update(p for p in kept if _was_seen(index.state(p)))
         for path, inode in self.linked.items():
@@ -499,6 +511,14 @@ def _compare(path: bytes, fresh: _Fresh) -> Iterator[Change]:
             yield Change(join(path, name), was, entry)
     for name, was in old.items():
         yield Change(join(path, name), was, UNOBSERVED if name in unseen_now else None)
+
+
+def _is_in(path: bytes, folders: set[bytes]) -> bool:
+    while path:
+        if path in folders:
+            return True
+        path = path.rpartition(b"/")[0]
+    return False
 
 
 def _is_gap(fresh: _Fresh | None, path: bytes) -> bool:

@@ -20,17 +20,16 @@ from ..blobs import Blobs
 from ..effects import DONE, EXACT, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, text
 from ..errors import TakebackError
 from ..reading import Reader
+from ..safefs import TEMPORARY, components
 from ..safefs import Folder as OpenFolder
-from ..safefs import components
 
 _BLOCK = 1 << 16
 _WORTH_FORKING = 600
-PREFIX = b".takeback-"
 _EXPORT = "export"  # and the process: the key of a restore into another folder, which no journal row begins
 
 
 def temporary_prefix(key: str) -> bytes:
-    return PREFIX + key.encode() + b"-"
+    return TEMPORARY + key.encode() + b"-"
 
 
 class _Drifted(Exception):
@@ -45,7 +44,9 @@ class Files:
     name = "files"
     joins = True
 
-    def __init__(self, root: OpenFolder, blobs: Blobs, progress: Callable[[int], None] | None = None, fork: bool = False) -> None:
+    def __init__(
+        self, root: OpenFolder, blobs: Blobs, progress: Callable[[int], None] | None = None, fork: bool = False
+    ) -> None:
         self.root = root
         self.blobs = blobs
         self.progress = progress
@@ -84,14 +85,23 @@ class Files:
 
     # -- applying ------------------------------------------------------------
 
-    def apply(self, steps: Sequence[Step], key: str, times: Mapping[bytes, Entry], again: bool = False) -> Iterator[Result]:
+    def apply(
+        self, steps: Sequence[Step], key: str, times: Mapping[bytes, Entry], again: bool = False
+    ) -> Iterator[Result]:
         """Removals deepest first, then folders, then files and links, then the folders' modes and times."""
         numbered = {step.path: n for n, step in enumerate(steps)}
         results: dict[bytes, Result] = {}
         self._placed.clear()
         self._key = key
-        self._groups = {s.path for s in steps if (s.expected and s.expected.group) or (s.goal and s.goal.group)} if again else set()
-        self._members = Counter(s.expected.group for s in steps if s.expected and s.goal and s.expected.group == s.goal.group)
+        self._again = again
+        self._groups = (
+            {s.path for s in steps if (s.expected and s.expected.group) or (s.goal and s.goal.group)}
+            if again
+            else set()
+        )
+        self._members = Counter(
+            s.expected.group for s in steps if s.expected and s.goal and s.expected.group == s.goal.group
+        )
         todo = list(steps)
         if again:
             todo = [left for s in steps if (left := self._left_to_do(s, results)) is not None]
@@ -99,9 +109,13 @@ class Files:
         for step in sorted(removals, key=lambda s: (-s.path.count(b"/"), s.path)):
             self._do(step, results, self._remove, numbered)
         left = [s for s in todo if s.goal is not None and s.path not in results]
-        for step in sorted((s for s in left if s.goal and s.goal.kind == FOLDER), key=lambda s: (s.path.count(b"/"), s.path)):
+        for step in sorted(
+            (s for s in left if s.goal and s.goal.kind == FOLDER), key=lambda s: (s.path.count(b"/"), s.path)
+        ):
             self._do(step, results, self._make_folder, numbered)
-        self._place_all(sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path), results, numbered)
+        self._place_all(
+            sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path), results, numbered
+        )
         self._leave()
         for step in steps:
             results.setdefault(step.path, Result(step.path, step.verdict, DONE))
@@ -121,7 +135,9 @@ class Files:
             for step in single[start:end]:
                 self._do(step, found, self._place, numbered)
             self._leave()
-            return [b"\0".join((r.path, r.verdict.encode(), r.result.encode(), r.note.encode())) for r in found.values()]
+            return [
+                b"\0".join((r.path, r.verdict.encode(), r.result.encode(), r.note.encode())) for r in found.values()
+            ]
 
         for packed in workers.split(part, len(single), _WORTH_FORKING, self.fork):
             path, verdict, result, note = packed.split(b"\0")
@@ -129,7 +145,13 @@ class Files:
         for step in linked:
             self._do(step, results, self._place, numbered)
 
-    def _do(self, step: Step, results: dict[bytes, Result], act: Callable[[Step, OpenFolder, bytes, int], None], numbered: Mapping[bytes, int]) -> None:
+    def _do(
+        self,
+        step: Step,
+        results: dict[bytes, Result],
+        act: Callable[[Step, OpenFolder, bytes, int], None],
+        numbered: Mapping[bytes, int],
+    ) -> None:
         try:
             parent, _, name = step.path.rpartition(b"/")
             if not name:
@@ -237,7 +259,7 @@ class Files:
             try:
                 here.rmdir(name)
             except FileNotFoundError:
-                return
+                self._is_gone(step)
             except NotADirectoryError:
                 raise _Drifted("it is no folder any more") from None
             except OSError as error:
@@ -249,8 +271,14 @@ class Files:
         try:
             here.move(name, aside)
         except FileNotFoundError:
-            return  # gone already
+            self._is_gone(step)
+            return
         self._drop(here, aside, name, step)
+
+    def _is_gone(self, step: Step) -> None:
+        """Nothing to remove: as aimed at, or as an earlier run left it; else somebody took it away meanwhile."""
+        if step.goal is not None and not self._again:
+            raise _Drifted("it is gone")
 
     def _drop(self, here: OpenFolder, aside: bytes, name: bytes, step: Step) -> None:
         """Unlinks a displaced file that is what the plan expected; puts any other back."""
@@ -306,8 +334,14 @@ class Files:
     def _place(self, step: Step, here: OpenFolder, name: bytes, number: int) -> None:
         goal, expected = step.goal, step.expected
         assert goal is not None
-        if expected is not None and expected.kind == goal.kind == FILE and (expected.content, expected.group) == (goal.content, goal.group):
-            if not goal.group or here.stat(name).st_nlink <= self._members[goal.group]:  # else other names would change too
+        if (
+            expected is not None
+            and expected.kind == goal.kind == FILE
+            and (expected.content, expected.group) == (goal.content, goal.group)
+        ):
+            if (
+                not goal.group or here.stat(name).st_nlink <= self._members[goal.group]
+            ):  # else other names would change too
                 self._set_mode(step, here, name, goal)
                 return
         beside = temporary_prefix(self._key) + b"%d" % number
@@ -393,7 +427,9 @@ class Files:
 
     def _fill(self, fd: int, goal: Entry) -> None:
         sparse = self.blobs.is_sparse(goal.content) if goal.size >= _BLOCK else False
-        for chunk in self.blobs.stream(goal.content) if goal.size >= (4 << 20) or sparse else (self.blobs.get(goal.content),):
+        for chunk in (
+            self.blobs.stream(goal.content) if goal.size >= (4 << 20) or sparse else (self.blobs.get(goal.content),)
+        ):
             if not sparse:
                 _write_all(fd, chunk)
                 continue
@@ -443,7 +479,9 @@ class Files:
         if stat.S_IMODE(st.st_mode) != goal.mode and os.name != "nt":
             raise TakebackError("the mode did not take")
 
-    def _finish_folders(self, steps: Sequence[Step], times: Mapping[bytes, Entry], results: dict[bytes, Result]) -> None:
+    def _finish_folders(
+        self, steps: Sequence[Step], times: Mapping[bytes, Entry], results: dict[bytes, Result]
+    ) -> None:
         """Modes and times of folders, deepest first, when nothing more changes in them."""
         goals = {p: e for p, e in times.items()}
         for step in steps:
@@ -457,7 +495,9 @@ class Files:
                 if path in results and results[path].result != DONE:
                     continue  # it is named already
                 why = error.strerror if isinstance(error, OSError) else error.message
-                results[path] = Result(path, set_mode[path].verdict if path in set_mode else EXACT, FAILED, why or str(error))
+                results[path] = Result(
+                    path, set_mode[path].verdict if path in set_mode else EXACT, FAILED, why or str(error)
+                )
 
     def _finish_folder(self, path: bytes, goal: Entry, step: Step | None) -> None:
         names = components(path)
@@ -519,12 +559,14 @@ class Files:
 
     def sweep_exports(self, folders: Iterable[bytes]) -> None:
         """Removes what an export that died left there."""
-        prefix = PREFIX + _EXPORT.encode()
+        prefix = TEMPORARY + _EXPORT.encode()
         for folder in folders:
             try:
                 with self.root.descend(components(folder)) as here:
                     for name, _ in here.listing():
-                        if name.startswith(prefix) and not workers.is_running(text(name[len(prefix) :]).partition("-")[0]):
+                        if name.startswith(prefix) and not workers.is_running(
+                            text(name[len(prefix) :]).partition("-")[0]
+                        ):
                             _unlink_quietly(here, name)
             except (FileNotFoundError, NotADirectoryError):
                 continue
@@ -543,7 +585,10 @@ def _makes_room(expected: Entry, goal: State) -> bool:
 
 
 def _stuck(error: OSError, name: bytes) -> _Stuck:
-    return _Stuck(f"{text(name)} could not be tidied up ({error.strerror}); the take-back was stopped", "finish it with takeback resume once that works again, or go back with takeback resume --abort")
+    return _Stuck(
+        f"{text(name)} could not be tidied up ({error.strerror}); the take-back was stopped",
+        "finish it with takeback resume once that works again, or go back with takeback resume --abort",
+    )
 
 
 def _alike(now: State, wanted: State) -> bool:
@@ -595,4 +640,3 @@ def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]],
             steps.append(Step("files", path, now, goal, "exact", frozenset()))
     results += files.apply(steps, f"{_EXPORT}{os.getpid()}", {})
     return sorted(results, key=lambda r: r.path)
-

@@ -22,6 +22,9 @@ else:
     Folder = PortableFolder
 
 
+TEMPORARY = b".takeback-"  # how a running take-back's own files begin
+
+
 def open_root(path: str, portable: bool = False) -> Folder:
     """The folder at `path` itself may be reached through links; nothing below it is."""
     if portable or sys.platform == "win32":

@@ -18,7 +18,14 @@ _NOATIME = getattr(os, "O_NOATIME", 0)
 _SKIPPED_XATTRS = ("security.selinux", "security.ima", "security.evm")  # set by the system's policy, not by people
 
 
-_NO_XATTRS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODATA, errno.EPERM, errno.EACCES)  # none, or not for us
+_NO_XATTRS = (
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.ENODATA,
+    errno.EPERM,
+    errno.EACCES,
+)  # none, or not for us
 
 
 class PosixFolder:

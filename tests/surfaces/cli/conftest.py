@@ -33,9 +33,7 @@ class Cli:
     def __init__(self, project: Path) -> None:
         self.project = project
 
-    def __call__(
-        self, *words: str | bytes, cwd: Path | None = None, env: Mapping[str, str] | None = None
-    ) -> Ran:
+    def __call__(self, *words: str | bytes, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
         done = subprocess.run(
             [*PROGRAM, *words],
             cwd=cwd or self.project,
@@ -140,9 +138,7 @@ def drifted(cli: Cli) -> Cli:
 @pytest.fixture
 def contents(project: Path) -> Callable[[], dict[str, bytes]]:
     def look() -> dict[str, bytes]:
-        return {
-            str(p.relative_to(project)): p.read_bytes() for p in sorted(project.rglob("*")) if p.is_file()
-        }
+        return {str(p.relative_to(project)): p.read_bytes() for p in sorted(project.rglob("*")) if p.is_file()}
 
     return look
 

@@ -82,9 +82,7 @@ def test_pruned_id(cli) -> None:
 
 
 @pytest.mark.parametrize("path", ["../elsewhere", "/etc/passwd", "src/../../elsewhere"])
-@pytest.mark.parametrize(
-    "words", [["track"], ["restore", "start"], ["revert"], ["diff", "--"], ["prune", "--path"]]
-)
+@pytest.mark.parametrize("words", [["track"], ["restore", "start"], ["revert"], ["diff", "--"], ["prune", "--path"]])
 def test_path_outside_the_root(cli, words: list[str], path: str) -> None:
     fails(cli(*words, path), 2, f"{path} lies outside the workspace {cli.project}", "name a path inside it")
 
@@ -221,9 +219,7 @@ def test_control_characters_in_names_and_labels_never_reach_the_terminal(cli) ->
     ]
     for ran in runs:
         for text in (ran.out, ran.err):
-            assert not {
-                c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or c == "\u202e"
-            }, ran
+            assert not {c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or c == "\u202e"}, ran
     assert "esc\\x1b[31mred" in runs[0].out
     assert "bad\\xff" in runs[0].out
     assert "new\\nline" in runs[0].out

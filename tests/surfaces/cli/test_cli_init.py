@@ -102,9 +102,7 @@ def test_a_moved_root_is_known_and_adopted_with_its_history(changed, tmp_path: P
     assert (moved / "src/legacy.py").read_text() == "old\n"
 
 
-def test_another_folder_with_the_same_inode_number_is_not_the_moved_root(
-    cli, store_folder, tmp_path: Path
-) -> None:
+def test_another_folder_with_the_same_inode_number_is_not_the_moved_root(cli, store_folder, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "unlike").write_text("x")

@@ -80,9 +80,7 @@ def test_doctor_and_config_say_that_it_is_off(off) -> None:
 def test_no_store_is_made_or_written(bare, changed, own_home, store_folder) -> None:
     def store() -> dict[str, bytes]:
         return {
-            p.name: p.read_bytes()
-            for p in store_folder().rglob("*")
-            if p.is_file() and "journal.db-" not in p.name
+            p.name: p.read_bytes() for p in store_folder().rglob("*") if p.is_file() and "journal.db-" not in p.name
         }
 
     before = store()

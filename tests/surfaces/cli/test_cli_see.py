@@ -43,9 +43,7 @@ def test_status_of_many_changes_fits_a_screen(cli) -> None:
     assert len(cli.ok("status", "--all").out.splitlines()) > 200
 
 
-@pytest.mark.parametrize(
-    "words", [["status"], ["diff"], ["log"], ["show", "1"], ["rollback", "--dry-run"], ["doctor"]]
-)
+@pytest.mark.parametrize("words", [["status"], ["diff"], ["log"], ["show", "1"], ["rollback", "--dry-run"], ["doctor"]])
 def test_looking_changes_neither_the_tree_nor_the_number_of_checkpoints(changed, contents, words) -> None:
     before = contents()
     changed.ok(*words)

@@ -17,13 +17,8 @@ HEAVY = ("sqlite3", "zstandard", "takeback.workspace", "takeback.store", "argpar
 
 @pytest.mark.parametrize("word", ["--version", "--help"])
 def test_nothing_heavy_is_imported_for(word: str) -> None:
-    code = (
-        "import sys\nfrom takeback.surfaces.cli import main\n"
-        f"main([{word!r}])\nprint(*sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_with_path()
-    )
+    code = f"import sys\nfrom takeback.surfaces.cli import main\nmain([{word!r}])\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_with_path())
     assert done.returncode == 0
     assert not {*HEAVY} & {*done.stderr.split()}
 
@@ -130,9 +125,7 @@ def test_a_bug_is_reported_and_never_a_bare_traceback(cli, tmp_path) -> None:
         "status.run = broken\nsys.exit(main(['status', '--json']))"
     )
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=cli.project
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=cli.project)
     assert done.returncode == 70
     assert "takeback: a bug in takeback status: RuntimeError: boom \\x1b[31m" in done.stderr
     assert "Traceback" not in done.stderr

@@ -97,6 +97,15 @@ def test_drift_is_kept_and_named_with_the_command_that_takes_it(drifted, content
     assert contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
 
 
+def test_where_all_has_drifted_a_yes_is_not_asked_for(drifted, contents) -> None:
+    (drifted.project / "made.py").write_text("by me\n")
+    ran = drifted("rollback")
+    assert ran.code == 3
+    assert "took back nothing; kept made.py, notes.md, changed by you since" in ran.out
+    assert ran.err.count("take it too: takeback revert ") == 2
+    assert contents()["made.py"] == b"by me\n"
+
+
 def test_merge_takes_back_only_our_lines(drifted, contents) -> None:
     ran = drifted.ok("undo", "--merge", "--yes")
     assert "merged with what changed since" in ran.out
@@ -231,7 +240,7 @@ def test_undo_steps_over_work_that_left_no_trace(cli, contents) -> None:
     (cli.project / "brief").write_text("x")
     cli.ok("track", "brief")
     (cli.project / "brief").unlink()
-    assert cli.ok("undo").out == "stepped over work that left no trace\n"
+    assert "  files  =  brief  exact (already as it was)" in cli.ok("undo", "--yes").out
     cli.ok("undo", "--yes")
     assert contents()["README.md"] == b"hello\n"
 

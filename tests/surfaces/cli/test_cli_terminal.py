@@ -48,9 +48,7 @@ def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, content
     pager = f'python3 -c "{script}"'
     for n in range(60):
         (changed.project / f"extra{n}").write_text("x\n")
-    ran = changed.typing(
-        "rollback", answers=[(ASK, "d\n"), (ASK, "y\n")], env={"PAGER": pager, "LINES": "10"}
-    )
+    ran = changed.typing("rollback", answers=[(ASK, "d\n"), (ASK, "y\n")], env={"PAGER": pager, "LINES": "10"})
     assert ran.code == 4
     assert "the plan is stale" in ran.out
     assert "src/auth.py: exact" in ran.out
@@ -58,9 +56,7 @@ def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, content
 
 
 def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifted) -> None:
-    ran = drifted.typing(
-        "rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=PLAIN
-    )
+    ran = drifted.typing("rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=PLAIN)
     lines = ran.out.splitlines()
     assert lines[0] == "Which checkpoint?"
     assert lines[1].split()[0] == "5" and "automatic by claude" in lines[1]

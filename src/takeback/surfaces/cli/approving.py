@@ -14,9 +14,7 @@ def approved(context: Context, question: str) -> bool:
     if context.yes:
         return True
     if not context.asks:
-        raise ApprovalNeeded(
-            "nothing was changed: this needs a yes", "add --yes to do it, or run it on a terminal"
-        )
+        raise ApprovalNeeded("nothing was changed: this needs a yes", "add --yes to do it, or run it on a terminal")
     if context.terminal.confirm(question):
         return True
     context.terminal.say("nothing was changed")

@@ -37,9 +37,7 @@ def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:
     terminal = context.terminal
     label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
     id = terminal.style(checkpoint.id[:8], "bold")
-    terminal.say(
-        f"checkpoint {checkpoint.number} {id}{label}: {counted(checkpoint.snapshot.files, 'path')}{how}"
-    )
+    terminal.say(f"checkpoint {checkpoint.number} {id}{label}: {counted(checkpoint.snapshot.files, 'path')}{how}")
     return lacking(context, checkpoint.partial, "this checkpoint is partial")
 
 
@@ -51,7 +49,5 @@ def lacking(context: Context, found: Sequence[tuple[str, str]], what: str) -> in
         context.terminal.warn(f"    {safe(path) or '.'}: {safe(why)}")
     if len(found) > _MOST:
         context.terminal.warn(f"    … and {len(found) - _MOST:,} more (all of them: takeback status --json)")
-    context.terminal.warn(
-        "  → make them readable and take another checkpoint, or exclude them in your configuration"
-    )
+    context.terminal.warn("  → make them readable and take another checkpoint, or exclude them in your configuration")
     return 3

@@ -47,9 +47,7 @@ def all_of(context: Context) -> list[Check]:
     root = store.find_root(settings.home, context.cwd)
     found += _home(settings)
     if root is None:
-        found.append(
-            Check("workspace", False, f"nothing is protected at or above {context.cwd}", "takeback init")
-        )
+        found.append(Check("workspace", False, f"nothing is protected at or above {context.cwd}", "takeback init"))
         return found
     found += _workspace(context, settings, root)
     return found
@@ -131,7 +129,7 @@ def _permissions(folder: Path) -> Check:
 
 def _root(workspace: Workspace) -> Check:
     try:
-        with workspace._tree():
+        with workspace.open_tree():
             return Check("root", True, str(workspace.root))
     except TakebackError as error:
         return Check("root", False, error.message, error.hint)
@@ -145,9 +143,7 @@ def _journal(workspace: Workspace) -> Check:
     except TakebackError as error:
         return Check("journal", False, error.message, error.hint)
     if kept is None or kept.seq > head.seq or (kept.seq == head.seq and kept.hash != head.hash):
-        return Check(
-            "journal", False, "its head is not the one that was kept", "takeback verify names what is lost"
-        )
+        return Check("journal", False, "its head is not the one that was kept", "takeback verify names what is lost")
     return Check(
         "journal",
         True,
@@ -189,8 +185,6 @@ def _covered(workspace: Workspace) -> Check:
         return Check("coverage", False, f"should be covered and is not: {named}", fix)
     if found.held_back:
         fix = "takeback config confirm, or take the rule out"
-        return Check(
-            "coverage", False, f"the project's rules exclude what is captured: {listed(found.held_back)}", fix
-        )
+        return Check("coverage", False, f"the project's rules exclude what is captured: {listed(found.held_back)}", fix)
     but = f", but for {counted(len(found.uncovered), 'excluded path')}" if found.uncovered else ""
     return Check("coverage", True, f"all{but}")

@@ -27,9 +27,7 @@ def choose_checkpoint(context: Context, workspace: Workspace) -> str:
         mark = terminal.style("→", "green") if row is newest else " "
         terminal.write(f" {mark} {row.number:>4}  {pad(when, max(map(len, ages)))}  {_called(row)}")
     if len(rows) > _MOST:
-        terminal.write(
-            terminal.style(f"   … and {len(rows) - _MOST} older: takeback log kind:checkpoint", "dim")
-        )
+        terminal.write(terminal.style(f"   … and {len(rows) - _MOST} older: takeback log kind:checkpoint", "dim"))
     answer = terminal.ask(f"Number, label or id [{newest.number}]:")
     if answer.lower() in ("q", "n", "no"):
         raise ApprovalNeeded("nothing was changed: no checkpoint was chosen")

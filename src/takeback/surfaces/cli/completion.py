@@ -114,8 +114,7 @@ def _fish() -> str:
         plain = about.replace("'", "")
         lines.append(f"{first} -a {verb} -d '{plain}'")
         lines += [
-            f"complete -c takeback -n '__fish_seen_subcommand_from {verb}' -l {option[2:]}"
-            for option in _options(verb)
+            f"complete -c takeback -n '__fish_seen_subcommand_from {verb}' -l {option[2:]}" for option in _options(verb)
         ]
     lines += [f"complete -c takeback -l {option[2:]}" for option in _GLOBAL if option.startswith("--")]
     return "\n".join(lines)

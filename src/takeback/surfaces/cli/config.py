@@ -47,8 +47,7 @@ def _settings(context: Context) -> int:
         return 0
     shown = {s.key: s.kind.show(getattr(settings, s.attribute)) for s in SETTINGS}
     rows_shown = [
-        (k, shown.get(k, " ".join(map(str, v)) if isinstance(v, list) else str(v)), s)
-        for k, v, s in settings.rows()
+        (k, shown.get(k, " ".join(map(str, v)) if isinstance(v, list) else str(v)), s) for k, v, s in settings.rows()
     ]
     keys, values = max(len(k) for k, *_ in rows_shown), min(40, max(cells(safe(v)) for _, v, _ in rows_shown))
     for key, value, source in rows_shown:
@@ -61,8 +60,8 @@ def _settings(context: Context) -> int:
 
 
 def _rules(context: Context) -> int:
-    with context.open(when_off=True) as workspace, workspace._tree() as tree:
-        rules = workspace.rules(tree)
+    with context.open(when_off=True) as workspace, workspace.open_tree() as tree:
+        rules = workspace.observer.rules(tree)
     if context.json:
         context.terminal.json({"rules": [{"pattern": p, "source": s} for p, s in rules.listing()]})
         return 0
@@ -77,10 +76,10 @@ def _rules(context: Context) -> int:
 
 def _confirm(context: Context) -> int:
     with context.open() as workspace:
-        with workspace._tree() as tree:
+        with workspace.open_tree() as tree:
             project = [
                 (p, s)
-                for p, s in workspace.rules(tree).listing()
+                for p, s in workspace.observer.rules(tree).listing()
                 if s in (".takebackignore", ".takeback.toml")
             ]
         held = workspace.status().held_back

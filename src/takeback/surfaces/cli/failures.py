@@ -37,9 +37,7 @@ def of_the_system(error: Exception) -> TakebackError | None:
     import sqlite3
 
     if isinstance(error, sqlite3.Error):
-        return TakebackError(
-            f"the journal cannot be used ({error})", "takeback doctor and takeback verify look at it"
-        )
+        return TakebackError(f"the journal cannot be used ({error})", "takeback doctor and takeback verify look at it")
     if not isinstance(error, OSError) or error.errno is None:
         return None
     hints = {

@@ -87,9 +87,7 @@ def _known_already(context: Context, workspace: Workspace, said: str) -> int:
     newest = workspace.history().newest_named()
     if context.json:
         shape = None if newest is None else shapes.checkpoint(newest)
-        context.terminal.json(
-            {"root": str(workspace.root), "created": False, "note": said, "checkpoint": shape}
-        )
+        context.terminal.json({"root": str(workspace.root), "created": False, "note": said, "checkpoint": shape})
         return 0
     context.terminal.say(said or f"{safe(str(workspace.root))} is protected already")
     context.terminal.hint("see what changed: takeback status")

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 def found(home: Path) -> list[tuple[Path, str]]:
     """(store, root that is gone) under this home."""
-    return [
-        (folder, meta["root"])
-        for folder, meta in store.known_stores(home)
-        if not os.path.lexists(meta["root"])
-    ]
+    return [(folder, meta["root"]) for folder, meta in store.known_stores(home) if not os.path.lexists(meta["root"])]
 
 
 def prune(context: Context, dry_run: bool) -> int:
@@ -35,9 +31,7 @@ def prune(context: Context, dry_run: bool) -> int:
         if not gone:
             context.terminal.say("no store is orphaned: every protected folder is there")
         for folder, root, size in gone:
-            context.terminal.say(
-                f"  {safe(root)} is gone; its store {safe(folder.name)} takes {format_size(size)}"
-            )
+            context.terminal.say(f"  {safe(root)} is gone; its store {safe(folder.name)} takes {format_size(size)}")
     if dry_run or not gone:
         if context.json:
             context.terminal.json({**shape, "removed": 0})
@@ -56,9 +50,7 @@ def prune(context: Context, dry_run: bool) -> int:
     if context.json:
         context.terminal.json({**shape, "removed": len(gone)})
     else:
-        context.terminal.say(
-            f"removed {counted(len(gone), 'store')}, {format_size(sum(s for *_, s in gone))} freed"
-        )
+        context.terminal.say(f"removed {counted(len(gone), 'store')}, {format_size(sum(s for *_, s in gone))} freed")
     return 0
 
 

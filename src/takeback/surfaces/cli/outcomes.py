@@ -86,9 +86,7 @@ def _kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
         yield f"  kept {safe(text(step.path))}{_command(step, history)}"
     if told > _MOST_KEPT:
         yield (
-            f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them"
-            if outcome.id
-            else "  …"
+            f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them" if outcome.id else "  …"
         )
 
 

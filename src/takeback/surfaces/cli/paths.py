@@ -31,9 +31,7 @@ def inside(context: Context, workspace: Workspace, given: str, present: bool = F
         parent, name = os.path.split(whole)
         whole = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
         if whole != root and not whole.startswith(root.rstrip("/") + os.sep):
-            raise UsageError(
-                f"{safe(given)} lies outside the workspace {safe(root)}", "name a path inside it"
-            )
+            raise UsageError(f"{safe(given)} lies outside the workspace {safe(root)}", "name a path inside it")
     path = os.path.relpath(whole, root)
     if path == ".":
         return "."
@@ -54,9 +52,7 @@ def _no_link_above(root: str, path: str, given: str) -> None:
         above = os.path.dirname(above)
 
 
-def all_inside(
-    context: Context, workspace: Workspace, given: Iterable[str], present: bool = False
-) -> list[str]:
+def all_inside(context: Context, workspace: Workspace, given: Iterable[str], present: bool = False) -> list[str]:
     return [inside(context, workspace, path, present) for path in given]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import DRIFTED, EXACT, FILE, FOLDER, MERGED, Plan, Step, text
+from ...effects import DRIFTED, EXACT, FILE, FOLDER, MERGED, Plan, Step, same, text
 from ...errors import TakebackError
 from .diffs import counts
 from .terminal import Terminal, cells, clip_path, counted, listed, pad, safe
@@ -68,9 +68,7 @@ def _aim(plan: Plan, history: History) -> str:
     return f"Revert {listed([text(p) for p in request.paths])}"
 
 
-def _row(
-    terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, again: bool
-) -> tuple[str, str, str]:
+def _row(terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, again: bool) -> tuple[str, str, str]:
     """Sign, name with counts, and verdict with its note."""
     mark, colour = _sign(step)
     state = step.goal or step.expected
@@ -83,6 +81,8 @@ def _row(
 def _sign(step: Step) -> tuple[str, str]:
     if not step.taken:
         return "!", "red"
+    if same(step.expected, step.goal):
+        return "=", "dim"
     if step.expected is None:
         return "+", "green"
     if step.goal is None:

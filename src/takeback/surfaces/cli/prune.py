@@ -30,12 +30,8 @@ def add(parser: Parser) -> None:
     parser.takes("--keep N", "--keep", help="keep the newest N checkpoints")
     parser.takes("--older-than AGE", "--older-than", help="forget what is older, such as 30d")
     parser.takes("--max-bytes SIZE", "--max-bytes", help="forget until the store fits, such as 5GB")
-    parser.takes(
-        "--all", "--all", dest="everything", action="store_true", help="empty this workspace's history"
-    )
-    parser.takes(
-        "--orphans", "--orphans", action="store_true", help="remove the stores of roots that are gone"
-    )
+    parser.takes("--all", "--all", dest="everything", action="store_true", help="empty this workspace's history")
+    parser.takes("--orphans", "--orphans", action="store_true", help="remove the stores of roots that are gone")
     parser.takes("--path P", "--path", help="take a captured secret out of every checkpoint")
     parser.takes("--dry-run", "--dry-run", action="store_true", help="say what would go, change nothing")
     parser.examples = [
@@ -50,9 +46,7 @@ def run(context: Context, args: Namespace) -> int:
     ways = [bool(args.everything), bool(args.orphans), args.path is not None]
     sized = any(x is not None for x in (args.keep, args.older_than, args.max_bytes))
     if sum(ways) + sized > 1:
-        raise UsageError(
-            "--all, --orphans, --path and sizes are different things", "use one of them at a time"
-        )
+        raise UsageError("--all, --orphans, --path and sizes are different things", "use one of them at a time")
     if args.orphans:
         return orphans.prune(context, args.dry_run)
     asked = _asked(args)
@@ -93,9 +87,7 @@ def _asked(args: Namespace) -> dict[str, Any]:
         asked["everything"] = True
     if args.keep is not None:
         if not args.keep.isdecimal() or int(args.keep) < 1:
-            raise UsageError(
-                f"--keep needs a whole number from 1 up, not {args.keep!r}", "--all empties the workspace"
-            )
+            raise UsageError(f"--keep needs a whole number from 1 up, not {args.keep!r}", "--all empties the workspace")
         asked["keep"] = int(args.keep)
     if args.older_than is not None:
         asked["older_than"] = parse_duration(args.older_than)
@@ -115,9 +107,7 @@ def _tell(context: Context, pruned: Pruned, empty: bool, asked: dict[str, Any]) 
     if asked.get("path"):
         what = f"{counted(pruned.path_blobs, 'version')} of {safe(asked['path'])}"
     else:
-        listed = ", ".join(id[:8] for id in pruned.checkpoints[:6]) + (
-            ", …" if len(pruned.checkpoints) > 6 else ""
-        )
+        listed = ", ".join(id[:8] for id in pruned.checkpoints[:6]) + (", …" if len(pruned.checkpoints) > 6 else "")
         what = counted(len(pruned.checkpoints), "checkpoint") + (f" ({listed})" if listed else "")
         what += f" and {counted(pruned.rows - len(pruned.checkpoints), 'other entry')}"
     freed = f", {format_size(pruned.freed)} freed" if pruned.freed else ""
@@ -133,9 +123,7 @@ def _still_there(context: Context, workspace: Workspace, asked: dict[str, Any]) 
         context.terminal.warn(
             f"{safe(path)} is still in the project: if it is covered, the next checkpoint captures it again"
         )
-        context.terminal.warn(
-            f"  → exclude it first: add {safe(path)} to checkpoints.exclude in your configuration"
-        )
+        context.terminal.warn(f"  → exclude it first: add {safe(path)} to checkpoints.exclude in your configuration")
     return 0
 
 

@@ -46,10 +46,7 @@ def _help(verb: str) -> list[str]:
     return parser_of(verb).format_help().split("\n")[:-2]
 
 
-_ROW = (
-    '"id", "kind": "checkpoint\\|effect\\|takeback", "number", "label", "at", "actor", "summary", "live", '
-    '"paths"'
-)
+_ROW = '"id", "kind": "checkpoint\\|effect\\|takeback", "number", "label", "at", "actor", "summary", "live", "paths"'
 _CHECKPOINT = '"id", "number", "label", "at", "actor", "named", "pinned", "paths", "partial"'
 _PLAN = '"id", "hash", "steps": [{"domain", "target", "verdict", "summary", "effect"}]'
 
@@ -64,8 +61,7 @@ _SHAPES = {
         '"store": {"path", "bytes"}}`, with `"lacking"`, `"held_back"`, `"ignored"`, `"interrupted"`'
     ),
     "`diff`": (
-        '`{"files": [{"path", "status", "added", "removed", "hunks"}]}`, '
-        'with `"a"`, `"b"`, `"added"`, `"removed"`'
+        '`{"files": [{"path", "status", "added", "removed", "hunks"}]}`, with `"a"`, `"b"`, `"added"`, `"removed"`'
     ),
     "`plan`, `--dry-run`, exit 4": f'`{{"plan": {{{_PLAN}}}}}`',
     "`undo`, `redo`, `rollback`, `revert`, `restore`, `apply`, `resume`": (
@@ -80,8 +76,7 @@ _SHAPES = {
     ),
     "`doctor`": '`{"checks": [{"name", "ok", "detail", "fix"}]}`',
     "`config`": (
-        '`{"settings": [{"key", "value", "source"}], "ignored"}`; '
-        '`rules`: `{"rules": [{"pattern", "source"}]}`'
+        '`{"settings": [{"key", "value", "source"}], "ignored"}`; `rules`: `{"rules": [{"pattern", "source"}]}`'
     ),
 }
 

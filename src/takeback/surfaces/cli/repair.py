@@ -46,9 +46,7 @@ def run(context: Context, args: Namespace) -> int:
             }
             context.terminal.json({"repaired": True, **shape})
             return 0
-        context.terminal.say(
-            f"set {counted(done.quarantined, 'damaged part')} aside, in the store's quarantine"
-        )
+        context.terminal.say(f"set {counted(done.quarantined, 'damaged part')} aside, in the store's quarantine")
         for note in done.notes:
             context.terminal.say(f"  {safe(note)}")
         context.terminal.hint("take a checkpoint now: what is still in the project is stored anew")

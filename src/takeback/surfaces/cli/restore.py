@@ -25,9 +25,7 @@ def add(parser: Parser) -> None:
         "there now is stored first. With --to they are put, with their relative paths, into DIR,\n"
         "which is made if missing, and the project stays as it is."
     )
-    parser.takes(
-        "CHECKPOINT", "checkpoint", nargs="?", default="", help="a number, a label, or how an id begins"
-    )
+    parser.takes("CHECKPOINT", "checkpoint", nargs="?", default="", help="a number, a label, or how an id begins")
     parser.takes("PATH…", "path", nargs="*", help="files or folders of the project; . is all of it")
     parser.takes("--to DIR", "--to", help="put them there instead of in their place")
     takebacks.add_options(parser, whose=False, merging=False)
@@ -43,9 +41,7 @@ def run(context: Context, args: Namespace) -> int:
     with context.open(when_off=elsewhere) as workspace:
         given = [*args.path, *args.after]
         if not args.checkpoint or not given:
-            raise UsageError(
-                "restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…"
-            )
+            raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
         found = paths.all_inside(context, workspace, given)
         if elsewhere:
             return _export(context, workspace, args, found)
@@ -66,15 +62,11 @@ def _export(context: Context, workspace: Workspace, args: Namespace, found: list
     done = [text(r.path) for r in outcome.results if r.result == DONE]
     where = safe(args.to)
     terminal.say(
-        f"wrote {counted(len(done), 'path')} into {where}: {listed(done)}"
-        if done
-        else f"wrote nothing into {where}"
+        f"wrote {counted(len(done), 'path')} into {where}: {listed(done)}" if done else f"wrote nothing into {where}"
     )
     for result in outcome.results:
         if result.result == KEPT:
-            terminal.warn(
-                f"  kept {safe(text(result.path))}, which is there already; replace it with --force"
-            )
+            terminal.warn(f"  kept {safe(text(result.path))}, which is there already; replace it with --force")
         elif result.result != DONE:
             terminal.warn(f"  failed: {safe(text(result.path))}: {safe(result.note)}")
     return 0 if outcome.whole else 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import FOLDER, Checkpoint, Outcome, Plan, Step, text
+from ...effects import FOLDER, Checkpoint, Outcome, Plan, Step, same, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def summary(step: Step) -> str:
     path = text(step.path) or "."
     if not step.taken:
         return f"keep {path}" + (f": {step.note}" if step.note else "")
+    if same(step.expected, step.goal):
+        return f"leave {path} as it is"
     if step.expected is None:
         return f"bring back {path}"
     if step.goal is None:
@@ -140,8 +142,7 @@ def outcome(found: Outcome, history: History) -> dict[str, Any]:
         "id": found.id,
         "number": found.number,
         "results": [
-            {"target": text(r.path), "verdict": r.verdict, "result": r.result, "note": r.note}
-            for r in found.results
+            {"target": text(r.path), "verdict": r.verdict, "result": r.result, "note": r.note} for r in found.results
         ],
         "counts": found.counts,
         "left": [text(p) for p in found.left],

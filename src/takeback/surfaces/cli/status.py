@@ -26,9 +26,7 @@ def add(parser: Parser) -> None:
         "What changed since the newest named checkpoint, by whom, what is not covered, and how\n"
         "large the store is. Journals nothing."
     )
-    parser.takes(
-        "--all", "--all", dest="everything", action="store_true", help="every change and path, however many"
-    )
+    parser.takes("--all", "--all", dest="everything", action="store_true", help="every change and path, however many")
     parser.add_argument("--bare", action="store_true")
     parser.examples = [("takeback status", ""), ("takeback", "the same, with the likely next command")]
 
@@ -59,11 +57,7 @@ def _lines(context: Context, workspace: Workspace, found: Status, everything: bo
         what = counted(len(found.changes), "change") if found.changes else "nothing changed"
         when = age(workspace.clock() - newest.at)
         yield style(f"Since {newest.id[:8]}{label}", "bold") + f" · {when} · {what}"
-    most = (
-        len(found.changes)
-        if everything or len(found.changes) < _MANY
-        else max(12, context.terminal.height - 10)
-    )
+    most = len(found.changes) if everything or len(found.changes) < _MANY else max(12, context.terminal.height - 10)
     changes = found.changes[:most]
     width = max((cells(safe(c.path)) for c in changes), default=0)
     for change in changes:

@@ -111,9 +111,15 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
     plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
     if not plan.steps:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
+    if not plan.taken and plan.request.verb not in ("undo", "redo") and not _could_merge(context, plan):
+        return at_once(context, workspace, lambda: workspace.apply(plan), wanted.all_steps)  # a yes changes nothing
     if not context.asks:
         return needs_yes(context, workspace, plan, wanted.all_steps)
     return ask(context, workspace, plan, wanted)
+
+
+def _could_merge(context: Context, plan: Plan) -> bool:
+    return context.asks and any(step.merges for step in plan.steps)
 
 
 def at_once(context: Context, workspace: Workspace, work: Callable[[], Outcome], all_steps: bool) -> int:
@@ -140,12 +146,14 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
             plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
             show(context, workspace, plan, wanted.all_steps)
         elif answer in ("y", "yes"):
-            approved = plan
-            outcome = with_progress(context, workspace, lambda: workspace.apply(approved), "paths done:")
-            return tell(context, workspace, outcome)
+            return _apply(context, workspace, plan)
         else:
             terminal.say("nothing was changed")
             return 4
+
+
+def _apply(context: Context, workspace: Workspace, plan: Plan) -> int:
+    return tell(context, workspace, with_progress(context, workspace, lambda: workspace.apply(plan), "paths done:"))
 
 
 def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:
@@ -163,9 +171,7 @@ def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = F
 
 
 def needs_yes(context: Context, workspace: Workspace, plan: Plan, all_steps: bool) -> int:
-    error = ApprovalNeeded(
-        "nothing was changed: this needs a yes", "add --yes to do it, or run it on a terminal"
-    )
+    error = ApprovalNeeded("nothing was changed: this needs a yes", "add --yes to do it, or run it on a terminal")
     if context.json:
         told = {"message": error.message, "hint": error.hint, "code": error.exit_code}
         plan_shape = shapes.plan(plan, workspace.history())
@@ -178,9 +184,7 @@ def needs_yes(context: Context, workspace: Workspace, plan: Plan, all_steps: boo
 
 
 def nothing_said(plan: Plan) -> str:
-    what = {"redo": "nothing to redo", "undo": "nothing to undo"}.get(
-        plan.request.verb, "nothing to take back"
-    )
+    what = {"redo": "nothing to redo", "undo": "nothing to undo"}.get(plan.request.verb, "nothing to take back")
     if plans.others_work(plan):
         return what
     if plan.request.verb in ("rollback", "restore"):
@@ -193,9 +197,7 @@ def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
         context.terminal.json(shapes.outcome(outcome, workspace.history()))
         return 0 if outcome.whole else 3
     if not outcome.results and not outcome.finished_earlier:
-        context.terminal.say(
-            nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace"
-        )
+        context.terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
         if others := plans.others_work(outcome.plan):
             context.terminal.hint(plans.left(others))
         return 0

@@ -27,9 +27,7 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         size = workspace.store.size() if args.data else 0
-        found = with_progress(
-            context, workspace, lambda: workspace.verify(args.data), "bytes verified:", size
-        )
+        found = with_progress(context, workspace, lambda: workspace.verify(args.data), "bytes verified:", size)
         if context.json:
             shape = {"ok": found.ok, "first_bad": found.first_bad or None, "lost": lost_shape(found.lost)}
             more = {"rows": found.rows, "blobs": found.blobs, "problems": list(found.problems)}
@@ -44,9 +42,7 @@ def run(context: Context, args: Namespace) -> int:
         for problem in found.problems[1:20]:
             context.terminal.write(f"  also: {safe(problem)}")
         tell_lost(context, found.lost)
-        context.terminal.hint(
-            "  → set the damaged parts aside with takeback repair; the rest can still be restored"
-        )
+        context.terminal.hint("  → set the damaged parts aside with takeback repair; the rest can still be restored")
         return 1
 
 
@@ -56,8 +52,6 @@ def lost_shape(lost: tuple[Lost, ...]) -> list[dict[str, str]]:
 
 def tell_lost(context: Context, lost: tuple[Lost, ...]) -> None:
     for each in lost[:30]:
-        context.terminal.write(
-            f"  lost in {each.kind} {each.entry[:8]}: {safe(each.path)} ({safe(each.why)})"
-        )
+        context.terminal.write(f"  lost in {each.kind} {each.entry[:8]}: {safe(each.path)} ({safe(each.why)})")
     if len(lost) > 30:
         context.terminal.write(f"  … and {len(lost) - 30:,} more (all of them: --json)")

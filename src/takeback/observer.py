@@ -1,0 +1,255 @@
+"""What is known of the tree, and looking at it again.
+
+The known tree is the index, brought up to the journal's head; a look compares it with the world, and what differs is
+journaled and becomes known. The order on disk: blobs synced, journal committed, index renamed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import trees
+from .capture.scan import Limits, Look, Scan
+from .effects import UNSEEN, Change, Entry, State, raw, same
+from .history import History, pack_list, unpack_list, unpack_snapshot
+from .ids import new_id
+from .index import Index
+from .journal import New, Row
+from .rules import Rules, load_rules
+from .safefs import TEMPORARY
+from .safefs import Folder as OpenFolder
+from .safefs.mounts import mounts_below
+from .settings import Settings
+from .store import Store
+
+Progress = Callable[[int], None]
+_TREE_ROWS = ("change", "note", "outcome")  # rows that move the known tree
+
+
+class Observer:
+    """The caller holds the store lock wherever something is written."""
+
+    def __init__(self, root: Path, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
+        self.root = root
+        self.store = store
+        self.settings = settings
+        self.clock = clock
+        self.progress: Progress | None = None
+        self._cached: tuple[object, Index] | None = None
+        self._history: tuple[int, History] | None = None
+
+    def forget(self) -> None:
+        """Drops what is cached in memory: after a failure the files say what is true."""
+        self._cached = None
+
+    # -- the known tree ------------------------------------------------------
+
+    def history(self) -> History:
+        """The journal, folded; kept while nothing is appended."""
+        head = self.store.journal.head().seq
+        if self._history is None or self._history[0] != head:
+            self._history = head, History(self.store.journal.rows(), self.store.blobs.get)
+        return self._history[1]
+
+    def known(self) -> Index:
+        """The last observed state of every path: the index, brought up to the journal's head."""
+        index = self._load_index()
+        if index is None:
+            last = self.store.journal.last("checkpoint")
+            if last is None or last.body is None:
+                return Index()
+            index = Index.from_snapshot(self.store.blobs.get, unpack_snapshot(last.body["snapshot"]), last.seq)
+        head = self.store.journal.head().seq
+        if index.seq < head:
+            for row in self.store.journal.rows(index.seq, _TREE_ROWS):
+                index.apply(self._moved(row))
+            index.seq = head
+        return index
+
+    def _load_index(self) -> Index | None:
+        if self.store.folder is None:
+            return self._cached[1].copy() if self._cached else None
+        path = self.store.folder / "index"
+        try:
+            st = path.stat()
+        except FileNotFoundError:
+            return None
+        key = (st.st_ino, st.st_mtime_ns, st.st_size)
+        if self._cached is not None and self._cached[0] == key:
+            return self._cached[1].copy()
+        try:
+            index = Index.load(path.read_bytes())
+        except OSError:
+            return None
+        if index is not None:
+            self._cached = key, index
+            return index.copy()
+        return None
+
+    def save(self, index: Index) -> None:
+        if self.store.folder is None:
+            self._cached = None, index
+            return
+        path = self.store.folder / "index"
+        try:
+            index.save(path)
+        except OSError:
+            path.unlink(missing_ok=True)  # only a cache: the journal has it all
+            return
+        st = path.stat()
+        self._cached = (st.st_ino, st.st_mtime_ns, st.st_size), index
+
+    def _moved(self, row: Row) -> list[Change]:
+        """How one row moved the known tree."""
+        body = row.body or {}
+        if row.kind != "outcome":
+            return unpack_list(body["list"], self.store.blobs.get) if "list" in body else []
+        if body.get("aborted"):
+            return []
+        begun = self.store.journal.get(body["takeback"])
+        if begun is None or begun.body is None:
+            return []
+        segment = begun.body["segments"][body["segment"]]
+        undone = {raw(path) for path, *_ in body["not_done"]}
+        if segment["domain"] != "files":
+            return []
+        return [c for c in unpack_list(segment["list"], self.store.blobs.get) if c.path not in undone]
+
+    # -- an interrupted take-back ----------------------------------------------
+
+    def open_intents(self) -> tuple[str, tuple[bytes, ...]] | None:
+        """The verb of an interrupted take-back, and how its temporary files are named. Only the newest can be one."""
+        journal = self.store.journal
+        newest = journal.last("takeback")
+        if newest is None or newest.body is None:
+            return None
+        ended, begun = 0, []
+        for row in journal.rows(newest.seq, ("intent", "outcome")):
+            if row.kind == "intent":
+                begun.append(TEMPORARY + row.id.encode() + b"-")
+            else:
+                ended += 1
+                if row.body and row.body.get("aborted"):
+                    return None
+        if ended == len(newest.body["segments"]):
+            return None
+        return newest.body["request"]["verb"], tuple(begun)
+
+    # -- looking -------------------------------------------------------------
+
+    def rules(self, tree: OpenFolder) -> Rules:
+        ignore: bytes | None = None
+        try:
+            fd = tree.open_read(b".takebackignore")
+        except OSError:
+            fd = -1
+        if fd >= 0:
+            with os.fdopen(fd, "rb") as file:
+                ignore = file.read(1 << 20)
+        return load_rules(self.settings, ignore)
+
+    def limits(self, deadline: float | None = None, temporary: tuple[bytes, ...] = ()) -> Limits:
+        own = None
+        if self.store.folder is not None:
+            home = os.path.realpath(self.settings.home)
+            if home.startswith(str(self.root).rstrip("/") + os.sep):
+                own = os.fsencode(os.path.relpath(home, self.root)).replace(os.sep.encode(), b"/")
+        seconds = deadline if deadline is not None else self.settings.scan_deadline
+        return Limits(
+            max_file=self.settings.max_file,
+            room=self.settings.max_bytes - self.store.blobs.size(),
+            deadline=None if seconds is None else time.monotonic() + seconds,
+            own_store=own,
+            temporary=temporary,
+            mounts=mounts_below(str(self.root)),
+            confirmed_rules=self._confirmed_rules(),
+            progress=self.progress,
+            fork=self.store.folder is not None,
+        )
+
+    def _confirmed_rules(self) -> str:
+        found = self.store.journal.last("approval")
+        return found.body["rules"] if found is not None and found.body is not None else ""
+
+    def scan(self, tree: OpenFolder, index: Index, dry: bool = False, deadline: float | None = None) -> Look:
+        running = self.open_intents()
+        limits = self.limits(deadline, running[1] if running else ())
+        put = None if dry else self.store.blobs
+        return Scan(tree, index, self.rules(tree), put, limits).whole()
+
+    def rows_of(self, look: Look, actor: str) -> list[New]:
+        """What a look found as journal rows: changes that count in one, mere sights and touches in a note."""
+        if look.first or not look.changes:
+            return []
+        packed = {"list": pack_list(look.changes, self.store.blobs.put)}
+        if all(counts_not(c) for c in look.changes):
+            return [New("note", new_id(), {"what": "sight", **packed})]
+        turns = [[actor, self.history().current_turn(actor)]] if actor else []
+        return [New("change", new_id(), {"turns": turns, **packed})]
+
+    def look(self, tree: OpenFolder, actor: str = "") -> Look:
+        """Looks at the whole tree and journals what differs."""
+        look = self.scan(tree, self.known())
+        self.journal_look(look, self.rows_of(look, actor))
+        return look
+
+    def journal_look(self, look: Look, rows: Sequence[New]) -> list[int]:
+        self.store.blobs.flush()
+        seqs = self.store.journal.append(rows, self.clock()) if rows else []
+        look.index.seq = seqs[-1] if seqs else look.index.seq
+        if look.dirty or look.changes:
+            self.save(look.index)
+        return seqs
+
+    def store_tree(self, index: Index) -> None:
+        """Stores the folder objects of a snapshot that are not stored yet; below one that is, all are."""
+        blobs = self.store.blobs
+        waiting = [b""]
+        while waiting:
+            path = waiting.pop()
+            record = index.folders[path]
+            if blobs.has(record.stored):
+                continue
+            folder = index.folder(path)
+            assert folder is not None
+            blobs.put(record.object, record.stored)
+            waiting += [trees.join(path, name) for name in folder.subtrees]
+
+
+def counts_not(change: Change) -> bool:
+    return same(change.before, change.after) or (change.before is not None and change.before.kind == UNSEEN)
+
+
+def states(index: Index) -> Callable[[bytes], State]:
+    """Known states, with each folder decoded once."""
+    folders: dict[bytes, dict[bytes, Entry]] = {}
+    elsewhere: dict[bytes, State] = {}  # what any name is in a folder that is not there
+
+    def state(path: bytes) -> State:
+        parent, _, name = path.rpartition(b"/")
+        if parent in elsewhere:
+            return elsewhere[parent]
+        if parent not in folders:
+            folder = index.folder(parent)
+            if folder is None:
+                return elsewhere.setdefault(parent, index.state(path))
+            folders[parent] = dict(zip(folder.names, folder.entries))
+        found = folders[parent].get(name) if path else None
+        return found if found is not None else index.state(path)
+
+    return state
+
+
+def children_of(index: Index) -> Callable[[bytes], list[bytes]]:
+    """The paths in a folder as last observed, those not covered among them."""
+
+    def children(path: bytes) -> list[bytes]:
+        folder = index.folder(path)
+        if folder is None:
+            return []
+        return [trees.join(path, name) for name in (*folder.names, *(g.name for g in folder.gaps))]
+
+    return children

@@ -1,0 +1,213 @@
+"""Taking back: plan on what is there, apply exactly that, finish what was interrupted.
+
+The caller (workspace.py) holds the locks: `apply` for all of it, `store` for each of these calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from . import names, requests
+from .capture.scan import Look
+from .domains.files import Files, export
+from .effects import (
+    FILE,
+    FOLDER,
+    UNCOVERED,
+    UNOBSERVED,
+    Outcome,
+    Plan,
+    Request,
+    State,
+    Step,
+    raw,
+    text,
+)
+from .errors import Stale, TakebackError
+from .executor import Done, Executor, kept_results
+from .history import NUMBERED, History
+from .ids import new_id
+from .index import Index
+from .journal import New
+from .merging import Merger
+from .observer import Observer, children_of, states
+from .planner import Planner
+from .safefs import Folder as OpenFolder
+from .safefs import components, open_root
+
+Ask = Callable[[Planner], Request]
+_MANY = 1000  # steps: beyond this nobody reads a note per step
+
+
+class Takebacks:
+    def __init__(self, id: str, observer: Observer) -> None:
+        self.id = id
+        self.observer = observer
+        self.store = observer.store
+        self.merged: dict[bytes, bytes] = {}  # texts the last plan merges; stored when it is applied
+
+    # -- planning ------------------------------------------------------------
+
+    def plan(self, tree: OpenFolder, ask: Ask) -> Plan:
+        """Looks, then plans on what is there."""
+        look = self.observer.look(tree)
+        merger = Merger(self.store.blobs.get)
+        self.merged = merger.made
+        history = self.observer.history()
+        planner = Planner(self.id, history, states(look.index), merger, children_of(look.index))
+        request = ask(planner)
+        if request.verb == "restore":
+            plan = planner.restore(request, self._goals(request, look.index))
+        else:
+            plan = planner.plan(request)
+        if request.verb == "rollback":
+            plan = replace(plan, steps=(*plan.steps, *_unreadable(look, plan, history)))
+        return replace(plan, steps=_with_link_notes(tree, plan.steps))
+
+    def _goals(self, request: Request, index: Index) -> dict[bytes, State]:
+        """What a checkpoint has at the named paths. What it lacks is never deleted; folders above them come back
+        only where they are gone."""
+        checkpoint = requests.find_checkpoint(self.observer.history(), request.checkpoint)
+        found = requests.goals(self.store.blobs.get, checkpoint, request.paths)
+        wanted = {p for p in found if any(p == w or not w or p.startswith(w + b"/") for w in request.paths)}
+        return {p: e for p, e in found.items() if p in wanted or index.state(p) is None}
+
+    def save(self, plan: Plan) -> Plan:
+        id = new_id()
+        body = {"request": plan.request.to_json(), "hash": plan.hash, "steps": [_saved_step(s) for s in plan.steps]}
+        self.store.journal.append([New("plan", id, body)], self.observer.clock())
+        return replace(plan, id=id)
+
+    def again(self, tree: OpenFolder, plan: Plan | str) -> Plan:
+        """The same request planned anew; refused as stale if it would do something else by now."""
+        if isinstance(plan, str):
+            history = self.observer.history()
+            id = names.resolve(history, plan, plans=True).id
+            body = history.plans[id]
+            request, hash, seen = Request.from_json(body["request"]), body["hash"], body["steps"]
+        else:
+            id, request, hash, seen = plan.id, plan.request, plan.hash, [_saved_step(s) for s in plan.steps]
+        fresh = self.plan(tree, lambda _: request)
+        if fresh.hash != hash:
+            raise _stale(seen, fresh)
+        return replace(fresh, id=id)
+
+    # -- applying ------------------------------------------------------------
+
+    def run(self, tree: OpenFolder, plan: Plan) -> Outcome:
+        """Carries out a plan that was made a moment ago, under the same lock."""
+        left = tuple(sorted({u.path for u in plan.left}))
+        moves_on = plan.request.verb in ("undo", "redo") and bool(plan.request.turns or plan.request.takebacks)
+        if not plan.taken and not moves_on:
+            return Outcome(plan, "", tuple(kept_results(plan)), left)
+        for data in self.merged.values():
+            self.store.blobs.put(data)
+        index = self.observer.known()
+        done = self._executor(tree).run(plan, states(index), plan.request.label)
+        self._advance(index, done)
+        number = self.store.journal.count(NUMBERED, done.seq)
+        return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
+
+    def _executor(self, tree: OpenFolder) -> Executor:
+        files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
+        return Executor(self.store.journal, self.store.blobs, {"files": files}, self.observer.clock)
+
+    def _advance(self, index: Index, done: Done) -> None:
+        """The known tree after a take-back. What was written is read again by the next look: its key is too young."""
+        index.apply(done.changes)
+        index.seq = done.seq
+        self.observer.save(index)
+
+    def finish_interrupted(self, tree: OpenFolder, abort: bool) -> Outcome | None:
+        found = self.observer.history().interrupted
+        if found is None:
+            return None
+        takeback, segments = found
+        index = self.observer.known()
+        done = self._executor(tree).finish(takeback, segments, abort, index.state)
+        self._advance(index, done)
+        return Outcome(Plan(self.id, takeback.request, ()), done.id, tuple(done.results), finished_earlier=True)
+
+    # -- out of the workspace --------------------------------------------------
+
+    def export(self, name: str, paths: Sequence[bytes], to: Path, force: bool) -> Outcome:
+        """Files of a checkpoint into another folder, with their relative paths."""
+        checkpoint = requests.find_checkpoint(self.observer.history(), name)
+        request = Request(
+            "restore", checkpoint=checkpoint.id, label=requests.called(checkpoint), paths=tuple(paths) or (b"",)
+        )
+        found = requests.goals(self.store.blobs.get, checkpoint, request.paths)
+        try:
+            to.mkdir(parents=True, exist_ok=True)
+            folder = open_root(str(to), self.observer.settings.portable)
+        except OSError as error:
+            raise TakebackError(
+                f"{to} cannot be used ({error.strerror})", "name a folder that can be made or written"
+            ) from error
+        with folder:
+            results = export(folder, self.store.blobs, sorted(found.items()), force)
+        return Outcome(Plan(self.id, request, ()), "", tuple(results))
+
+
+def _with_link_notes(tree: OpenFolder, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Says where taking a file back breaks a hard link that leaves the root."""
+    if len(steps) > _MANY:
+        return steps
+    return tuple(
+        step._replace(note="its hard link outside the project is broken") if _leaves(tree, step) else step
+        for step in steps
+    )
+
+
+def _leaves(tree: OpenFolder, step: Step) -> bool:
+    if not step.taken or step.expected is None or step.expected.kind != FILE or step.expected.group:
+        return False
+    *parents, name = components(step.path)
+    try:
+        with tree.descend(parents) as here:
+            return here.stat(name).st_nlink > 1
+    except OSError:
+        return False
+
+
+def _unreadable(look: Look, plan: Plan, history: History) -> Iterator[Step]:
+    """What cannot be read now and could be at the target: nobody knows whether it goes back, so it is kept and named."""
+    target = next((c for c in reversed(history.checkpoints) if c.seq <= plan.request.since), None)
+    known = {raw(path) for path, _ in target.partial} if target else set()
+    known |= {s.path for s in plan.steps}
+    for path, why in look.lacking:
+        if path not in known:
+            yield Step("files", path, UNOBSERVED, UNOBSERVED, UNCOVERED, frozenset(), -1, note=why)
+
+
+def _saved_step(step: Step) -> list[str]:
+    states = [_brief(step.expected), _brief(step.goal)] if step.taken else ["", ""]
+    return [text(step.path), step.verdict, step.note, *states]
+
+
+def _brief(state: State) -> str:
+    if state is None:
+        return "absent"
+    if state.kind == FOLDER:
+        return f"folder {state.mode:o}"
+    return f"{state.content.hex()[:12]} {state.mode:o}"
+
+
+def _stale(seen: Sequence[Any], fresh: Plan) -> Stale:
+    def told(steps: Sequence[Any]) -> dict[str, str]:
+        return {path: f"{verdict}: {was} → {goal}" if was or goal else verdict for path, verdict, _, was, goal in steps}
+
+    then, now = told(seen), told([_saved_step(s) for s in fresh.steps])
+    differing = tuple(
+        (path, then.get(path, "not in the plan"), now.get(path, "no longer in the plan"))
+        for path in sorted({*then, *now})
+        if then.get(path) != now.get(path)
+    )
+    return Stale(
+        "the plan is stale: the same request would do something else by now; nothing was changed",
+        "look at it again: takeback plan",
+        differing,
+    )
