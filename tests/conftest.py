@@ -16,8 +16,9 @@ _KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES")
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(tmp_path: Path) -> Iterator[Path]:
     """No test reads or writes the user's own configuration or store."""
+    monkeypatch = pytest.MonkeyPatch()  # of its own: a test may undo its own patches early
     for name in list(os.environ):
         if name.startswith("TAKEBACK") and name not in _KEPT:
             monkeypatch.delenv(name)
@@ -26,7 +27,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("TAKEBACK_HOME", str(home / "takeback"))
-    return home
+    yield home
+    monkeypatch.undo()
 
 
 @pytest.fixture

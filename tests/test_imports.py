@@ -19,6 +19,9 @@ LAYERS = [
     {"domains"},
     {
         "workspace",
+        "observer",
+        "requests",
+        "takebacks",
         "views",
         "prune",
         "verify",

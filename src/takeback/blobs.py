@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from .errors import Damaged
 from .safefs.reflink import reflink
@@ -72,10 +72,10 @@ def _compress(data: bytes) -> tuple[int, bytes]:
     return (ZSTD, packed) if len(packed) < len(data) * _WORTH else (RAW, data)
 
 
-_compressor = None
+_compressor: Any = None
 
 
-def _zstd():  # type: ignore[no-untyped-def]
+def _zstd() -> Any:
     global _compressor
     if _compressor is None:
         import zstandard
@@ -84,10 +84,10 @@ def _zstd():  # type: ignore[no-untyped-def]
     return _compressor
 
 
-_decompressor = None
+_decompressor: Any = None
 
 
-def _unzstd():  # type: ignore[no-untyped-def]
+def _unzstd() -> Any:
     global _decompressor
     if _decompressor is None:
         import zstandard
@@ -102,7 +102,8 @@ def _decompress(codec: int, data: bytes, size: int) -> bytes:
     if codec == ZLIB:
         return zlib.decompress(data)
     if codec == ZSTD:
-        return _unzstd().decompress(data, max_output_size=size)  # type: ignore[no-any-return]
+        content: bytes = _unzstd().decompress(data, max_output_size=size)
+        return content
     raise ValueError(f"unknown codec {codec}")
 
 
@@ -728,7 +729,7 @@ def _write_idx(path: Path, data: bytes, sync: bool) -> None:
         _sync_folder(path.parent)
 
 
-def _read_head(file, offset: int) -> tuple[bytes, int, int, int, int, bytes] | None:  # type: ignore[no-untyped-def]
+def _read_head(file: BinaryIO, offset: int) -> tuple[bytes, int, int, int, int, bytes] | None:
     """(header, codec, flags, raw length, stored length, id) of the record at an offset; None if there is none."""
     file.seek(offset)
     head = file.read(_HEAD)
@@ -738,14 +739,16 @@ def _read_head(file, offset: int) -> tuple[bytes, int, int, int, int, bytes] | N
     return head, codec, flags, raw, stored, id
 
 
-def _is_whole(file, offset: int, record: tuple[bytes, int, int, int, int, bytes]) -> bool:  # type: ignore[no-untyped-def]
+def _is_whole(file: BinaryIO, offset: int, record: tuple[bytes, int, int, int, int, bytes]) -> bool:
     """Whether a record's bytes are those its header was written for."""
     file.seek(offset + _HEAD)
     head = record[0]
-    return zlib.crc32(file.read(record[4]), zlib.crc32(head[: _RECORD.size])) == _CRC.unpack(head[_RECORD.size :])[0]
+    return zlib.crc32(file.read(record[4]), zlib.crc32(head[: _RECORD.size])) == int(
+        _CRC.unpack(head[_RECORD.size :])[0]
+    )
 
 
-def _read_footer(file) -> tuple[bytes, int, int, int, int, int, bytes] | None:  # type: ignore[no-untyped-def]
+def _read_footer(file: BinaryIO) -> tuple[bytes, int, int, int, int, int, bytes] | None:
     end = file.seek(0, os.SEEK_END)
     if end < _HEAD:
         return None
@@ -759,7 +762,7 @@ def _read_footer(file) -> tuple[bytes, int, int, int, int, int, bytes] | None:  
     return record
 
 
-def _decoded(file, codec: int, stored: int) -> Iterator[bytes]:  # type: ignore[no-untyped-def]
+def _decoded(file: BinaryIO, codec: int, stored: int) -> Iterator[bytes]:
     left = stored
     unpack = None
     if codec == ZSTD:

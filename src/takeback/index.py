@@ -120,7 +120,7 @@ class Index:
 
     def drop_folder(self, path: bytes) -> None:
         for table in (self.folders, self.gaps, self.incomplete):
-            table.pop(path, None)  # type: ignore[attr-defined]
+            table.pop(path, None)
 
     def in_order(self) -> None:
         """Restores the order parents-then-children, in which a scan walks with few reopenings."""

@@ -127,7 +127,7 @@ class Journal:
         if found != _SCHEMA:
             raise Damaged(
                 "the journal's tables are not those takeback made; something else changed them",
-                "run takeback doctor; restore the store from a backup, or move it away and start anew with takeback init",
+                "restore the store from a backup, or move it away and start anew with takeback init",
             )
         return db
 

@@ -214,7 +214,7 @@ class Planner:
         ]
 
     def _with_real_groups(self, steps: list[Step]) -> list[Step]:
-        """A file is linked only with names that will be the same file: where the others stay as they are, it stands alone."""
+        """A file is linked only with names that will be the same file; where the others stay, it stands alone."""
         groups: dict[tuple[int, bytes], list[bytes]] = {}
         for step in steps:
             if step.taken and step.goal is not None and step.goal.group:
@@ -259,7 +259,10 @@ class Planner:
         if not acts and len(layers) == len(ours) and ours.issuperset(layers):  # by far the most: one exact step
             return self._exact_step(path, layers, lowest)
         domain = history.by_seq[layers[-1].seq].domain if layers else "files"
-        state, above, kept, steps = self._present(path, layers), [], set(), {}
+        state = self._present(path, layers)
+        above: list[Unit] = []
+        kept: set[Unit] = set()
+        steps: dict[int, Step] = {}
         uncovered = False
         for (mine, segment), group in groupby(reversed(layers), key=lambda u: (u in ours, bisect_left(acts, u.seq))):
             run = list(group)  # newest first
@@ -389,21 +392,17 @@ class Planner:
                 was = next((c.before for s, c in self.history.times.get(folder, ()) if s >= seq), None) or present
                 found[folder] = present._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
         for path, records in self.history.times.items():
-            was, present = None, None
+            if path in found or path in own or path in disturbed:
+                continue
+            now, earliest = self.known(path), None
             for seq, change in reversed(records):
                 if seq not in rows and not (whole and seq >= request.since):
                     break
-                if was is None:
-                    if (
-                        path in found
-                        or path in own
-                        or path in disturbed
-                        or change.after != (present := self.known(path))
-                    ):
-                        break
-                was = change.before
-            if was is not None and present is not None:
-                found[path] = present._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
+                if earliest is None and change.after != now:
+                    break
+                earliest = change.before
+            if earliest is not None and now is not None:
+                found[path] = now._replace(mtime_ns=earliest.mtime_ns, uid=earliest.uid, gid=earliest.gid)
         return found
 
 

@@ -121,7 +121,9 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
     for row in ws.store.journal.rows():
         if row.seq >= horizon or row.body is None:
             continue
-        if (row.kind == "checkpoint" and (row.id not in history.pins or everything)) or (row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted)):
+        if (row.kind == "checkpoint" and (row.id not in history.pins or everything)) or (
+            row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted)
+        ):
             doomed.append(row)
     return doomed
 

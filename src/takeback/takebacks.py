@@ -174,7 +174,7 @@ def _leaves(tree: OpenFolder, step: Step) -> bool:
 
 
 def _unreadable(look: Look, plan: Plan, history: History) -> Iterator[Step]:
-    """What cannot be read now and could be at the target: nobody knows whether it goes back, so it is kept and named."""
+    """What cannot be read now and could be at the target: whether it goes back nobody knows, so it is named."""
     target = next((c for c in reversed(history.checkpoints) if c.seq <= plan.request.since), None)
     known = {raw(path) for path, _ in target.partial} if target else set()
     known |= {s.path for s in plan.steps}

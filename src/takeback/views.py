@@ -245,7 +245,7 @@ def _file_diff(
         notes.append("hard links changed")
     old = read_old(before) if before is not None and before.kind in (FILE, LINK) else b""
     new = read_new(path, after) if after is not None and after.kind in (FILE, LINK) else b""
-    sizes = {"old_size": before.size if before else 0, "new_size": after.size if after else 0}
+    sizes: dict[str, Any] = {"old_size": before.size if before else 0, "new_size": after.size if after else 0}
     if kind == "symlink":
         notes.append(" → ".join(_shown(t) for t in (old, new) if t))
         return FileDiff(text(path), status, kind, text(old_path), note="; ".join(notes), **sizes)

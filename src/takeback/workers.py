@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from .errors import TakebackError
 
@@ -47,10 +48,11 @@ def split(part: Callable[[int, int], list[bytes]], size: int, worth: int, wanted
     except BaseException:
         child.end()
         raise
-    return mine + child.result()  # type: ignore[operator,no-any-return]
+    theirs: list[bytes] = child.result()
+    return mine + theirs
 
 
-def share(job: Callable[[Iterator[int], str], object], count: int) -> list[object]:
+def share(job: Callable[[Iterator[int], str], Any], count: int) -> list[Any]:
     """Runs `job` here and in a child, which take turns drawing numbers below `count`."""
     assert count <= 8192, "the numbers must fit into a pipe"
     reader, writer = os.pipe()
@@ -76,7 +78,7 @@ def share(job: Callable[[Iterator[int], str], object], count: int) -> list[objec
 class _Child:
     """A forked process whose result comes back through a pipe."""
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(self, work: Callable[[], Any]) -> None:
         reader, writer = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -84,7 +86,7 @@ class _Child:
             try:
                 os.close(reader)
                 try:
-                    answer = (True, work())
+                    answer: tuple[bool, Any] = (True, work())
                 except TakebackError as error:
                     answer = (False, (error.message, error.hint))
                 except OSError as error:
@@ -104,7 +106,7 @@ class _Child:
         os.kill(self._pid, 15)
         os.waitpid(self._pid, 0)
 
-    def result(self) -> object:
+    def result(self) -> Any:
         parts = []
         with os.fdopen(self._reader, "rb", buffering=0) as pipe:
             while chunk := pipe.read(1 << 20):

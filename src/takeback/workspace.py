@@ -33,8 +33,10 @@ from .safefs import components, open_root
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from . import prune, verify, views
+    from . import views
+    from .prune import Pruned
     from .takebacks import Takebacks
+    from .verify import Repaired, Verified
 
 T = TypeVar("T")
 _MEASURED = 8  # the store's size is looked up every so many checkpoints: it means a stat of every pack
@@ -199,7 +201,7 @@ class Workspace:
     def checkpoint(
         self, label: str = "", *, actor: str = "", named: bool | None = None, deadline: float | None = None
     ) -> Checkpoint:
-        """Captures the whole tree. An actor vouches for the changes found; without a label its checkpoint is automatic."""
+        """Captures the whole tree. An actor vouches for what changed; without a label its checkpoint is automatic."""
         self._must_be_on()
         if "\0" in label or "\n" in label:
             raise UsageError("a label is one line of text", "name it without line breaks")
@@ -434,7 +436,7 @@ class Workspace:
             self.store.journal.append([New("approval", new_id(), {"rules": fingerprint})], self.clock())
             return fingerprint
 
-    def prune(self, **asked: Any) -> prune.Pruned:
+    def prune(self, **asked: Any) -> Pruned:
         """Makes room; `asked` are the fields of prune.Asked."""
         from . import prune
 
@@ -442,14 +444,14 @@ class Workspace:
         with self._applying(), self._writing():
             return prune.prune(self, prune.Asked(**asked))
 
-    def verify(self, data: bool = False) -> verify.Verified:
+    def verify(self, data: bool = False) -> Verified:
         """Walks the hash chain and every blob's record; with `data` every byte."""
         from . import verify
 
         with self._alone():
             return verify.verify(self, data)
 
-    def repair(self) -> verify.Repaired:
+    def repair(self) -> Repaired:
         """Sets damaged blobs aside and rebuilds the caches."""
         from . import verify
 

@@ -19,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from crash.points import Points
-from crash.scenarios import SCENARIOS, Place, Scenario
+from crash.scenarios import SCENARIOS, Place, Scenario, lower_big
 from crash.sweep import (
     CLOCK,
     Picture,
@@ -140,6 +140,7 @@ def second_try(ws: Workspace, place: Place, first: Outcome, after: Picture) -> N
 
 def main() -> None:
     name, shift, folder, *step = sys.argv[1:]
+    lower_big()
     place = Place(Path(folder))
     place.base.mkdir(parents=True, exist_ok=True)
     print(json.dumps(faults(SCENARIOS[name], int(shift), place, int(step[0]) if step else 1)))

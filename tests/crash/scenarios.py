@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import takeback
+from takeback import blobs, reading
 from takeback.workspace import Workspace
 
 SECRET = b"hunter2-" + bytes(range(65, 91)) + b"-only-ever-in-dot-env"
@@ -131,8 +132,14 @@ def edit(root: Path, word: bytes) -> None:
 
 def grow(root: Path) -> None:
     """A file above the size from which blobs are files of their own."""
-    (root / "big.bin").write_bytes(random.Random(7).randbytes(4 << 20) + b"tail")
+    (root / "big.bin").write_bytes(random.Random(7).randbytes(blobs.BIG) + b"tail")
     _age(root, 1_710_000_000, only_young=True)
+
+
+def lower_big() -> None:
+    """Lets smaller files take the way of large ones, for sweeps that go it a thousand times."""
+    blobs.BIG = reading.BIG = 1 << 16
+    blobs._CHUNK = 1 << 14
 
 
 def _attribute(path: Path, value: bytes) -> None:

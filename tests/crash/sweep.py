@@ -25,8 +25,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from crash.points import Points
-from crash.scenarios import SCENARIOS, SECRET, Place, Scenario, edit, export
+from crash.scenarios import SCENARIOS, SECRET, Place, Scenario, edit, export, lower_big
 from support import picture
+from takeback import blobs
 from takeback.workspace import Workspace
 
 RECOVERY = {"before": "resume", "after": "abort", "half": "rollback"}
@@ -286,7 +287,7 @@ def no_strays(place: Place) -> None:
     strays = [str(p.relative_to(place.store)) for p in place.store.rglob("*") if p.is_file() and not _belongs(p)]
     if strays:
         raise Wrong(f"left in the store: {strays}")
-    if needed > 400_000 and not (place.root / "big.bin").exists():
+    if needed > blobs.BIG / 2 and not (place.root / "big.bin").exists():
         raise Wrong(f"the store keeps {needed} bytes for a tiny tree")
 
 
@@ -300,6 +301,8 @@ def _belongs(path: Path) -> bool:
 
 def main() -> None:
     name, how, folder = sys.argv[1:]
+    if how != "before":
+        lower_big()
     place = Place(Path(folder))
     place.base.mkdir(parents=True, exist_ok=True)
     print(json.dumps(sweep(SCENARIOS[name], how, place)))

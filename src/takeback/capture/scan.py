@@ -16,6 +16,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from .. import trees, workers
 from ..blobs import BIG, Blobs
@@ -222,7 +223,7 @@ class Scan:
         self.put.flush()
         groups = min(len(frontier), 1024)
 
-        def job(numbers: Iterator[int], name: str) -> object:
+        def job(numbers: Iterator[int], name: str) -> Any:
             mine = Scan(self.root, self.index, self.rules, self.put.worker(name) if name else self.put, self.limits)  # type: ignore[union-attr]
             mine.now_ns = self.now_ns
             with Descent(self.root) as descent:
@@ -237,15 +238,15 @@ class Scan:
         self.put.flush()
         self.put.reload(True)
 
-    def _packed(self) -> object:
+    def _packed(self) -> tuple[Any, ...]:
         rows = [
             (path, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
             for path, f in self.fresh.items()
         ]
         return rows, self.linked, list(self.late), self.held_back
 
-    def _unpack(self, packed: object) -> None:
-        rows, linked, late, held_back = packed  # type: ignore[misc]
+    def _unpack(self, packed: tuple[Any, ...]) -> None:
+        rows, linked, late, held_back = packed
         for path, names, packed_keys, entries, gaps in rows:
             width = keys.WIDTH
             split = [packed_keys[i : i + width] for i in range(0, len(packed_keys), width)]
@@ -341,16 +342,17 @@ class Scan:
             key = keys.pack(st)
             was = known.get(name)
             if was is not None and was[0] == key:
-                entry: Entry | str = was[1]
+                entry = was[1]
             else:
                 if reason := self._no_room(st):
                     fresh.gaps.append(Gap(name, reason))
                     continue
-                entry, st = self.reader.read(here, name, st)
-                if isinstance(entry, str):
-                    if entry:
-                        fresh.gaps.append(Gap(name, entry))
+                found, st = self.reader.read(here, name, st)
+                if isinstance(found, str):
+                    if found:
+                        fresh.gaps.append(Gap(name, found))
                     continue
+                entry = found
                 key = keys.pack(st) if keys.settled(st, self.now_ns) else keys.ZERO
             if entry.kind == FOLDER:
                 is_known = at in self.index.folders

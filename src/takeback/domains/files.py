@@ -104,7 +104,7 @@ class Files:
         )
         todo = list(steps)
         if again:
-            todo = [left for s in steps if (left := self._left_to_do(s, results)) is not None]
+            todo = [more for s in steps if (more := self._left_to_do(s, results)) is not None]
         removals = [s for s in todo if s.expected is not None and _makes_room(s.expected, s.goal)]
         for step in sorted(removals, key=lambda s: (-s.path.count(b"/"), s.path)):
             self._do(step, results, self._remove, numbered)
@@ -453,7 +453,7 @@ class Files:
                     state = self._state(there, names[-1])
                     if state is None or state[:5] != goal[:5]:
                         continue
-                    here.link(there, names[-1], beside)
+                    here.link(there, names[-1], beside)  # type: ignore[arg-type]
                     return True
             except (FileNotFoundError, NotADirectoryError):
                 continue
@@ -483,7 +483,7 @@ class Files:
         self, steps: Sequence[Step], times: Mapping[bytes, Entry], results: dict[bytes, Result]
     ) -> None:
         """Modes and times of folders, deepest first, when nothing more changes in them."""
-        goals = {p: e for p, e in times.items()}
+        goals = dict(times)
         for step in steps:
             if step.goal is not None and step.goal.kind == FOLDER and results[step.path].result == DONE:
                 goals[step.path] = step.goal
