@@ -35,13 +35,13 @@ def types() -> None:
 
 
 def tests() -> None:
-    run([*PYTHON, "pytest", "-n", WORKERS, "-rs"])
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs"])
 
 
 def portable() -> None:
     """The same on what every system has: no openat2, reflink or flock. The docs are the same anywhere."""
     ignored = [f"--ignore={path}" for path in doc_tests()]
-    run([*PYTHON, "pytest", "-n", WORKERS, "-rs", *ignored], TAKEBACK_PORTABLE="1")
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", *ignored], TAKEBACK_PORTABLE="1")
 
 
 def docs() -> None:

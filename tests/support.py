@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,8 @@ def age(root: Path | str, seconds: float = 5.0) -> None:
             when = base + n * 1_000_003_000 + m * 1_009
             os.utime(os.path.join(folder, name), ns=(when, when), follow_symlinks=False)  # noqa: PTH118
     os.utime(root, ns=(base - 1, base - 1))
+
+
+def set_clock(ws: Any, clock: Callable[[], float]) -> None:
+    """Lets a workspace live at another time."""
+    ws.clock = ws.observer.clock = clock

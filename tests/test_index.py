@@ -115,4 +115,3 @@ def test_a_young_key_is_not_trusted(tmp_path: Path):
     st = os.lstat(tmp_path / "f")
     assert not keys.settled(st, st.st_ctime_ns + 1)
     assert keys.settled(st, st.st_ctime_ns + 3_000_000_000)
-    assert keys.pack([st]) != keys.ZERO and len(keys.pack([st])) == keys.WIDTH

@@ -113,7 +113,8 @@ def test_every_field_is_covered_by_the_chain(journal: Journal, field: str):
 
 def test_a_row_replaced_with_a_sound_hash_breaks_the_chain_after_it(journal: Journal, tmp_path: Path):
     journal.append([note(n) for n in range(4)], 0)
-    other = Journal(tmp_path / "other.db", create=True)
+    (tmp_path / "other").mkdir()
+    other = Journal(tmp_path / "other/journal.db", create=True)
     other.append([note(n + 10) for n in range(4)], 0)
     row = other._db.execute("SELECT * FROM log WHERE seq = 2").fetchone()
     journal._db.execute("DELETE FROM log WHERE seq = 2")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import takeback
-from support import age, picture
+from support import age, picture, set_clock
 from takeback.effects import text
 from takeback.workspace import Workspace
 
@@ -266,7 +266,7 @@ def test_the_store_has_a_budget_and_prunes_itself(project: Path, monkeypatch):
     with takeback.open(project, create=True) as ws:
         days = [0.0]
         now = time.time()
-        ws.clock = lambda: now + days[0] * 86400
+        set_clock(ws, lambda: now + days[0] * 86400)
         for n in range(10):
             days[0] += 2
             (project / "f").write_bytes(os.urandom(1_000_000))

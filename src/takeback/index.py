@@ -131,41 +131,51 @@ class Index:
 
         With the stat of what was just written its key is known; otherwise the next look reads it again."""
         edits: dict[bytes, dict[bytes, State]] = {}
+        sighted: set[bytes] = set()  # seen for the first time: what is in such a folder was not
         for change in changes:
+            if change.before is not None and change.before.kind == UNSEEN:
+                sighted.add(change.path)
             if not change.path:
                 self.root = change.after or self.root
                 self.root_key = keys.ZERO
                 continue
             parent, _, name = change.path.rpartition(b"/")
             edits.setdefault(parent, {})[name] = change.after
-        dirty: set[bytes] = set()
+        pending: dict[bytes, tuple[Folder, bytes]] = {}
         for parent in sorted(edits, key=lambda p: p.count(b"/") if p else -1):
-            self._edit(parent, edits[parent], stats or {})
-            dirty.add(parent)
-        return self.rehash(dirty)
+            self._edit(parent, edits[parent], stats or {}, sighted, pending)
+        return self.settle(pending)
 
-    def _edit(self, parent: bytes, edits: dict[bytes, State], stats: dict[bytes, os.stat_result]) -> None:
-        folder, record = self.folder(parent), self.folders.get(parent)
-        if folder is None or record is None:
-            if all(state is None for state in edits.values()):
-                return  # the folder is gone with all that was in it
-            above = self.state(parent) if parent else None
-            folder = Folder([], [], {}, complete=above is None)
-            record = Record(b"", b"", b"", b"", b"")
+    def _edit(
+        self,
+        parent: bytes,
+        edits: dict[bytes, State],
+        stats: dict[bytes, os.stat_result],
+        sighted: set[bytes],
+        pending: dict[bytes, tuple[Folder, bytes]],
+    ) -> None:
+        if parent in pending:
+            folder, packed = pending[parent]
+        else:
+            record = self.folders.get(parent)
+            known_folder = self.folder(parent)
+            if known_folder is None or record is None:
+                if all(state is None for state in edits.values()):
+                    return  # the folder is gone with all that was in it
+                folder, packed = Folder([], [], {}, complete=bool(parent) and self.state(parent) is None), b""
+            else:
+                folder, packed = known_folder, record.keys
         entries = dict(zip(folder.names, folder.entries))
-        known = dict(
-            zip(folder.names, (record.keys[i : i + keys.WIDTH] for i in range(0, len(record.keys), keys.WIDTH)))
-        )
-        absent, gaps, subtrees = set(folder.absent), {g.name: g for g in folder.gaps}, dict(folder.subtrees)
+        known = dict(zip(folder.names, (packed[i : i + keys.WIDTH] for i in range(0, len(packed), keys.WIDTH))))
+        absent, gaps = set(folder.absent), {g.name: g for g in folder.gaps}
         for name, state in edits.items():
             path = join(parent, name)
             gaps.pop(name, None)
             absent.discard(name)
             if state is None or state.kind != FOLDER:
-                if name in subtrees:
-                    for below in list(self.below(path)):
-                        self.drop_folder(below)
-                    subtrees.pop(name)
+                for below in list(self.below(path)):
+                    self.drop_folder(below)
+                    pending.pop(below, None)
             if state is None or state.kind == UNSEEN:
                 entries.pop(name, None)
                 if state is None:
@@ -175,15 +185,14 @@ class Index:
                 continue
             entries[name] = state
             known[name] = keys.pack(stats[path]) if path in stats else keys.ZERO
-            if state.kind == FOLDER and path not in self.folders:
-                self.put_folder(path, Folder([], [], {}), b"")
+            if state.kind == FOLDER and path not in self.folders and path not in pending:
+                pending[path] = Folder([], [], {}, complete=path not in sighted), b""
         names = sorted(entries)
-        self.put_folder(
-            parent,
+        pending[parent] = (
             Folder(
                 names,
                 [entries[n] for n in names],
-                subtrees,
+                folder.subtrees,
                 tuple(gaps.values()),
                 folder.complete,
                 frozenset() if folder.complete else frozenset(absent),
@@ -191,25 +200,29 @@ class Index:
             b"".join(known[n] for n in names),
         )
 
-    def rehash(self, dirty: set[bytes]) -> set[bytes]:
-        """New hashes for changed folders and all above them, deepest first; returns every folder written anew."""
+    def settle(self, pending: dict[bytes, tuple[Folder, bytes]]) -> set[bytes]:
+        """Takes up new folders, deepest first, with new hashes for all above them; returns every folder looked at."""
         todo = set()
-        for path in dirty:
+        for path in pending:
             while path not in todo:
                 todo.add(path)
                 if not path:
                     break
                 path = path.rpartition(b"/")[0]
         for path in sorted(todo, key=lambda p: -(p.count(b"/") + 1) if p else 0):
-            folder, record = self.folder(path), self.folders.get(path)
-            if folder is None or record is None:
-                continue
+            if path in pending:
+                folder, packed = pending[path]
+            else:
+                record, known = self.folders.get(path), self.folder(path)
+                if known is None or record is None:
+                    continue
+                folder, packed = known, record.keys
             subtrees = {}
             for name, entry in zip(folder.names, folder.entries):
                 if entry.kind == FOLDER and (below := self.folders.get(join(path, name))) is not None:
                     subtrees[name] = below.ids
-            if subtrees != folder.subtrees:
-                self.put_folder(path, folder._replace(subtrees=subtrees), record.keys)
+            if path in pending or subtrees != folder.subtrees:
+                self.put_folder(path, folder._replace(subtrees=subtrees), packed)
         return {path for path in todo if path in self.folders}
 
     # -- the file ------------------------------------------------------------

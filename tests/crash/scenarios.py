@@ -69,7 +69,7 @@ class Scenario:
 
 
 def build(root: Path) -> None:
-    root.mkdir(parents=True)
+    root.mkdir(parents=True, exist_ok=True)
     for name, content in {
         "a.txt": b"one\ntwo\nthree\n",
         "gone.txt": b"will be deleted\n",

@@ -15,7 +15,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import trees, workers
@@ -57,8 +57,7 @@ class Look:
     held_back: list[bytes] = field(default_factory=list)  # covered still, though the project's rules exclude them
 
 
-class _Late(Exception):
-    """The deadline has passed."""
+_WORTH_SHARING = 200  # folders to read: below that a second process costs more than it saves
 
 
 @dataclass
@@ -86,6 +85,7 @@ class Scan:
         self.fresh: dict[bytes, _Fresh] = {}
         self.linked: dict[bytes, int] = {}  # path → inode, of files with several names
         self.held_back: list[bytes] = []
+        self.closed: list[tuple[bytes, str]] = []  # folders that cannot be entered, listed by another process
         self.late: set[bytes] = set()
         self.relist = index.rules != rules.fingerprint + limits.confirmed_rules
 
@@ -97,7 +97,11 @@ class Scan:
             self._capture_all()
         else:
             todo = set(self.index.folders) if self.relist else self._suspects()
-            self._refresh(todo)
+            if len(todo) >= _WORTH_SHARING and workers.allowed(self.limits.fork):
+                order = sorted(todo, key=_path_order)
+                self._by_two(order, lambda mine, descent, paths: mine._refresh(todo, paths))
+            else:
+                self._refresh(todo, todo)
         look = self._settle(first)
         look.index.rules = self.rules.fingerprint + self.limits.confirmed_rules
         return look
@@ -133,9 +137,9 @@ class Scan:
     def _is_late(self) -> bool:
         return self.limits.deadline is not None and time.monotonic() > self.limits.deadline
 
-    def _refresh(self, todo: set[bytes]) -> None:
-        """Lists the suspects; a subfolder with a new key is a suspect too."""
-        waiting = sorted(todo, key=_path_order, reverse=True)
+    def _refresh(self, todo: set[bytes], part: Iterable[bytes]) -> None:
+        """Lists the suspects, or a part of them; a subfolder with a new key is a suspect too."""
+        waiting = sorted(part, key=_path_order, reverse=True)
         with Descent(self.root) as descent:
             while waiting:
                 path = waiting.pop()
@@ -198,10 +202,13 @@ class Scan:
     def _cannot_enter(self, path: bytes, error: OSError) -> None:
         parent, _, name = path.rpartition(b"/")
         fresh = self.fresh.get(parent)
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) or fresh is None:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return  # gone again since its parent was listed; the next look sees it
         self.fresh.pop(path, None)
-        fresh.gaps.append(Gap(name, f"cannot be read: {error.strerror}"))
+        if fresh is None:
+            self.closed.append((path, f"cannot be read: {error.strerror}"))  # its parent was listed elsewhere
+        else:
+            fresh.gaps.append(Gap(name, f"cannot be read: {error.strerror}"))
 
     def _capture_all(self) -> None:
         """The first look: a few folders here, the rest by two processes where that pays."""
@@ -218,41 +225,58 @@ class Scan:
                     frontier += [p for p, _ in self._list(descent.to(path), _Fresh(None, UNOBSERVED))]
                 except OSError as error:
                     self._cannot_enter(path, error)
-        if not frontier:
-            return
-        self.put.flush()
-        groups = min(len(frontier), 1024)
+        if frontier:
+            self._by_two(frontier, lambda mine, descent, paths: mine._capture(descent, paths))
+
+    def _by_two(self, paths: list[bytes], work: Callable[[Scan, Descent, list[bytes]], None]) -> None:
+        """Shares folders out between this process and a second one, which seals a pack of its own."""
+        put = self.put
+        if put is not None:
+            put.flush()
+        groups = min(len(paths), 1024)
 
         def job(numbers: Iterator[int], name: str) -> Any:
-            mine = Scan(self.root, self.index, self.rules, self.put.worker(name) if name else self.put, self.limits)  # type: ignore[union-attr]
+            store = put.worker(name) if put is not None and name else put
+            limits = replace(self.limits, progress=None) if name else self.limits
+            mine = Scan(self.root, self.index, self.rules, store, limits)
             mine.now_ns = self.now_ns
             with Descent(self.root) as descent:
                 for number in numbers:
-                    mine._capture(descent, frontier[number::groups])
-            if name:
-                mine.put.flush()  # type: ignore[union-attr]
+                    work(mine, descent, paths[number::groups])
+            if store is not None and name:
+                store.flush()
             return mine._packed()
 
         for packed in workers.share(job, groups):
             self._unpack(packed)
-        self.put.flush()
-        self.put.reload(True)
+        if put is not None:
+            put.flush()
+            put.reload(True)
 
     def _packed(self) -> tuple[Any, ...]:
         rows = [
-            (path, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
+            (path, f.missing is None, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
             for path, f in self.fresh.items()
         ]
-        return rows, self.linked, list(self.late), self.held_back
+        return rows, self.linked, list(self.late), self.held_back, self.closed
 
     def _unpack(self, packed: tuple[Any, ...]) -> None:
-        rows, linked, late, held_back = packed
-        for path, names, packed_keys, entries, gaps in rows:
+        rows, linked, late, held_back, closed = packed
+        for path, was_absent, names, packed_keys, entries, gaps in rows:
             width = keys.WIDTH
             split = [packed_keys[i : i + width] for i in range(0, len(packed_keys), width)]
             self.fresh[path] = _Fresh(
-                None, UNOBSERVED, names, split, list(map(Entry._make, entries)), [Gap(*g) for g in gaps]
+                self.index.folder(path),
+                None if was_absent else UNOBSERVED,
+                names,
+                split,
+                list(map(Entry._make, entries)),
+                [Gap(*g) for g in gaps],
             )
+        for path, why in closed:
+            parent, _, name = path.rpartition(b"/")
+            if parent in self.fresh:
+                self.fresh[parent].gaps.append(Gap(name, why))
         self.linked.update(linked)
         self.late.update(late)
         self.held_back += held_back
@@ -312,7 +336,7 @@ class Scan:
                         old = index.folder(path)
                         new = below._list(descent.to(path), _Fresh(old, None if old and old.complete else UNOBSERVED))
                         below._capture(descent, [p for p, is_known in new if not is_known])
-                below._refresh(known)
+                below._refresh(known, known)
             look = below._settle(False)
             changes += look.changes
             index, dirty, lacking = look.index, dirty | look.dirty, lacking + look.lacking
@@ -420,18 +444,14 @@ class Scan:
                     changes.append(Change(at, state, UNOBSERVED if unseen else None))
             for at in list(index.below(path)):
                 index.drop_folder(at)
-        added = False
-        for path, fresh in self.fresh.items():
-            added |= path not in index.folders
-            known = index.folder(path)
-            subtrees = known.subtrees if known is not None else {}
-            present = {n: i for n, i in subtrees.items() if join(path, n) in index.folders}
-            index.put_folder(path, Folder(fresh.names, fresh.entries, present, tuple(fresh.gaps)), b"".join(fresh.keys))
+        pending = {
+            path: (Folder(f.names, f.entries, {}, tuple(f.gaps)), b"".join(f.keys)) for path, f in self.fresh.items()
+        }
         for path in self.late - set(self.fresh):
             if path not in index.folders:
-                index.put_folder(path, Folder([], [], {}, complete=False), b"")
-                added = True
-        dirty = index.rehash(set(self.fresh) | self.late)
+                pending[path] = Folder([], [], {}, complete=False), b""
+        added = any(path not in index.folders for path in pending)
+        dirty = index.settle(pending)
         self._look_at_root(index, changes)
         if added:
             index.in_order()

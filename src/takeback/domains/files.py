@@ -216,6 +216,9 @@ class Files:
             return None
         if _alike(now, expected):
             return step
+        if now is not None and goal is not None and _is_torn(now, goal):
+            self._keep_torn(step.path)
+            return step._replace(expected=now)
         if now is None and expected is not None and goal is not None and expected.kind != goal.kind:
             return step  # the old kind is gone, the new one is still to come
         if now is not None and now.kind == FOLDER and goal is not None and goal.kind == FOLDER:
@@ -224,6 +227,14 @@ class Files:
             return step  # as made, before it got its mode
         results[step.path] = Result(step.path, step.verdict, KEPT, "changed since; kept")
         return None
+
+    def _keep_torn(self, path: bytes) -> None:
+        parent, _, name = path.rpartition(b"/")
+        try:
+            with self.root.descend(components(parent)) as here:
+                self._keep_bytes(here, name)
+        except OSError:
+            pass  # then its replacement fails too, and says why
 
     def _is_linked_as(self, goal: Entry, path: bytes) -> bool:
         """Whether a file in place has the other names its goal has; links that leave the root do not count."""
@@ -582,6 +593,12 @@ class Files:
 def _makes_room(expected: Entry, goal: State) -> bool:
     """Whether what is there has to go first; a file and a link can take each other's name in one step."""
     return goal is None or (goal.kind != expected.kind and FOLDER in (goal.kind, expected.kind))
+
+
+def _is_torn(now: Entry, goal: Entry) -> bool:
+    """Whether a file is what a power cut left of our own: the names reached the disk, its bytes did not. No edit
+    has the goal's time to the nanosecond."""
+    return now.kind == goal.kind == FILE and now.size <= goal.size and (now.mode, now.mtime_ns) == (goal.mode, goal.mtime_ns)
 
 
 def _stuck(error: OSError, name: bytes) -> _Stuck:

@@ -1,0 +1,194 @@
+"""Prune moves a horizon: what goes, what never goes, and that it is journaled."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from support import set_clock
+
+import takeback
+from takeback.workspace import Workspace
+
+DAY = 86400.0
+
+
+@pytest.fixture
+def aged(ws: Workspace, project: Path) -> Workspace:
+    """Ten checkpoints, one a day, each with other bytes."""
+    import time
+
+    now = time.time()
+    today = [0.0]
+    set_clock(ws, lambda: now + today[0] * DAY)
+    for n in range(10):
+        today[0] += 1
+        (project / "f").write_bytes(bytes([n]) + os.urandom(100_000))
+        ws.checkpoint(f"c{n}")
+    return ws
+
+
+def labels(ws: Workspace) -> list[str]:
+    return [c.label for c in ws.history().checkpoints]
+
+
+def test_keep_keeps_the_newest(aged: Workspace):
+    size = aged.store.size()
+    found = aged.prune(keep=3)
+    assert labels(aged) == ["c7", "c8", "c9"]
+    assert len(found.checkpoints) == 8 and found.freed > 500_000 and aged.store.size() < size - 500_000
+    assert aged.verify(data=True).ok
+
+
+def test_older_than(aged: Workspace):
+    aged.prune(older_than=3.5 * DAY)
+    assert labels(aged) == ["c6", "c7", "c8", "c9"]
+
+
+def test_max_bytes(aged: Workspace):
+    aged.prune(max_bytes=450_000)
+    assert labels(aged)[-1] == "c9" and len(labels(aged)) < 6
+    assert aged.store.size() < 700_000
+
+
+def test_the_last_checkpoint_never_goes(aged: Workspace, project: Path):
+    aged.prune(older_than=0.000001)
+    assert labels(aged) == ["c9"]
+    data = (project / "f").read_bytes()
+    (project / "f").write_text("harm")
+    aged.rollback()
+    assert (project / "f").read_bytes() == data
+    with pytest.raises(takeback.UsageError):
+        aged.prune(keep=0)
+
+
+def test_everything_leaves_only_the_present(aged: Workspace):
+    aged.pin("c2")
+    aged.prune(everything=True)
+    assert labels(aged) == ["c9"]
+    assert aged.verify(data=True).ok
+
+
+def test_a_dry_run_says_the_same_and_does_nothing(aged: Workspace):
+    head = aged.store.journal.head()
+    dry = aged.prune(keep=3, dry_run=True)
+    assert aged.store.journal.head() == head and len(labels(aged)) == 11
+    assert dry.checkpoints == aged.prune(keep=3).checkpoints
+
+
+def test_pinned_checkpoints_keep_their_snapshot_and_restore_works(aged: Workspace, project: Path):
+    aged.pin("c2")
+    aged.prune(keep=2)
+    assert labels(aged) == ["c2", "c8", "c9"]
+    aged.restore("c2", "f", to=project.parent / "out")
+    assert (project.parent / "out/f").read_bytes()[0] == 2
+    with pytest.raises(takeback.NotFound, match="horizon") as told:
+        aged.rollback("c2")
+    assert "restore" in told.value.hint
+    aged.pin("c2", keep=False)
+    aged.prune(keep=2)
+    assert labels(aged) == ["c8", "c9"]
+
+
+def test_it_is_journaled_and_envelopes_stay(aged: Workspace):
+    rows = [(r.seq, r.id) for r in aged.store.journal.rows()]
+    aged.prune(keep=2)
+    now = list(aged.store.journal.rows())
+    assert [(r.seq, r.id) for r in now[: len(rows)]] == rows
+    assert now[-1].kind == "prune" and now[-1].body["forgot"]
+    assert sum(r.body is None for r in now) == sum(last - first + 1 for first, last in now[-1].body["forgot"])
+
+
+def test_undo_and_redo_after_the_horizon_still_work(ws: Workspace, project: Path):
+    for n in range(6):
+        (project / "f").write_text(f"{n}\n")
+        ws.checkpoint(actor="claude")
+    ws.undo()
+    ws.prune(keep=3)
+    ws.redo()
+    assert (project / "f").read_text() == "5\n"
+    ws.undo(2)
+    assert (project / "f").read_text() == "3\n"
+    assert ws.verify(data=True).ok
+
+
+def test_turns_are_told_apart_across_a_prune(ws: Workspace, project: Path):
+    """A turn's number must not come again once its checkpoints are gone."""
+    for n in range(3):
+        (project / f"f{n}").write_text("1\n")
+        ws.checkpoint(actor="A")
+    (project / "open").write_text("1\n")
+    ws.track(["open"], actor="A")
+    ws.prune(keep=1)
+    (project / "same turn").write_text("1\n")
+    ws.checkpoint(actor="A")
+    for n in range(4):
+        (project / f"later {n}").write_text("1\n")
+        ws.checkpoint(actor="A")
+    for n in reversed(range(4)):
+        ws.undo()
+        assert not (project / f"later {n}").exists()
+        assert (project / "open").exists() and (project / "same turn").exists()
+    ws.undo()
+    assert not (project / "open").exists() and not (project / "same turn").exists()
+
+
+def test_an_interrupted_takeback_keeps_what_it_needs(ws: Workspace, project: Path, monkeypatch):
+    from takeback.domains.files import Files
+
+    for n in range(3):
+        (project / "f").write_text(f"{n}\n")
+        ws.checkpoint(f"c{n}")
+
+    def die(self, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Files, "_place", die)
+    with pytest.raises(KeyboardInterrupt):
+        ws.rollback("c0")
+    monkeypatch.undo()
+    assert ws.interrupted()
+    try:
+        ws.prune(keep=1)
+    except takeback.TakebackError as told:
+        assert "interrupted" in told.message
+    finished = ws.resume()
+    assert finished is not None and (project / "f").read_text() == "0\n"
+    assert ws.verify(data=True).ok
+
+
+def test_a_secret_is_taken_out_of_every_checkpoint_and_verify_stays_green(ws: Workspace, project: Path):
+    secrets = [f"KEY=secret-number-{n}-{os.urandom(40).hex()}\n" for n in range(3)]
+    (project / "other").write_text("1\n")
+    for secret in secrets:
+        (project / ".env").write_text(secret)
+        ws.checkpoint()
+    (project / ".env").unlink()
+    ws.checkpoint("gone")
+    found = ws.prune(path=".env")
+    assert found.path_blobs == 3
+    folder = ws.store.folder
+    assert folder is not None
+    assert not any(ws.store.blobs.has(sha256(s.encode()).digest()) for s in secrets)
+    assert ws.verify(data=True).ok
+    assert ws.store.journal.last("prune").body["path"] == ".env"
+    with pytest.raises(takeback.TakebackError):
+        ws.restore(str(ws.history().checkpoints[1].number), ".env")
+    with pytest.raises(takeback.NotFound):
+        ws.prune(path="never")
+
+
+def test_automatic_prune_is_journaled_as_such(project: Path, monkeypatch):
+    import time
+
+    monkeypatch.setenv("TAKEBACK_CHECKPOINTS_MAX_AGE", "2d")
+    with takeback.open(project, create=True) as ws:
+        now = time.time()
+        for n in range(6):
+            set_clock(ws, lambda n=n: now + n * DAY)
+            (project / "f").write_text(f"{n}\n")
+            ws.checkpoint(f"c{n}")
+        assert labels(ws)[0] in ("c3", "c4") and labels(ws)[-1] == "c5"
+        assert ws.store.journal.last("prune").body["automatic"] is True

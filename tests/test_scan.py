@@ -1,0 +1,247 @@
+"""What a look finds: exactly what differs from the known tree, and nothing that it did not look at."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from support import PORTABLE
+
+import takeback
+from takeback.blobs import MemoryBlobs
+from takeback.capture.scan import Limits, Look, Scan
+from takeback.effects import FILE, FOLDER, UNSEEN, text
+from takeback.index import Index
+from takeback.rules import Rules
+from takeback.safefs import open_root
+from takeback.workspace import Workspace
+
+
+class Looking:
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self.index = Index()
+        self.blobs = MemoryBlobs()
+        self.rules = Rules()
+
+    def whole(self, **limits) -> Look:
+        with open_root(str(self.project), PORTABLE) as root:
+            look = Scan(root, self.index, self.rules, self.blobs, Limits(fork=False, **limits)).whole()
+        self.index = look.index
+        return look
+
+    def named(self, *paths: bytes) -> Look:
+        with open_root(str(self.project), PORTABLE) as root:
+            look = Scan(root, self.index, self.rules, self.blobs, Limits(fork=False)).named(paths)
+        self.index = look.index
+        return look
+
+
+@pytest.fixture
+def looking(project: Path) -> Looking:
+    return Looking(project)
+
+
+def found(look: Look) -> dict[str, tuple]:
+    """path → kinds before and after, of what counts."""
+    return {
+        text(c.path): (c.before and c.before.kind, c.after and c.after.kind)
+        for c in look.changes
+        if c.path and not (c.before and c.after and c.before[:6] == c.after[:6])
+    }
+
+
+def test_the_first_look_is_no_change(looking: Looking, project: Path):
+    (project / "f").write_text("1")
+    look = looking.whole()
+    assert look.first
+    assert looking.index.state(b"f").kind == FILE
+    assert found(looking.whole()) == {}
+
+
+def test_what_differs_is_found_and_its_bytes_are_stored(looking: Looking, project: Path):
+    (project / "d").mkdir()
+    for name in ("same", "edited", "gone", "d/moved"):
+        (project / name).write_text(name)
+    looking.whole()
+    (project / "edited").write_text("EDITED")
+    (project / "gone").unlink()
+    (project / "d/moved").rename(project / "moved")
+    (project / "n").mkdir()
+    (project / "n/new").write_text("new")
+    look = looking.whole()
+    assert found(look) == {"edited": (FILE, FILE), "gone": (FILE, None), "d/moved": (FILE, None), "moved": (None, FILE), "n": (None, FOLDER), "n/new": (None, FILE)}
+    for change in look.changes:
+        for state in change[1:3]:
+            if state is not None and state.content:
+                assert looking.blobs.has(state.content)
+
+
+def test_a_touch_is_recorded_and_is_no_change(looking: Looking, project: Path):
+    (project / "f").write_text("1")
+    looking.whole()
+    os.utime(project / "f", ns=(5, 5))
+    look = looking.whole()
+    assert found(look) == {}
+    (change,) = (c for c in look.changes if c.path == b"f")
+    assert change.after is not None and change.after.mtime_ns == 5
+
+
+def test_what_did_not_change_is_not_read_again(looking: Looking, project: Path, monkeypatch):
+    from takeback.reading import Reader
+
+    for n in range(20):
+        (project / f"f{n}").write_text("1")
+    time.sleep(0.03)
+    looking.whole()
+    read = []
+    real = Reader._read_file
+    monkeypatch.setattr(Reader, "_read_file", lambda self, here, name: read.append(name) or real(self, here, name))
+    (project / "f7").write_text("2")
+    looking.whole()
+    assert read == [b"f7"]
+
+
+def test_a_named_look_sees_only_what_is_named(looking: Looking, project: Path):
+    (project / "d").mkdir()
+    (project / "a").write_text("1")
+    (project / "d/b").write_text("1")
+    looking.whole()
+    (project / "a").write_text("2")
+    (project / "d/b").write_text("2")
+    assert found(looking.named(b"d/b")) == {"d/b": (FILE, FILE)}
+    assert found(looking.whole()) == {"a": (FILE, FILE)}, "and the rest is still found later"
+
+
+def test_a_named_look_at_something_gone_or_new(looking: Looking, project: Path):
+    (project / "a").write_text("1")
+    (project / "d").mkdir()
+    (project / "d/x").write_text("1")
+    looking.whole()
+    (project / "a").unlink()
+    (project / "d/x").unlink()
+    (project / "d").rmdir()
+    (project / "n").write_text("1")
+    assert found(looking.named(b"a", b"d", b"n", b"never")) == {"a": (FILE, None), "d": (FOLDER, None), "d/x": (FILE, None), "n": (None, FILE)}
+    assert found(looking.whole()) == {}
+
+
+def test_a_named_folder_means_everything_in_it(looking: Looking, project: Path):
+    (project / "d/e").mkdir(parents=True)
+    (project / "d/e/x").write_text("1")
+    looking.whole()
+    (project / "d/e/x").write_text("2")
+    (project / "d/e/y").write_text("1")
+    assert found(looking.named(b"d")) == {"d/e/x": (FILE, FILE), "d/e/y": (None, FILE)}
+
+
+def test_named_before_anything_else_was_seen(looking: Looking, project: Path):
+    (project / "d").mkdir()
+    (project / "d/x").write_text("1")
+    (project / "d/y").write_text("1")
+    (project / "other").write_text("1")
+    first = looking.named(b"d/x")
+    assert all(c.before is not None and c.before.kind == UNSEEN for c in first.changes), "first sight is no change"
+    (project / "d/x").write_text("2")
+    assert found(looking.named(b"d/x")) == {"d/x": (FILE, FILE)}
+    for path in (b"other", b"d/y"):
+        state = looking.index.state(path)
+        assert state is not None and state.kind == UNSEEN, "never looked at is not absent: that would permit deletion"
+    look = looking.whole()
+    assert {text(c.path): c.before and c.before.kind for c in look.changes if c.path in (b"other", b"d/y")} == {"other": UNSEEN, "d/y": UNSEEN}
+
+
+def test_rules_exclude_and_bring_back(looking: Looking, project: Path):
+    for folder in ("node_modules", "src", ".git"):
+        (project / folder).mkdir()
+        (project / folder / "f").write_text("1")
+    (project / "x.log").write_text("1")
+    looking.rules = Rules(user=["*.log"])
+    look = looking.whole()
+    assert {text(p): why for p, why in looking.index.uncovered()} == {
+        "node_modules": "regenerable", ".git": "git", "x.log": "excluded by your configuration",
+    }  # fmt: skip
+    assert not look.lacking, "a rule does not make a checkpoint partial"
+    looking.rules = Rules(user=["!node_modules/"])
+    look = looking.whole()
+    assert looking.index.state(b"node_modules/f").kind == FILE and looking.index.state(b"x.log").kind == FILE
+    assert all(c.before is not None and c.before.kind == UNSEEN for c in look.changes if c.path and c.path != b""), "seen for the first time"
+
+
+def test_what_becomes_excluded_is_not_gone(looking: Looking, project: Path):
+    (project / "x.log").write_text("1")
+    looking.whole()
+    looking.rules = Rules(user=["*.log"])
+    looking.whole()
+    assert looking.index.state(b"x.log").kind == UNSEEN
+
+
+def test_files_above_the_limit_by_allocated_size(looking: Looking, project: Path):
+    (project / "large").write_bytes(b"x" * 100_000)
+    with open(project / "sparse", "wb") as file:
+        file.truncate(10_000_000)
+    looking.whole(max_file=50_000)
+    assert [text(p) for p, why in looking.index.uncovered()] == ["large"]
+    assert looking.index.state(b"sparse").kind == FILE
+    looking.whole(max_file=500_000)
+    assert looking.index.state(b"large").kind == FILE
+
+
+def test_our_own_store_inside_the_root_is_never_captured(project: Path):
+    with takeback.open(project, create=True, store=str(project / ".takeback")) as ws:
+        (project / "f").write_text("1")
+        ws.checkpoint("one")
+        size = ws.store.size()
+        for n in range(5):
+            ws.checkpoint(f"{n}")
+        assert ws.store.size() - size < 200_000
+        assert (".takeback", "takeback's own store") in ws.status().uncovered
+        ws.rollback("start", everything=True)
+        assert (project / ".takeback").is_dir()
+
+
+def test_the_projects_own_rules_do_not_take_out_of_cover_what_was_covered(ws: Workspace, project: Path):
+    (project / "precious").write_text("1\n")
+    ws.checkpoint("before")
+    (project / ".takebackignore").write_text("precious\nnew\n")
+    (project / "new").write_text("1\n")
+    (project / "precious").write_text("2\n")
+    ws.checkpoint(actor="agent")
+    assert ws.status().held_back == ("precious",), "an agent cannot lessen its own undo"
+    ws.undo()
+    assert (project / "precious").read_text() == "1\n"
+    (project / ".takebackignore").write_text("precious\n")
+    ws.confirm_rules()
+    ws.checkpoint("confirmed")
+    assert ws.status().held_back == ()
+    assert any(p == "precious" for p, _ in ws.status().uncovered)
+
+
+def test_past_the_deadline_it_says_what_it_did_not_look_at(looking: Looking, project: Path):
+    (project / "d").mkdir()
+    (project / "d/f").write_text("1")
+    looking.whole()
+    (project / "d/f").write_text("2")
+    look = looking.whole(deadline=time.monotonic() - 1)
+    assert look.lacking and found(look) == {}
+    assert found(looking.whole()) == {"d/f": (FILE, FILE)}
+
+
+def test_forked_workers_find_the_same(project: Path):
+    for n in range(60):
+        (project / f"d{n}").mkdir()
+        for m in range(15):
+            (project / f"d{n}/f{m}").write_text(f"{n} {m}")
+    with takeback.open(project, create=True) as ws, takeback.open(project, store="memory") as alone:
+        a, b = ws.history().checkpoints[0], alone.history().checkpoints[0]
+        assert a.snapshot.identity == b.snapshot.identity and a.snapshot.files == 900
+        assert ws.verify(data=True).ok
+
+
+def test_temporary_files_of_a_running_takeback_are_nobodys(looking: Looking, project: Path):
+    looking.whole()
+    (project / ".takeback-kkk-0").write_text("ours")
+    assert found(looking.whole(temporary=(b".takeback-kkk-",))) == {}
+    assert found(looking.whole()) == {".takeback-kkk-0": (None, FILE)}
