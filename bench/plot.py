@@ -10,7 +10,7 @@ from . import rounds
 from .report import Line
 from .samples import SIZES
 
-_OPERATIONS = (rounds.FIRST, rounds.NOTHING, rounds.CHANGED, rounds.RESTORE, rounds.FULL, rounds.DISK)
+_OPERATIONS = (rounds.FIRST, rounds.NOTHING, rounds.CHANGED, rounds.RESTORE, rounds.FULL, rounds.GONE, rounds.DISK)
 _COLOURS = {"1k": "#9ecae1", "10k": "#4292c6", "100k": "#08519c", "big": "#fd8d3c"}
 _LEFT, _RIGHT, _TOP, _BAR, _GAP, _WIDTH = 150, 60, 70, 13, 16, 760
 _TITLE = "takeback against a shadow git repository: times as fast, times as small"

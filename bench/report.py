@@ -14,7 +14,7 @@ from .samples import SIZES
 
 MB = 1_000_000
 MEMORY = "peak memory"
-_OPERATIONS = (rounds.FIRST, rounds.NOTHING, rounds.CHANGED, rounds.RESTORE, rounds.FULL)
+_OPERATIONS = (rounds.FIRST, rounds.NOTHING, rounds.CHANGED, rounds.RESTORE, rounds.FULL, rounds.GONE)
 _FASTER = {  # at least this many times as fast as git
     "10k": dict(zip(_OPERATIONS, (5, 1.1, 1.2, 1.5, 2.5))),
     "100k": dict(zip(_OPERATIONS, (5, 1.3, 1.4, 2.5, 2.5))),

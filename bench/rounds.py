@@ -1,6 +1,7 @@
 """One tree size, measured on both sides in turn: A B, B A, A B …
 
-    fresh copies ─► first checkpoint ─► [nothing changed, 10 changed, restore 10]* ─► all gone ─► full restore
+    fresh copies ─► first checkpoint ─► [nothing changed, 10 changed, restore 10]*
+                 ─► every file changed ─► full restore ─► all gone ─► full restore
 
 Only the calls are timed. What was restored is compared with what was there.
 """
@@ -20,12 +21,13 @@ from .library import Library
 from .samples import Size
 from .shadow_git import ShadowGit
 
-FIRST, NOTHING, CHANGED, RESTORE, FULL, DISK, COMMAND = (
+FIRST, NOTHING, CHANGED, RESTORE, FULL, GONE, DISK, COMMAND = (
     "first checkpoint",
     "nothing changed",
     "10 files changed",
     "restore 10 files",
     "full restore",
+    "full restore, all was gone",
     "disk used",
     "10 files changed, whole command",
 )
@@ -65,13 +67,15 @@ def _bulk_round(size: Size, number: int, master: Path, sides: list[Side], times:
         times.setdefault(DISK, {}).setdefault(side.name, []).append(_disk(side.store))
     if number == 0:
         _small_rounds(size, sides, times, say)
-    wanted = [_digest(side.tree) for side in order]
-    for side in order:
-        side.checkpoint()
-        empty(side.tree)
-    for side, digest in zip(order, wanted):
-        _time(times, FULL, side, side.rollback, synced=True)
-        _must_equal(side, _digest(side.tree), digest)
+    paths = _files(sides[0].tree)
+    for operation, spoil in ((FULL, partial(samples.change, paths=paths, round_=99)), (GONE, empty)):
+        wanted = [_digest(side.tree) for side in order]
+        for side in order:
+            side.checkpoint()
+            spoil(side.tree)
+        for side, digest in zip(order, wanted):
+            _time(times, operation, side, side.rollback, synced=True)
+            _must_equal(side, _digest(side.tree), digest)
 
 
 def _small_rounds(size: Size, sides: list[Side], times: Times, say: Say) -> None:

@@ -121,7 +121,7 @@ def read(files: Files, path: bytes) -> State:
 
 
 def step(path: bytes, expected: State, goal: State) -> Step:
-    return Step("files", path, expected, goal, "exact", frozenset())
+    return Step("files", path, expected, goal, "exact", ())
 
 
 KEY = "k" * 32

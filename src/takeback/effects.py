@@ -213,7 +213,7 @@ class Step(NamedTuple):
     expected: State
     goal: State
     verdict: str
-    units: frozenset[Unit]
+    units: tuple[Unit, ...]
     segment: int = 0  # file steps join within a segment; an outside act ends it
     note: str = ""  # why it is kept, or what else happens
     merges: bool = False  # drifted, and --merge would take it back cleanly

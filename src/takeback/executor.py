@@ -153,7 +153,7 @@ def steps_of(segment: Segment) -> tuple[list[Step], dict[bytes, Entry]]:
     """A journaled segment as steps again, with the folder times apart."""
     steps, times = [], {}
     for change in segment.changes:
-        units = frozenset(Unit(seq, change.path) for seq in change.took)
+        units = tuple(Unit(seq, change.path) for seq in change.took)
         if same(change.before, change.after) and not units and change.after is not None:
             times[change.path] = change.after
         else:

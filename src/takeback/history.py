@@ -108,6 +108,7 @@ class History:
         self.takebacks: dict[str, Takeback] = {}
         self.numbers: dict[str, int] = {}  # id → ordinal
         self.pins: set[str] = set()
+        self.outcomes: set[int] = set()  # rows that take-backs wrote
         self.plans: dict[str, Mapping[str, Any]] = {}
         self.forgotten: set[str] = set()  # ids of pruned rows
         self.horizon = 0  # rows up to here have lost their file changes
@@ -187,6 +188,7 @@ class History:
             del self._open[start.id]
             self.takebacks.pop(start.id, None)
             return
+        self.outcomes.add(row.seq)
         undone = {raw(p) for p, *_ in body["not_done"]}
         done = [c for c in segment.changes if c.path not in undone]
         found = self._units(row.seq, done)

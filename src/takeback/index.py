@@ -227,7 +227,8 @@ class Index:
 
     # -- the file ------------------------------------------------------------
 
-    def dump(self) -> bytes:
+    def dump(self) -> tuple[bytes, bytes]:
+        """Header and body apart: joining them would copy the largest thing there is."""
         body = marshal.dumps(
             (
                 {path: tuple(record) for path, record in self.folders.items()},
@@ -241,14 +242,14 @@ class Index:
             ),
             _MARSHAL,
         )
-        return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+        return _MAGIC + zlib.crc32(body).to_bytes(4, "little"), body
 
     def save(self, path: Path) -> None:
         """Not synced: after a crash the checksum tells, and the index is rebuilt."""
         staging = path.with_name("index.new")  # under the store lock, so one is enough, and a killed one is reused
         fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(fd, "wb") as file:
-            file.write(self.dump())
+            file.writelines(self.dump())
         os.replace(staging, path)
 
     @classmethod

@@ -194,6 +194,7 @@ class Observer:
         """Looks at the whole tree and journals what differs."""
         look = self.scan(tree, self.known())
         self.journal_look(look, self.rows_of(look, actor))
+        look.changes.clear()  # they are in the journal now, and large trees have many
         return look
 
     def journal_look(self, look: Look, rows: Sequence[New]) -> list[int]:

@@ -240,7 +240,7 @@ class Planner:
         steps = []
         for path, goal in sorted(goals.items()):
             present = self.known(path)
-            units = frozenset(self.history.layers(path, request.since))
+            units = tuple(self.history.layers(path, request.since))
             if same(present, goal):
                 continue
             if present is not None and present.kind == UNSEEN:
@@ -291,19 +291,19 @@ class Planner:
                 continue
             verdict = MERGED if above else EXACT if domain == "files" else self._act_verdict(run[0].seq)
             first = steps.get(segment)
-            expected, units = (first.expected, first.units | set(run)) if first else (state, frozenset(run))
+            expected, units = (first.expected, (*first.units, *run)) if first else (state, tuple(run))
             steps[segment] = Step(domain, path, expected, goal, verdict, units, segment)
             state = goal
         made = [_noted(s) for s in steps.values()]
         if kept:
-            made.append(self._kept_step(path, state, domain, frozenset(kept), above, uncovered))
+            made.append(self._kept_step(path, state, domain, tuple(sorted(kept)), above, uncovered))
         return made
 
     def _exact_step(self, path: bytes, layers: list[Unit], lowest: int) -> list[Step]:
         newest = self.history.by_seq[layers[-1].seq]
         before = self.history.change(layers[0]).before
         state = self._present(path, layers)
-        units = frozenset(layers)
+        units = tuple(layers)
         if newest.domain != "files":
             return [Step(newest.domain, path, state, before, self._act_verdict(newest.seq), units)]
         if _unseen(before) or _unseen(state):
@@ -328,7 +328,7 @@ class Planner:
         )
 
     def _kept_step(
-        self, path: bytes, state: State, domain: str, units: frozenset[Unit], above: list[Unit], uncovered: bool
+        self, path: bytes, state: State, domain: str, units: tuple[Unit, ...], above: list[Unit], uncovered: bool
     ) -> Step:
         if uncovered:
             return Step(
@@ -356,7 +356,7 @@ class Planner:
             self._would_merge(path, units, state),
         )
 
-    def _would_merge(self, path: bytes, units: frozenset[Unit], state: State) -> bool:
+    def _would_merge(self, path: bytes, units: tuple[Unit, ...], state: State) -> bool:
         newest, oldest = max(units), min(units)
         try:
             self.merge(self.history.change(newest).after, state, self.history.change(oldest).before, False)
@@ -396,9 +396,9 @@ class Planner:
                 continue
             now, earliest = self.known(path), None
             for seq, change in reversed(records):
-                if seq not in rows and not (whole and seq >= request.since):
-                    break
-                if earliest is None and change.after != now:
+                if seq in self.history.outcomes:
+                    continue  # a take-back moved it there and back: what counts is where it stands
+                if change.after != (earliest or now) or (seq not in rows and not (whole and seq >= request.since)):
                     break
                 earliest = change.before
             if earliest is not None and now is not None:

@@ -180,7 +180,7 @@ def _unreadable(look: Look, plan: Plan, history: History) -> Iterator[Step]:
     known |= {s.path for s in plan.steps}
     for path, why in look.lacking:
         if path not in known:
-            yield Step("files", path, UNOBSERVED, UNOBSERVED, UNCOVERED, frozenset(), -1, note=why)
+            yield Step("files", path, UNOBSERVED, UNOBSERVED, UNCOVERED, (), -1, note=why)
 
 
 def _saved_step(step: Step) -> list[str]:

@@ -29,7 +29,7 @@ def _key() -> str:
 
 
 def _step(world: World, expected: State, goal: State) -> Step:
-    return Step(world.domain.name, world.path, expected, goal, "exact", frozenset())
+    return Step(world.domain.name, world.path, expected, goal, "exact", ())
 
 
 def _apply(world: World, expected: State, goal: State, again: bool = False, key: str = "") -> Result:

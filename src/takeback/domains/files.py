@@ -654,6 +654,6 @@ def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]],
         elif now is not None and not (now.kind == FOLDER == goal.kind) and not replace:
             results.append(Result(path, "exact", KEPT, f"{text(path)} is there already"))
         else:
-            steps.append(Step("files", path, now, goal, "exact", frozenset()))
+            steps.append(Step("files", path, now, goal, "exact", ()))
     results += files.apply(steps, f"{_EXPORT}{os.getpid()}", {})
     return sorted(results, key=lambda r: r.path)
