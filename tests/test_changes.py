@@ -25,8 +25,12 @@ entries = st.builds(
     st.integers(0, 2**32 - 1),
 )
 states = st.one_of(st.none(), st.just(UNOBSERVED), entries)
-lists = st.lists(st.builds(Change, paths, states, states, st.lists(st.integers(0, 2**40), max_size=3).map(tuple)), max_size=8)
-quick = settings(max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+lists = st.lists(
+    st.builds(Change, paths, states, states, st.lists(st.integers(0, 2**40), max_size=3).map(tuple)), max_size=8
+)
+quick = settings(
+    max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 
 
 @quick
@@ -65,4 +69,8 @@ def test_the_root_itself_is_a_path():
 def test_references_name_every_blob():
     before = Entry(FILE, 0, 1, b"a" * 32, b"x" * 32, b"", 0, 0, 0)
     after = Entry(LINK, 0, 1, b"b" * 32, b"", b"", 0, 0, 0)
-    assert set(changes.references([Change(b"p", before, after), Change(b"q", None, UNOBSERVED)])) == {b"a" * 32, b"x" * 32, b"b" * 32}
+    assert set(changes.references([Change(b"p", before, after), Change(b"q", None, UNOBSERVED)])) == {
+        b"a" * 32,
+        b"x" * 32,
+        b"b" * 32,
+    }

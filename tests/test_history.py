@@ -32,7 +32,9 @@ def test_small_lists_live_in_the_row_and_long_ones_in_a_blob():
         return b"i" * 32
 
     few = [Change(b"p", None, entry(1))]
-    assert "inline" in pack_list(few, put) and unpack_list(pack_list(few, put), stored.__getitem__) == few and not stored
+    assert (
+        "inline" in pack_list(few, put) and unpack_list(pack_list(few, put), stored.__getitem__) == few and not stored
+    )
     many = [Change(b"path/%d" % n, entry(1), entry(2)) for n in range(2000)]
     packed = pack_list(many, put)
     assert packed["count"] == 2000 and "blob" in packed and unpack_list(packed, stored.__getitem__) == many
@@ -46,14 +48,20 @@ def test_units_and_snapshots_round_trip():
 
 
 def test_requests_round_trip_and_say_only_what_was_asked():
-    request = Request("rollback", since=4, actors=("A",), merge=True, paths=(b"\xff",), turns=(Turn("A", "1"),), label="x")
+    request = Request(
+        "rollback", since=4, actors=("A",), merge=True, paths=(b"\xff",), turns=(Turn("A", "1"),), label="x"
+    )
     assert Request.from_json(request.to_json()) == request
     assert Request("undo").to_json() == {"verb": "undo"}
 
 
 def live(ws: Workspace) -> set[str]:
     history = ws.history()
-    return {f"{text(path)}@{history.numbers[history.by_seq[seq].id]}" for seq, path in history.live if not history.by_seq[seq].takeback}
+    return {
+        f"{text(path)}@{history.numbers[history.by_seq[seq].id]}"
+        for seq, path in history.live
+        if not history.by_seq[seq].takeback
+    }
 
 
 def turn(ws: Workspace, actor: str, **files: str) -> None:
@@ -241,10 +249,14 @@ def test_first_sight_is_no_unit_and_times_are_kept_apart():
     def fold(changes: list[Change]) -> History:
         from takeback.journal import Row
 
-        return History([Row(1, "k" * 32, "change", 0.0, {"turns": [], "list": pack_list(changes, lambda d: d)})], lambda i: i)
+        return History(
+            [Row(1, "k" * 32, "change", 0.0, {"turns": [], "list": pack_list(changes, lambda d: d)})], lambda i: i
+        )
 
     touched = entry(1)._replace(mtime_ns=99)
-    history = fold([Change(b"seen", UNOBSERVED, entry(1)), Change(b"touched", entry(1), touched), Change(b"new", None, entry(2))])
+    history = fold(
+        [Change(b"seen", UNOBSERVED, entry(1)), Change(b"touched", entry(1), touched), Change(b"new", None, entry(2))]
+    )
     assert history.live == {(1, b"new")}
     assert list(history.times) == [b"touched"]
 
@@ -267,7 +279,9 @@ def test_a_folder_that_still_holds_something_is_kept_and_the_plan_says_so(ws: Wo
     assert (project / "d/mine").read_text() == "1" and not (project / "d/theirs").exists()
 
 
-def test_what_would_stand_in_a_folder_that_is_gone_is_kept_and_force_brings_the_folder_too(ws: Workspace, project: Path):
+def test_what_would_stand_in_a_folder_that_is_gone_is_kept_and_force_brings_the_folder_too(
+    ws: Workspace, project: Path
+):
     (project / "d").mkdir()
     (project / "d/f").write_text("1")
     (project / "d/g").write_text("1")
@@ -282,3 +296,27 @@ def test_what_would_stand_in_a_folder_that_is_gone_is_kept_and_force_brings_the_
     assert not (project / "d").exists()
     ws.revert(ws.log("actor:A kind:effect")[0].id, force=True)
     assert (project / "d/f").read_text() == "1"
+
+
+def test_shared_work_goes_with_the_last_of_its_turns(ws: Workspace, project: Path):
+    """Rows of several turns come with hooks; what they mean is settled already."""
+    from takeback.ids import new_id
+    from takeback.journal import New
+
+    (project / "both").write_text("0")
+    ws.checkpoint("before")
+    (project / "both").write_text("1")
+    ws.track(["both"])
+    changes = list(ws.history().effects[-1].changes.values())
+    for actor in "AB":
+        (project / actor).write_text("1")
+        ws.track([actor], actor=actor)
+    turns = [list(t) for e in ws.history().effects for t in e.turns]
+    back = [Change(c.path, c.after, c.before) for c in changes]
+    body = {"turns": [], "list": pack_list(back, ws.store.blobs.put)}
+    shared = {"turns": turns, "list": pack_list(changes, ws.store.blobs.put)}
+    ws.store.journal.append([New("change", new_id(), body), New("change", new_id(), shared)], 0)
+    ws.undo()
+    assert content(ws) == {"B": "1", "both": "1"}, "the other one's work too, so it stays"
+    ws.undo()
+    assert content(ws) == {"both": "0"}, "it goes with the last of its turns"

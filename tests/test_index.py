@@ -24,7 +24,15 @@ FOLDER_ENTRY = Entry(FOLDER, 0o755, 0, b"", b"", b"", 0, 0, 0)
 def index() -> Index:
     made = Index(root=FOLDER_ENTRY)
     made.put_folder(b"", Folder([], [], {}), b"")
-    made.apply([Change(b"a", None, file(1)), Change(b"d", None, FOLDER_ENTRY), Change(b"d/b", None, file(2)), Change(b"d/e", None, FOLDER_ENTRY), Change(b"d/e/c", None, file(3))])
+    made.apply(
+        [
+            Change(b"a", None, file(1)),
+            Change(b"d", None, FOLDER_ENTRY),
+            Change(b"d/b", None, file(2)),
+            Change(b"d/e", None, FOLDER_ENTRY),
+            Change(b"d/e/c", None, file(3)),
+        ]
+    )
     return made
 
 
@@ -46,14 +54,28 @@ def test_changes_lead_to_the_same_hashes_whichever_way(index: Index):
 
 
 def test_a_folder_goes_with_all_in_it(index: Index):
-    index.apply([Change(b"d", FOLDER_ENTRY, None), Change(b"d/b", file(2), None), Change(b"d/e", FOLDER_ENTRY, None), Change(b"d/e/c", file(3), None)])
+    index.apply(
+        [
+            Change(b"d", FOLDER_ENTRY, None),
+            Change(b"d/b", file(2), None),
+            Change(b"d/e", FOLDER_ENTRY, None),
+            Change(b"d/e/c", file(3), None),
+        ]
+    )
     assert set(index.folders) == {b""}
     assert index.state(b"d/e/c") is None
     assert index.snapshot().files == 1
 
 
 def test_a_folder_becomes_a_file_and_a_file_a_folder(index: Index):
-    index.apply([Change(b"d", FOLDER_ENTRY, file(9)), Change(b"d/b", file(2), None), Change(b"d/e", FOLDER_ENTRY, None), Change(b"d/e/c", file(3), None)])
+    index.apply(
+        [
+            Change(b"d", FOLDER_ENTRY, file(9)),
+            Change(b"d/b", file(2), None),
+            Change(b"d/e", FOLDER_ENTRY, None),
+            Change(b"d/e/c", file(3), None),
+        ]
+    )
     assert index.state(b"d") == file(9) and set(index.folders) == {b""}
     index.apply([Change(b"a", file(1), FOLDER_ENTRY), Change(b"a/x", None, file(5))])
     assert index.state(b"a/x") == file(5)

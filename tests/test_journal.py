@@ -153,7 +153,10 @@ def test_a_store_of_a_newer_program_is_refused_untouched(journal: Journal):
         Journal(journal.path)
 
 
-@pytest.mark.parametrize("harm", ["CREATE TABLE more(x)", "CREATE INDEX extra ON log(at)", "CREATE VIEW v AS SELECT 1", "DROP INDEX log_kind"])
+@pytest.mark.parametrize(
+    "harm",
+    ["CREATE TABLE more(x)", "CREATE INDEX extra ON log(at)", "CREATE VIEW v AS SELECT 1", "DROP INDEX log_kind"],
+)
 def test_tables_that_are_not_ours_are_refused(journal: Journal, harm: str):
     assert journal.path is not None
     db = sqlite3.connect(journal.path)

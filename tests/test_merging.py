@@ -17,7 +17,9 @@ class Store:
     def __init__(self) -> None:
         self.data: dict[bytes, bytes] = {}
 
-    def file(self, text: str | bytes, mode: int = 0o644, xattrs: bytes = b"", mtime: int = 0, group: bytes = b"") -> Entry:
+    def file(
+        self, text: str | bytes, mode: int = 0o644, xattrs: bytes = b"", mtime: int = 0, group: bytes = b""
+    ) -> Entry:
         data = text.encode() if isinstance(text, str) else text
         id = sha256(data).digest()
         self.data[id] = data
@@ -44,7 +46,11 @@ def merged(store: Store, base, ours, theirs, markers=False) -> tuple[Entry, byte
 
 
 def test_different_hunks_merge(store: Store):
-    base, ours, theirs = store.file(edited(_2="agent")), store.file(edited(_2="agent", _9="person")), store.file(edited())
+    base, ours, theirs = (
+        store.file(edited(_2="agent")),
+        store.file(edited(_2="agent", _9="person")),
+        store.file(edited()),
+    )
     found, data = merged(store, base, ours, theirs)
     assert data.decode() == edited(_9="person") and found.size == len(data)
 
@@ -78,7 +84,11 @@ def test_absence_merges_only_trivially(store: Store):
 
 
 def test_mode_and_content_merge_each_by_itself(store: Store):
-    base, ours, theirs = store.file("agent\n", 0o755), store.file("agent, then person\n", 0o755), store.file("agent\n", 0o644)
+    base, ours, theirs = (
+        store.file("agent\n", 0o755),
+        store.file("agent, then person\n", 0o755),
+        store.file("agent\n", 0o644),
+    )
     found, data = merged(store, base, ours, theirs)
     assert found.mode == 0o644 and data == b"agent, then person\n"
     with pytest.raises(Conflict):
@@ -111,12 +121,16 @@ def test_files_too_large_to_read_conflict(store: Store):
 
 def test_a_merge_of_a_merge_reads_what_was_just_made(store: Store):
     merger = Merger(store.data.__getitem__)
-    first = merger(store.file(edited(_2="agent")), store.file(edited(_2="agent", _9="person")), store.file(edited()), False)
+    first = merger(
+        store.file(edited(_2="agent")), store.file(edited(_2="agent", _9="person")), store.file(edited()), False
+    )
     again = merger(store.file(edited(_5="b")), first, store.file(edited(_5="b", _11="end")), False)
     assert again is not None and merger.made[again.content].decode() == edited(_9="person", _11="end")
 
 
 def test_a_merged_file_stands_alone(store: Store):
     base = store.file(edited(_2="agent"), group=b"first")
-    found, _ = merged(store, base, store.file(edited(_2="agent", _9="p"), group=b"first"), store.file(edited(), group=b"first"))
+    found, _ = merged(
+        store, base, store.file(edited(_2="agent", _9="p"), group=b"first"), store.file(edited(), group=b"first")
+    )
     assert found.group == b"", "merged bytes are nobody else's"

@@ -16,7 +16,13 @@ def test_ids_are_128_bits_in_letters_that_no_number_or_hash_has():
     ids = {new_id() for _ in range(1000)}
     assert len(ids) == 1000
     assert all(len(id) == 32 and set(id) <= set("klmnopqrstuvwxyz") for id in ids)
-    assert looks_like_id("kxv") and not looks_like_id("") and not looks_like_id("k" * 33) and not looks_like_id("abc") and not looks_like_id("12")
+    assert (
+        looks_like_id("kxv")
+        and not looks_like_id("")
+        and not looks_like_id("k" * 33)
+        and not looks_like_id("abc")
+        and not looks_like_id("12")
+    )
 
 
 def test_a_number_an_exact_label_then_a_unique_prefix(ws: Workspace, project: Path):

@@ -7,9 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from support import set_clock
 
 import takeback
+from support import set_clock
 from takeback.workspace import Workspace
 
 DAY = 86400.0

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from support import PORTABLE
 
 import takeback
+from support import PORTABLE
 from takeback.blobs import MemoryBlobs
 from takeback.capture.scan import Limits, Look, Scan
 from takeback.effects import FILE, FOLDER, UNSEEN, text
@@ -72,7 +72,14 @@ def test_what_differs_is_found_and_its_bytes_are_stored(looking: Looking, projec
     (project / "n").mkdir()
     (project / "n/new").write_text("new")
     look = looking.whole()
-    assert found(look) == {"edited": (FILE, FILE), "gone": (FILE, None), "d/moved": (FILE, None), "moved": (None, FILE), "n": (None, FOLDER), "n/new": (None, FILE)}
+    assert found(look) == {
+        "edited": (FILE, FILE),
+        "gone": (FILE, None),
+        "d/moved": (FILE, None),
+        "moved": (None, FILE),
+        "n": (None, FOLDER),
+        "n/new": (None, FILE),
+    }
     for change in look.changes:
         for state in change[1:3]:
             if state is not None and state.content:
@@ -124,7 +131,12 @@ def test_a_named_look_at_something_gone_or_new(looking: Looking, project: Path):
     (project / "d/x").unlink()
     (project / "d").rmdir()
     (project / "n").write_text("1")
-    assert found(looking.named(b"a", b"d", b"n", b"never")) == {"a": (FILE, None), "d": (FOLDER, None), "d/x": (FILE, None), "n": (None, FILE)}
+    assert found(looking.named(b"a", b"d", b"n", b"never")) == {
+        "a": (FILE, None),
+        "d": (FOLDER, None),
+        "d/x": (FILE, None),
+        "n": (None, FILE),
+    }
     assert found(looking.whole()) == {}
 
 
@@ -150,7 +162,10 @@ def test_named_before_anything_else_was_seen(looking: Looking, project: Path):
         state = looking.index.state(path)
         assert state is not None and state.kind == UNSEEN, "never looked at is not absent: that would permit deletion"
     look = looking.whole()
-    assert {text(c.path): c.before and c.before.kind for c in look.changes if c.path in (b"other", b"d/y")} == {"other": UNSEEN, "d/y": UNSEEN}
+    assert {text(c.path): c.before and c.before.kind for c in look.changes if c.path in (b"other", b"d/y")} == {
+        "other": UNSEEN,
+        "d/y": UNSEEN,
+    }
 
 
 def test_rules_exclude_and_bring_back(looking: Looking, project: Path):
@@ -167,7 +182,9 @@ def test_rules_exclude_and_bring_back(looking: Looking, project: Path):
     looking.rules = Rules(user=["!node_modules/"])
     look = looking.whole()
     assert looking.index.state(b"node_modules/f").kind == FILE and looking.index.state(b"x.log").kind == FILE
-    assert all(c.before is not None and c.before.kind == UNSEEN for c in look.changes if c.path and c.path != b""), "seen for the first time"
+    assert all(c.before is not None and c.before.kind == UNSEEN for c in look.changes if c.path and c.path != b""), (
+        "seen for the first time"
+    )
 
 
 def test_what_becomes_excluded_is_not_gone(looking: Looking, project: Path):

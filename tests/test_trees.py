@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +26,9 @@ def folders(draw) -> Folder:
         xattrs = draw(st.one_of(st.just(b""), ID))
         group = draw(st.sampled_from((b"", b"", b"some/path"))) if kind == FILE else b""
         times = draw(st.integers(-(2**60), 2**60)), draw(st.integers(0, 2**32 - 1)), draw(st.integers(0, 2**32 - 1))
-        entries.append(Entry(kind, draw(st.integers(0, 0o7777)), draw(st.integers(0, 2**50)), content, xattrs, group, *times))
+        entries.append(
+            Entry(kind, draw(st.integers(0, 0o7777)), draw(st.integers(0, 2**50)), content, xattrs, group, *times)
+        )
         if kind == FOLDER and draw(st.booleans()):
             subtrees[name] = Ids(draw(ID), draw(ID))
     gaps = tuple(Gap(n, "why\n\u2028not") for n in sorted(draw(st.sets(names, max_size=2)) - set(found)))
@@ -36,7 +37,9 @@ def folders(draw) -> Folder:
     return Folder(found, entries, subtrees, gaps, complete, absent)
 
 
-quick = settings(max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+quick = settings(
+    max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 
 
 @quick
@@ -79,7 +82,9 @@ def test_a_changed_subtree_changes_the_folders_above():
     entry = Entry(FOLDER, 0o755, 0, b"", b"", b"", 0, 0, 0)
     one, two = (trees.encode(Folder([b"d"], [entry], {b"d": Ids(c * 32, b"s" * 32)}))[1] for c in (b"1", b"2"))
     assert one.identity != two.identity
-    same_identity, other_times = (trees.encode(Folder([b"d"], [entry], {b"d": Ids(b"1" * 32, c * 32)}))[1] for c in (b"s", b"t"))
+    same_identity, other_times = (
+        trees.encode(Folder([b"d"], [entry], {b"d": Ids(b"1" * 32, c * 32)}))[1] for c in (b"s", b"t")
+    )
     assert same_identity.identity == other_times.identity and same_identity.stored != other_times.stored
 
 
@@ -136,7 +141,13 @@ def test_compare_finds_every_difference_and_skips_equal_subtrees():
         return {**a.objects, **b.objects}[id]
 
     found = {d.path: (d.before and d.before.kind, d.after and d.after.kind) for d in trees.compare(load, a.ids, b.ids)}
-    assert found == {b"d/f": (1, 1), b"d/gone": (1, None), b"d/new": (None, 1), b"kind": (1, 2), b"kind/below": (None, 1)}
+    assert found == {
+        b"d/f": (1, 1),
+        b"d/gone": (1, None),
+        b"d/new": (None, 1),
+        b"kind": (1, 2),
+        b"kind/below": (None, 1),
+    }
     same = trees.lookup(a.load, a.snapshot, b"same")[1]
     assert same is not None and same.stored not in loaded
 
@@ -179,7 +190,11 @@ def test_trees_deeper_than_the_stack():
 
 
 @quick
-@given(st.lists(st.tuples(st.binary(min_size=1, max_size=30), st.binary(max_size=50)), max_size=5, unique_by=lambda p: p[0]))
+@given(
+    st.lists(
+        st.tuples(st.binary(min_size=1, max_size=30), st.binary(max_size=50)), max_size=5, unique_by=lambda p: p[0]
+    )
+)
 def test_attributes_round_trip(pairs):
     assert dict(trees.decode_xattrs(trees.encode_xattrs(pairs))) == dict(pairs)
 

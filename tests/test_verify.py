@@ -230,3 +230,15 @@ def test_a_lost_toc_or_idx_is_rebuilt_by_walking_the_records(stored: Workspace, 
         assert ws.verify(data=True).ok
         ws.rollback("mark")
         assert (project / "small").read_text() == "small one\n" * 30
+
+
+def test_nothing_is_begun_whose_goal_the_store_lacks(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    (large,) = (folder / "big").iterdir()
+    large.unlink()
+    before = contents(project)
+    with pytest.raises(takeback.Damaged, match="big"):
+        stored.rollback("mark")
+    assert contents(project) == before
+    assert not stored.interrupted() and not stored.log("kind:takeback")

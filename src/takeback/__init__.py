@@ -51,7 +51,6 @@ def open(root: str | _os.PathLike[str], create: bool = False, store: str | None 
 
     `create` protects the folder first if it is not protected yet. `store` is None for the user's state folder, a path
     for another home, or "memory" for a store that lives no longer than this object."""
-    from dataclasses import replace
     from pathlib import Path
 
     from . import settings, workspace
@@ -59,5 +58,5 @@ def open(root: str | _os.PathLike[str], create: bool = False, store: str | None 
     path = Path(root)
     loaded = settings.load(path, _os.environ)
     if store is not None and store != "memory":
-        loaded = replace(loaded, home=Path(_os.path.abspath(store)))
+        loaded = loaded._replace(home=Path(_os.path.abspath(store)))
     return workspace.open_workspace(path, loaded, create, memory=store == "memory")

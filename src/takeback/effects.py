@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 # -- paths -------------------------------------------------------------------
@@ -84,8 +83,7 @@ class Unit(NamedTuple):
 # -- journal entries, folded -------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Inverse:
+class Inverse(NamedTuple):
     """How to take an outside act back: data, never code, so that any process can run it later."""
 
     domain: str
@@ -93,8 +91,7 @@ class Inverse:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """One row of changes: what one look found for one owner, one act, or one segment of a take-back."""
 
     seq: int
@@ -113,8 +110,7 @@ class Effect:
         return frozenset(turn.actor for turn in self.turns)
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """A place in the journal with the file tree of that moment."""
 
     seq: int
@@ -136,8 +132,7 @@ class Snapshot(NamedTuple):
     files: int = 0
 
 
-@dataclass(frozen=True)
-class Takeback:
+class Takeback(NamedTuple):
     """One undo, redo, rollback, revert or restore: what it took is in its rows, what it kept is here."""
 
     seq: int
@@ -158,8 +153,7 @@ COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN = "compensating", "held", "irreversibl
 TAKEN = frozenset({EXACT, MERGED, COMPENSATING, HELD})  # steps with another verdict are kept
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What was asked, every name resolved, so that it means the same when it is planned again."""
 
     verb: str
@@ -226,8 +220,10 @@ class Step(NamedTuple):
         return Step(self.domain, self.path, self.goal, self.expected, self.verdict, self.units)
 
 
-@dataclass(frozen=True)
-class Plan:
+_NO_TIMES: Mapping[bytes, Entry] = {}
+
+
+class Plan(NamedTuple):
     """The ordered steps that lead back, newest first, then those kept. Its hash is what a person approves."""
 
     workspace: str
@@ -235,7 +231,7 @@ class Plan:
     steps: tuple[Step, ...]
     left: frozenset[Unit] = frozenset()  # in range, but others' work
     id: str = ""
-    folder_times: Mapping[bytes, Entry] = field(default_factory=dict, compare=False, repr=False)
+    folder_times: Mapping[bytes, Entry] = _NO_TIMES
 
     @property
     def taken(self) -> list[Step]:
@@ -272,8 +268,7 @@ class Result(NamedTuple):
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of a plan. `id` names the take-back, empty when there was nothing to take back."""
 
     plan: Plan

@@ -10,8 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from takeback.errors import UsageError
 from takeback.settings import parse_duration
@@ -45,8 +44,7 @@ class Row(Protocol):
 Test = Callable[[Row, float], bool]  # of a row, at a time now
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """One condition: any of its tests passes, or, if negated, none does."""
 
     tests: tuple[Test, ...]
@@ -56,8 +54,7 @@ class Term:
         return any(test(row, now) for test in self.tests) is not self.negated
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(NamedTuple):
     """A parsed filter; an empty one matches everything."""
 
     text: str

@@ -349,7 +349,7 @@ class History:
                 break
             for turn in effect.turns:
                 if turn.actor == actor:
-                    return turn.number
+                    return str(turn.number)
         return str(self.head + 1)
 
     # -- what shows ----------------------------------------------------------

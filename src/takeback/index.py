@@ -10,7 +10,6 @@ import marshal
 import os
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,17 +37,27 @@ class Record(NamedTuple):
         return Ids(self.identity, self.stored)
 
 
-@dataclass
 class Index:
-    folders: dict[bytes, Record] = field(default_factory=dict)  # parents before children
-    root: Entry = UNOBSERVED
-    root_key: bytes = keys.ZERO
-    gaps: dict[bytes, tuple[Gap, ...]] = field(default_factory=dict)  # folders with names not covered
-    incomplete: dict[bytes, frozenset[bytes]] = field(default_factory=dict)  # not listed; names seen absent
-    links: dict[int, tuple[bytes, ...]] = field(default_factory=dict)  # inode → paths, of files with several names
-    seq: int = 0  # the journal row this reflects
-    rules: str = ""  # fingerprint of the rules the folders were listed under
-    _decoded: dict[bytes, Folder] = field(default_factory=dict, repr=False, compare=False)  # by stored id
+    def __init__(
+        self,
+        folders: dict[bytes, Record] | None = None,
+        root: Entry = UNOBSERVED,
+        root_key: bytes = keys.ZERO,
+        gaps: dict[bytes, tuple[Gap, ...]] | None = None,
+        incomplete: dict[bytes, frozenset[bytes]] | None = None,
+        links: dict[int, tuple[bytes, ...]] | None = None,
+        seq: int = 0,
+        rules: str = "",
+    ) -> None:
+        self.folders = folders if folders is not None else {}  # parents before children
+        self.root = root
+        self.root_key = root_key
+        self.gaps = gaps if gaps is not None else {}  # folders with names not covered
+        self.incomplete = incomplete if incomplete is not None else {}  # not listed whole; names seen absent
+        self.links = links if links is not None else {}  # inode → paths, of files with several names
+        self.seq = seq  # the journal row this reflects
+        self.rules = rules  # fingerprint of the rules the folders were listed under
+        self._decoded: dict[bytes, Folder] = {}  # by stored id
 
     # -- reading -------------------------------------------------------------
 
@@ -281,7 +290,16 @@ class Index:
         return index
 
     def copy(self) -> Index:
-        return Index(
-            dict(self.folders), self.root, self.root_key, dict(self.gaps), dict(self.incomplete),
-            dict(self.links), self.seq, self.rules, self._decoded,
-        )  # fmt: skip
+        """One that can be changed apart; what is decoded is shared, since it never changes."""
+        other = Index(
+            dict(self.folders),
+            self.root,
+            self.root_key,
+            dict(self.gaps),
+            dict(self.incomplete),
+            dict(self.links),
+            self.seq,
+            self.rules,
+        )
+        other._decoded = self._decoded
+        return other

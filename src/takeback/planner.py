@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import groupby
 
 from .effects import (
@@ -80,7 +79,7 @@ class Planner:
                 ):
                     newest[turn] = seq
         found = sorted(newest, key=lambda t: (-newest[t], t))[:n]
-        return replace(options, verb="undo", turns=tuple(found), actors=only)
+        return options._replace(verb="undo", turns=tuple(found), actors=only)
 
     def redo(self, n: int, options: Request) -> Request:
         """The newest n take-backs standing, not counting those that took nothing."""
@@ -89,7 +88,7 @@ class Planner:
             if takeback.verb != "redo" and taking < n:
                 target.append(id)
                 taking += bool(takeback.rows)
-        return replace(options, verb="redo", takebacks=tuple(target) if taking else ())
+        return options._replace(verb="redo", takebacks=tuple(target) if taking else ())
 
     # -- selecting -----------------------------------------------------------
 
@@ -396,7 +395,7 @@ class Planner:
                 continue
             now, earliest = self.known(path), None
             for seq, change in reversed(records):
-                if seq in self.history.outcomes:
+                if seq in self.history.outcomes and seq not in rows:
                     continue  # a take-back moved it there and back: what counts is where it stands
                 if change.after != (earliest or now) or (seq not in rows and not (whole and seq >= request.since)):
                     break
@@ -444,8 +443,8 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
     if rows and takebacks:
         raise UsageError("effects and take-backs cannot be reverted in one go", "revert them one after the other")
     if takebacks:
-        return replace(options, verb="redo", takebacks=tuple(takebacks))
-    return replace(options, verb="revert", rows=tuple(rows))
+        return options._replace(verb="redo", takebacks=tuple(takebacks))
+    return options._replace(verb="revert", rows=tuple(rows))
 
 
 def changes_of(plan: Plan, steps: Iterable[Step]) -> list[Change]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from . import names, trees
 from .effects import UNSEEN, Checkpoint, Entry, Request, raw, text
@@ -28,7 +27,7 @@ def resolve(planner: Planner, relative: Relative, verb: str, what: Sequence[str 
             raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
         checkpoint = find_checkpoint(history, str(what[0]))
         paths = tuple(relative(str(p)) for p in what[1:])
-        return replace(options, checkpoint=checkpoint.id, since=checkpoint.seq, label=called(checkpoint), paths=paths)
+        return options._replace(checkpoint=checkpoint.id, since=checkpoint.seq, label=called(checkpoint), paths=paths)
     raise UsageError(f"{verb} cannot be planned", "plan one of: undo, redo, rollback, revert, restore")
 
 
@@ -37,7 +36,7 @@ def _rollback(history: History, name: str, options: Request) -> Request:
         newest = history.newest_named()
         if newest is None:
             raise NotFound("there is no checkpoint to go back to", "take one with takeback checkpoint")
-        return replace(options, since=newest.seq, label=called(newest))
+        return options._replace(since=newest.seq, label=called(newest))
     found = names.resolve(history, name)
     if found.seq < history.horizon:
         raise NotFound(
@@ -48,7 +47,7 @@ def _rollback(history: History, name: str, options: Request) -> Request:
         label = called(find_checkpoint(history, found.id))
     else:
         label = f"just before {found.id[:8]}"
-    return replace(options, since=found.seq, label=label)
+    return options._replace(since=found.seq, label=label)
 
 
 def _revert(history: History, relative: Relative, what: Sequence[str], options: Request) -> Request:
@@ -78,7 +77,7 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
         raise UsageError("ids and paths cannot be reverted in one go", "revert them one after the other")
     if ids:
         return revert_request(history, ids, options)
-    return replace(options, paths=tuple(sorted(set(paths))))
+    return options._replace(paths=tuple(sorted(set(paths))))
 
 
 def _resolved(history: History, word: str) -> tuple[names.Named | None, NotFound | None]:

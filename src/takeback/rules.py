@@ -14,9 +14,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import UsageError
 
@@ -72,8 +71,7 @@ DEFAULT_FOLDERS: frozenset[bytes] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(NamedTuple):
     """One line of gitignore syntax, compiled to match a path itself and never what lies below it."""
 
     text: str

@@ -14,9 +14,8 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from takeback.errors import UsageError
 
@@ -82,8 +81,7 @@ def format_duration(seconds: float) -> str:
     return "".join(parts[first : first + 2])
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of value: how it is described, read from TOML, taken from text, and shown."""
 
     expects: str
@@ -187,8 +185,10 @@ def _sooner(new: float | None, old: float | None) -> bool:
     return new is not None and (old is None or new < old)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+_NO_SOURCES: Mapping[str, str] = {}
+
+
+class Settings(NamedTuple):
     """What holds for this run, each value with its source."""
 
     home: Path
@@ -202,7 +202,7 @@ class Settings:
     scan_deadline: float | None = None
     lock_timeout: float = 30.0
     portable: bool = False
-    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    sources: Mapping[str, str] = _NO_SOURCES
     ignored: tuple[str, ...] = ()
 
     @property
@@ -221,8 +221,10 @@ class Settings:
         return rows
 
 
-@dataclass(frozen=True)
-class Setting:
+_DEFAULTS = Settings._field_defaults
+
+
+class Setting(NamedTuple):
     """One setting: everything that reading, showing and documenting it needs."""
 
     key: str
@@ -245,7 +247,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "checkpoints.enabled",
         SWITCH,
-        Settings.enabled,
+        _DEFAULTS["enabled"],
         "TAKEBACK_CHECKPOINTS_ENABLED",
         "Whether anything is captured at all; TAKEBACK=on and TAKEBACK=off go before it.",
         _turned_off,
@@ -253,7 +255,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "checkpoints.keep",
         COUNT,
-        Settings.keep,
+        _DEFAULTS["keep"],
         "TAKEBACK_CHECKPOINTS_KEEP",
         "How many checkpoints are kept before the oldest are pruned.",
         _smaller,
@@ -261,7 +263,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "checkpoints.max_age",
         AGE,
-        Settings.max_age,
+        _DEFAULTS["max_age"],
         "TAKEBACK_CHECKPOINTS_MAX_AGE",
         "How long history is kept.",
         _smaller,
@@ -269,7 +271,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "checkpoints.max_bytes",
         SIZE,
-        Settings.max_bytes,
+        _DEFAULTS["max_bytes"],
         "TAKEBACK_CHECKPOINTS_MAX_BYTES",
         "How large the store of a workspace may grow before it is pruned.",
         _smaller,
@@ -277,7 +279,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "checkpoints.max_file",
         SIZE,
-        Settings.max_file,
+        _DEFAULTS["max_file"],
         "TAKEBACK_CHECKPOINTS_MAX_FILE",
         "Files that take more than this on disk are named as not captured.",
         _smaller,
@@ -285,14 +287,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "checkpoints.exclude",
         PATTERNS,
-        Settings.exclude,
+        _DEFAULTS["exclude"],
         "TAKEBACK_CHECKPOINTS_EXCLUDE",
         "What is not captured, in the syntax of .gitignore; separated by colons in the environment.",
     ),
     Setting(
         "checkpoints.scan_deadline",
         DEADLINE,
-        Settings.scan_deadline,
+        _DEFAULTS["scan_deadline"],
         "TAKEBACK_CHECKPOINTS_SCAN_DEADLINE",
         "After this long a scan stops and the checkpoint is partial; none by hand, 20 s in hooks.",
         _sooner,
@@ -300,7 +302,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "lock_timeout",
         WAIT,
-        Settings.lock_timeout,
+        _DEFAULTS["lock_timeout"],
         "TAKEBACK_LOCK_TIMEOUT",
         "How long a writer waits for another before it gives up with exit code 11.",
         _smaller,
@@ -316,7 +318,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "portable",
         SWITCH,
-        Settings.portable,
+        _DEFAULTS["portable"],
         "TAKEBACK_PORTABLE",
         "Use only what every system has: no flock, openat2, reflink or inotify.",
         in_files=False,

@@ -10,9 +10,8 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .blobs import Blobs, MemoryBlobs, Packs
 from .errors import NoWorkspace, TakebackError
@@ -24,8 +23,7 @@ from .workers import is_running
 FORMAT = 1
 
 
-@dataclass
-class Store:
+class Store(NamedTuple):
     """An open store. `folder` is None for one that lives in memory."""
 
     id: str

@@ -6,7 +6,6 @@ The caller (workspace.py) holds the locks: `apply` for all of it, `store` for ea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +63,8 @@ class Takebacks:
         else:
             plan = planner.plan(request)
         if request.verb == "rollback":
-            plan = replace(plan, steps=(*plan.steps, *_unreadable(look, plan, history)))
-        return replace(plan, steps=_with_link_notes(tree, plan.steps))
+            plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
+        return plan._replace(steps=_with_link_notes(tree, plan.steps))
 
     def _goals(self, request: Request, index: Index) -> dict[bytes, State]:
         """What a checkpoint has at the named paths. What it lacks is never deleted; folders above them come back
@@ -79,7 +78,7 @@ class Takebacks:
         id = new_id()
         body = {"request": plan.request.to_json(), "hash": plan.hash, "steps": [_saved_step(s) for s in plan.steps]}
         self.store.journal.append([New("plan", id, body)], self.observer.clock())
-        return replace(plan, id=id)
+        return plan._replace(id=id)
 
     def again(self, tree: OpenFolder, plan: Plan | str) -> Plan:
         """The same request planned anew; refused as stale if it would do something else by now."""
@@ -93,7 +92,7 @@ class Takebacks:
         fresh = self.plan(tree, lambda _: request)
         if fresh.hash != hash:
             raise _stale(seen, fresh)
-        return replace(fresh, id=id)
+        return fresh._replace(id=id)
 
     # -- applying ------------------------------------------------------------
 

@@ -11,7 +11,6 @@ import io
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -29,8 +28,7 @@ class Conflict(Exception):
     """Both sides changed the same place, and differently."""
 
 
-@dataclass(frozen=True)
-class Hunk:
+class Hunk(NamedTuple):
     """One `@@ -old_start,old_lines +new_start,new_lines @@` of a unified diff, its lines without newlines."""
 
     old_start: int

@@ -16,9 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import store
 from .capture.scan import Look, Scan
@@ -42,8 +41,7 @@ T = TypeVar("T")
 _MEASURED = 8  # the store's size is looked up every so many checkpoints: it means a stat of every pack
 
 
-@dataclass(frozen=True)
-class Tracked:
+class Tracked(NamedTuple):
     """What `track` captured."""
 
     paths: tuple[str, ...]
@@ -426,7 +424,7 @@ class Workspace:
             self.store.journal.append(
                 [New("note", new_id(), {"what": "pin" if keep else "unpin", "id": checkpoint.id})], self.clock()
             )
-            return replace(checkpoint, pinned=keep)
+            return checkpoint._replace(pinned=keep)
 
     def confirm_rules(self) -> str:
         """A person accepts that the project's own rules take paths out of cover."""

@@ -1,6 +1,6 @@
 """ENOSPC for real: a file system of two megabytes under the store, or under the tree.
 
-    unshare -m python tests/crash/full_disk.py store|tree FOLDER
+unshare -m python tests/crash/full_disk.py store|tree FOLDER
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from crash.scenarios import Place, build, change
 from crash.sweep import Wrong, expect_one_of, nothing_left, restorable, round_trip, verified
 from support import picture
-
 from takeback.errors import TakebackError
 
 _NOISE = random.Random(3).randbytes(3 << 20)

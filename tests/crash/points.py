@@ -20,7 +20,31 @@ from typing import Any
 
 from takeback.safefs import linux
 
-WRITES = ["write", "writev", "pwrite", "ftruncate", "truncate", "rename", "replace", "link", "symlink", "unlink", "remove", "mkdir", "rmdir", "chmod", "fchmod", "utime", "chown", "lchown", "setxattr", "removexattr", "fsync", "fdatasync", "sync"]
+WRITES = [
+    "write",
+    "writev",
+    "pwrite",
+    "ftruncate",
+    "truncate",
+    "rename",
+    "replace",
+    "link",
+    "symlink",
+    "unlink",
+    "remove",
+    "mkdir",
+    "rmdir",
+    "chmod",
+    "fchmod",
+    "utime",
+    "chown",
+    "lchown",
+    "setxattr",
+    "removexattr",
+    "fsync",
+    "fdatasync",
+    "sync",
+]
 READS = ["read", "pread", "stat", "lstat", "fstat", "scandir", "listdir", "readlink", "listxattr", "getxattr", "lseek"]
 _CREATES = os.O_CREAT | os.O_TRUNC
 _STATEMENTS = (

@@ -27,7 +27,6 @@ from crash.scenarios import Place, build, change, edit, lower_big
 from crash.scenarios import grow as grow_root
 from crash.sweep import CLOCK, Picture, Wrong, nothing_left, recover, restorable, round_trip, verified
 from support import picture
-
 from takeback.effects import Checkpoint
 
 _SYNCS = ("fsync", "fdatasync", "sync_filesystem", "sql COMMIT", "sql PRAGMA")
@@ -45,7 +44,17 @@ class Disk:
         self.mounted.mkdir()
         with open(self.image, "wb") as file:
             file.truncate(24 << 20)
-        _do("mkfs.ext4", "-q", "-b", "1024", "-J", "size=2", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(self.image))
+        _do(
+            "mkfs.ext4",
+            "-q",
+            "-b",
+            "1024",
+            "-J",
+            "size=2",
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0",
+            str(self.image),
+        )
         self.mount(self.image)
 
     def mount(self, image: Path) -> None:

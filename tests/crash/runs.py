@@ -30,7 +30,11 @@ def quick_folder() -> Iterator[Path]:
 def python(script: str, *args: object, before: tuple[str, ...] = (), timeout: float = 300) -> Any:
     """The JSON a script of this folder prints."""
     done = subprocess.run(
-        [*before, sys.executable, HERE / script, *map(str, args)], capture_output=True, text=True, timeout=timeout, check=False
+        [*before, sys.executable, HERE / script, *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)

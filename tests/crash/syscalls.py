@@ -1,6 +1,6 @@
 """Kills at system calls, with strace: this reaches SQLite's own writes and syncs, which Python does not see.
 
-    python tests/crash/syscalls.py SCENARIO FOLDER CALL,CALL,…        sampled: the first kills, then ever wider steps
+python tests/crash/syscalls.py SCENARIO FOLDER CALL,CALL,…        sampled: the first kills, then ever wider steps
 """
 
 from __future__ import annotations

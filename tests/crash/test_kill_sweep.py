@@ -47,5 +47,3 @@ def test_killed_at_system_calls(name: str) -> None:
         report = python("syscalls.py", name, base, ",".join(_CALLS[name]))
     holds(report)
     assert report["killed"] >= 8, report
-
-

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from runs import quick_folder
 from scenarios import Place, build, change, edit
+
 from support import picture
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

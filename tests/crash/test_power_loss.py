@@ -41,5 +41,3 @@ def test_a_disk_that_is_really_full(what: str) -> None:
         report = python("full_disk.py", what, base, before=("unshare", "-m"))
     holds(report)
     assert report["refusals"], "the disk was never full"
-
-

@@ -14,9 +14,8 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from .. import trees, workers
 from ..blobs import BIG, Blobs
@@ -30,8 +29,7 @@ from ..safefs.descent import Descent
 from ..trees import Folder, Gap, join
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """What a look is allowed to do, decided by its caller."""
 
     max_file: int = 1_000_000_000
@@ -45,31 +43,49 @@ class Limits:
     fork: bool = True
 
 
-@dataclass
 class Look:
     """What a look found: the new known tree, the changes, and what should be covered but is not."""
 
-    index: Index
-    changes: list[Change]
-    dirty: set[bytes]  # folders whose objects are new
-    lacking: list[tuple[bytes, str]]
-    first: bool = False  # nothing was known before
-    held_back: list[bytes] = field(default_factory=list)  # covered still, though the project's rules exclude them
+    def __init__(
+        self,
+        index: Index,
+        changes: list[Change],
+        dirty: set[bytes],  # folders whose objects are new
+        lacking: list[tuple[bytes, str]],
+        first: bool = False,  # nothing was known before
+        held_back: Sequence[bytes] = (),  # covered still, though the project's rules exclude them
+    ) -> None:
+        self.index = index
+        self.changes = changes
+        self.dirty = dirty
+        self.lacking = lacking
+        self.first = first
+        self.held_back = held_back
 
 
 _WORTH_SHARING = 200  # folders to read: below that a second process costs more than it saves
 
 
-@dataclass
 class _Fresh:
     """A folder listed anew, beside what was known of it."""
 
-    old: Folder | None
-    missing: State  # what a name was that is not in `old`: absent, or unobserved
-    names: list[bytes] = field(default_factory=list)
-    keys: list[bytes] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
+    __slots__ = ("entries", "gaps", "keys", "missing", "names", "old")
+
+    def __init__(
+        self,
+        old: Folder | None,
+        missing: State,  # what a name was that is not in `old`: absent, or unobserved
+        names: list[bytes] | None = None,
+        keys: list[bytes] | None = None,
+        entries: list[Entry] | None = None,
+        gaps: list[Gap] | None = None,
+    ) -> None:
+        self.old = old
+        self.missing = missing
+        self.names = names or []
+        self.keys = keys or []
+        self.entries = entries or []
+        self.gaps = gaps or []
 
 
 class Scan:
@@ -237,7 +253,7 @@ class Scan:
 
         def job(numbers: Iterator[int], name: str) -> Any:
             store = put.worker(name) if put is not None and name else put
-            limits = replace(self.limits, progress=None) if name else self.limits
+            limits = self.limits._replace(progress=None) if name else self.limits
             mine = Scan(self.root, self.index, self.rules, store, limits)
             mine.now_ns = self.now_ns
             with Descent(self.root) as descent:
@@ -255,8 +271,8 @@ class Scan:
 
     def _packed(self) -> tuple[Any, ...]:
         rows = [
-            (path, f.missing is None, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
-            for path, f in self.fresh.items()
+            (p, f.missing is None, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
+            for p, f in self.fresh.items()
         ]
         return rows, self.linked, list(self.late), self.held_back, self.closed
 

@@ -598,7 +598,11 @@ def _makes_room(expected: Entry, goal: State) -> bool:
 def _is_torn(now: Entry, goal: Entry) -> bool:
     """Whether a file is what a power cut left of our own: the names reached the disk, its bytes did not. No edit
     has the goal's time to the nanosecond."""
-    return now.kind == goal.kind == FILE and now.size <= goal.size and (now.mode, now.mtime_ns) == (goal.mode, goal.mtime_ns)
+    return (
+        now.kind == goal.kind == FILE
+        and now.size <= goal.size
+        and (now.mode, now.mtime_ns) == (goal.mode, goal.mtime_ns)
+    )
 
 
 def _stuck(error: OSError, name: bytes) -> _Stuck:
