@@ -138,14 +138,14 @@ class Points:
 
         class Connection(sqlite3.Connection):
             def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
-                do = lambda: sqlite3.Connection.execute(self, sql, *rest)  # noqa: E731
+                do = lambda: sqlite3.Connection.execute(self, sql, *rest)
                 words = sql.upper()
                 if words.startswith(_STATEMENTS) or (points.reads and words.startswith("SELECT")):
                     return points.hit("sql " + " ".join(words.split()[:2]), do, sql=True)
                 return do()
 
             def executemany(self, sql: str, *rest: Any) -> sqlite3.Cursor:
-                do = lambda: sqlite3.Connection.executemany(self, sql, *rest)  # noqa: E731
+                do = lambda: sqlite3.Connection.executemany(self, sql, *rest)
                 return points.hit("sql " + sql.upper().split()[0], do, sql=True)
 
         sqlite3.connect = lambda *args, **named: _REAL_CONNECT(*args, factory=Connection, **named)
@@ -165,7 +165,7 @@ class Points:
         def counted(*args: Any, **named: Any) -> Any:
             half = None
             if name in ("write", "pwrite") and len(args[1]) > 1:
-                half = lambda: call(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])  # noqa: E731
+                half = lambda: call(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])
             return self.hit(name, lambda: call(*args, **named), half)
 
         for supports in (os.supports_follow_symlinks, os.supports_dir_fd, os.supports_fd):
@@ -174,7 +174,7 @@ class Points:
         return counted
 
     def _open(self, path: Any, flags: int, *args: Any, **named: Any) -> int:
-        do = lambda: _REAL["open"](path, flags, *args, **named)  # noqa: E731
+        do = lambda: _REAL["open"](path, flags, *args, **named)
         creates = flags & _CREATES or (flags & os.O_ACCMODE) != os.O_RDONLY
         return self.hit("open w" if creates else "open r", do) if creates or self.reads else do()
 
