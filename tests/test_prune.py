@@ -64,11 +64,19 @@ def test_the_last_checkpoint_never_goes(aged: Workspace, project: Path):
         aged.prune(keep=0)
 
 
-def test_everything_leaves_only_the_present(aged: Workspace):
+def test_everything_empties_the_workspace_and_it_goes_on_from_there(aged: Workspace, project: Path):
     aged.pin("c2")
     aged.prune(everything=True)
-    assert labels(aged) == ["c9"]
+    assert labels(aged) == []
+    assert not list(aged.store.blobs.ids())
     assert aged.verify(data=True).ok
+    with pytest.raises(takeback.NotFound):
+        aged.rollback()
+    before = (project / "f").read_bytes()
+    aged.checkpoint("anew")
+    (project / "f").write_text("harm")
+    aged.rollback()
+    assert (project / "f").read_bytes() == before
 
 
 def test_a_dry_run_says_the_same_and_does_nothing(aged: Workspace):

@@ -35,7 +35,7 @@ def root(project: Path, tmp_path: Path, request, monkeypatch):
 @pytest.mark.parametrize("path", [b"link", b"link/sub", b"d/up", b"d/up/sub", b"d/e/../../link"])
 def test_no_folder_is_reached_through_a_link(root, path: bytes):
     with pytest.raises(OSError):
-        root.descend(path.split(b"/")).stat(b"anything")
+        root.descend(path.split(b"/"))
 
 
 def test_a_child_is_never_a_link(root):

@@ -226,6 +226,8 @@ def test_the_projects_own_rules_do_not_take_out_of_cover_what_was_covered(ws: Wo
     (project / "new").write_text("1\n")
     (project / "precious").write_text("2\n")
     ws.checkpoint(actor="agent")
+    time.sleep(0.03)
+    ws.checkpoint(actor="agent")  # by now nothing is listed anew
     assert ws.status().held_back == ("precious",), "an agent cannot lessen its own undo"
     ws.undo()
     assert (project / "precious").read_text() == "1\n"
@@ -262,3 +264,33 @@ def test_temporary_files_of_a_running_takeback_are_nobodys(looking: Looking, pro
     (project / ".takeback-kkk-0").write_text("ours")
     assert found(looking.whole(temporary=(b".takeback-kkk-",))) == {}
     assert found(looking.whole()) == {".takeback-kkk-0": (None, FILE)}
+
+
+def test_a_folder_that_goes_takes_its_hard_linked_files_along(ws: Workspace, project: Path):
+    (project / "d/e").mkdir(parents=True)
+    (project / "d/e/x").write_text("1")
+    os.link(project / "d/e/x", project / "twin")
+    ws.checkpoint("before")
+    (project / "d/e/x").unlink()
+    (project / "d/e").rmdir()
+    (project / "d").rmdir()
+    ws.checkpoint("after")
+    assert {r for row in ws.log("kind:effect")[:1] for r in row.paths} == {"d", "d/e", "d/e/x", "twin"}
+    assert ws.rollback("before").whole
+    assert (project / "d/e/x").stat().st_ino == (project / "twin").stat().st_ino
+
+
+def test_a_file_that_became_a_link_and_a_mode_on_linked_names_go_back(ws: Workspace, project: Path):
+    (project / "file").write_text("1")
+    (project / "a").write_text("1")
+    os.link(project / "a", project / "b")
+    ws.checkpoint("before")
+    (project / "file").unlink()
+    (project / "file").symlink_to("elsewhere")
+    (project / "a").chmod(0o600)
+    assert ws.rollback().whole
+    assert (project / "file").read_text() == "1" and not (project / "file").is_symlink()
+    assert {(project / n).stat().st_mode & 0o777 for n in "ab"} == {0o644}
+    (project / "a").chmod(0o600)
+    ws.revert("./a")
+    assert [(project / n).stat().st_mode & 0o777 for n in "ab"] == [0o644, 0o600], "only the path that was named"

@@ -57,6 +57,7 @@ class Blobs(Protocol):
     def discard(self) -> None: ...
     def ids(self) -> Iterator[bytes]: ...
     def size(self) -> int: ...
+    def sizes(self) -> dict[bytes, int]: ...
     def check(self, data: bool, progress: Callable[[int], None] | None = None) -> Iterator[Bad]: ...
     def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int: ...
     def quarantine(self, bad: Iterable[Bad]) -> int: ...
@@ -519,6 +520,15 @@ class Packs:
             return []
         return [p for p in sorted(self.big.iterdir()) if len(p.name) == 64]
 
+    def sizes(self) -> dict[bytes, int]:
+        """What each blob takes up on disk."""
+        found = {bytes.fromhex(path.name): path.stat().st_size for path in self._big_files()}
+        for path in self.packs.glob("*.pack") if self.packs.is_dir() else ():
+            offsets = sorted((f.offset, id) for id, f in self._contents(path.stem).items())
+            ends = [offset for offset, _ in offsets[1:]] + [path.stat().st_size]
+            found.update((id, end - offset) for (offset, id), end in zip(offsets, ends))
+        return found
+
     def size(self) -> int:
         total = 0
         for folder in (self.packs, self.big):
@@ -845,8 +855,11 @@ class MemoryBlobs:
     def ids(self) -> Iterator[bytes]:
         yield from list(self._data)
 
+    def sizes(self) -> dict[bytes, int]:
+        return {id: len(data) for id, data in self._data.items()}
+
     def size(self) -> int:
-        return sum(map(len, self._data.values()))
+        return sum(self.sizes().values())
 
     def check(self, data: bool, progress: Callable[[int], None] | None = None) -> Iterator[Bad]:
         for id, content in self._data.items():

@@ -45,6 +45,12 @@ class Observer:
         """Drops what is cached in memory: after a failure the files say what is true."""
         self._cached = None
 
+    def start_anew(self) -> None:
+        """Knows nothing any more: the next checkpoint is a first one."""
+        self._cached = None
+        if self.store.folder is not None:
+            (self.store.folder / "index").unlink(missing_ok=True)
+
     # -- the known tree ------------------------------------------------------
 
     def history(self) -> History:

@@ -45,21 +45,10 @@ class Pruned:
     note: str = ""
 
 
-def within_budget(ws: Workspace) -> Pruned | None:
-    """Prunes after a checkpoint that is over budget; young history is never evicted for it."""
-    settings, journal = ws.settings, ws.store.journal
-    living = journal.bodied("checkpoint")
-    too_old = bool(living) and living[0][1] < ws.clock() - max(settings.max_age, _DAY)
-    too_many = len(living) > settings.keep
-    if too_many or too_old or (_worth_measuring(ws, len(living)) and ws.store.size() > settings.max_bytes):
-        asked = Asked(settings.keep, settings.max_age, settings.max_bytes, automatic=True)
-        return prune(ws, asked)
-    return None
-
-
-def _worth_measuring(ws: Workspace, checkpoints: int) -> bool:
-    """The store's size is looked up now and then: it means a stat of every pack."""
-    return checkpoints % 8 == 0
+def within_budget(ws: Workspace) -> Pruned:
+    """Prunes by the budgets of the settings; what is younger than a day is never evicted for them."""
+    settings = ws.settings
+    return prune(ws, Asked(settings.keep, settings.max_age, settings.max_bytes, automatic=True))
 
 
 def prune(ws: Workspace, asked: Asked) -> Pruned:
@@ -78,17 +67,21 @@ def prune(ws: Workspace, asked: Asked) -> Pruned:
     body = {"forgot": spans(seqs), "horizon": horizon, "automatic": asked.automatic}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
     ws.store.journal.forget(seqs)
+    if asked.everything:
+        ws.observer.start_anew()
     freed = collect(ws)
+    if not asked.automatic:
+        ws.store.journal.compact()
     return Pruned(gone, len(doomed), freed)
 
 
 def _horizon(ws: Workspace, history: History, asked: Asked) -> int:
     """The row of the oldest checkpoint that stays."""
     if not history.checkpoints:
-        return 0
+        return history.head + 1 if asked.everything else 0
     last = history.checkpoints[-1]
     if asked.everything:
-        return last.seq
+        return history.head + 1
     horizon = history.checkpoints[0].seq
     if asked.keep is not None and len(history.checkpoints) > asked.keep:
         horizon = max(horizon, history.checkpoints[-asked.keep].seq)
@@ -104,14 +97,25 @@ def _horizon(ws: Workspace, history: History, asked: Asked) -> int:
 
 
 def _fitting(ws: Workspace, history: History, budget: int) -> int:
-    """The oldest checkpoint from which on everything fits, going by the share of bytes each one added."""
-    size = ws.store.size()
-    if size <= budget:
+    """The oldest checkpoint from which on everything fits, with what is pinned; at least the last one stays."""
+    if ws.store.size() <= budget:
         return 0
-    total = max(1, len(history.checkpoints))
-    surplus = size - budget
-    drop = min(total - 1, max(1, int(total * surplus / max(size, 1)) + 1))
-    return history.checkpoints[drop].seq if drop < total else history.checkpoints[-1].seq
+    sizes = ws.store.blobs.sizes()
+    rows = [row for row in ws.store.journal.rows() if row.body is not None]
+    rows.sort(key=lambda row: (row.id in history.pins, row.seq), reverse=True)
+    horizon, total = history.checkpoints[-1].seq, 0
+    counted: set[bytes] = set()
+    seen: set[bytes] = set()
+    for row in rows:
+        for need in needs(row, ws.store.blobs, seen):
+            if need.id not in counted:
+                counted.add(need.id)
+                total += sizes.get(need.id, 0)
+        if total > budget:
+            break
+        if row.kind == "checkpoint" and row.id not in history.pins:
+            horizon = min(horizon, row.seq)
+    return horizon
 
 
 def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> list[Row]:

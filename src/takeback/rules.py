@@ -134,6 +134,10 @@ class Rules:
         project = (_SOURCES[BY_PROJECT], _SOURCES[BY_IGNORE_FILE])
         return _digest([rule for rule in self.listing() if rule[1] in project])
 
+    @property
+    def has_patterns(self) -> bool:
+        return bool(self._patterns)
+
     def _last_match(self, path: bytes, is_folder: bool) -> _Pattern | None:
         text = os.fsdecode(path)
         return next((p for p in reversed(self._patterns) if p.matches(text, is_folder)), None)

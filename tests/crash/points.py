@@ -66,6 +66,18 @@ def die() -> None:
     _REAL["kill"](_REAL["getpid"](), signal.SIGKILL)
 
 
+def _full() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    return error
+
+
+def _broken() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    return error
+
+
 class Points:
     """Counts; at point number `at` it does what it was told: "before", "after" or "half" kill, an errno fails."""
 
@@ -88,9 +100,7 @@ class Points:
             if half is not None and self.how == errno.ENOSPC:
                 half()  # a full disk takes what still fits
             if sql:
-                raise sqlite3.OperationalError(
-                    "database or disk is full" if self.how == errno.ENOSPC else "disk I/O error"
-                )
+                raise _full() if self.how == errno.ENOSPC else _broken()
             raise OSError(self.how, os.strerror(self.how))
         try:
             if self.how == "after":

@@ -118,6 +118,8 @@ class Scan:
                 self._by_two(order, lambda mine, descent, paths: mine._refresh(todo, paths))
             else:
                 self._refresh(todo, todo)
+        if self.put is None and self.rules.has_patterns:
+            self._name_held_back()
         look = self._settle(first)
         look.index.rules = self.rules.fingerprint + self.limits.confirmed_rules
         return look
@@ -515,6 +517,16 @@ class Scan:
                 fresh = self.fresh[parent]
                 at = fresh.names.index(name)
                 fresh.entries[at] = fresh.entries[at]._replace(group=group)
+
+    def _name_held_back(self) -> None:
+        """Those in folders that were not listed just now; a listing names its own."""
+        if self.limits.confirmed_rules == self.rules.project_fingerprint:
+            return
+        for path in self.index.folders:
+            if path not in self.fresh and (folder := self.index.folder(path)) is not None:
+                for name, entry in zip(folder.names, folder.entries):
+                    if self.rules.by_project(join(path, name), entry.kind == FOLDER):
+                        self.held_back.append(join(path, name))
 
     def _is_gone(self, folder: bytes) -> bool:
         """Whether a folder went with one above it, as the listings of this look say."""

@@ -112,7 +112,11 @@ class PortableFolder:
             os.rename(self._at(old), self._at(new))
         else:
             self.link(self, old, new)
-            self.unlink(old)
+            try:
+                self.unlink(old)
+            except OSError:
+                self.unlink(new)  # it did not move
+                raise
 
     def exchange(self, a: bytes, b: bytes) -> bool:
         return False

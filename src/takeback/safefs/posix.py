@@ -159,7 +159,11 @@ class PosixFolder:
                 os.rename(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
             else:
                 self.link(self, old, new)
-                self.unlink(old)
+                try:
+                    self.unlink(old)
+                except OSError:
+                    self.unlink(new)  # it did not move
+                    raise
 
     def exchange(self, a: bytes, b: bytes) -> bool:
         """Swaps two names in one step; False where kernel or file system cannot."""

@@ -55,11 +55,13 @@ def test_prune_says_what_goes_and_asks(cli) -> None:
     assert "was pruned" in ran.err
 
 
-def test_prune_all_keeps_only_the_present(changed) -> None:
+def test_prune_all_empties_the_workspace(changed) -> None:
     changed.ok("checkpoint", "now")
     shape = changed("prune", "--all", "--yes", "--json").json["prune"]
-    assert len(shape["checkpoints"]) == 1
-    assert [r["label"] for r in changed("log", "--json").json["rows"]] == ["now"]
+    assert len(shape["checkpoints"]) == 2
+    assert changed("log", "--json").json["rows"] == []
+    assert "checkpoint" in changed.ok("checkpoint", "anew").out
+    assert [r["label"] for r in changed("log", "--json").json["rows"]] == ["anew"]
 
 
 def test_prune_path_takes_a_secret_out_and_says_that_it_may_come_back(cli, store_folder) -> None:
