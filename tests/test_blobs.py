@@ -13,9 +13,10 @@ import pytest
 
 from conformance.blobs import blobs_conformance
 from support import PORTABLE
-from takeback import blobs as module
-from takeback.blobs import BIG, MemoryBlobs, Packs
+from takeback import packs as module
+from takeback.blobs import BIG, MemoryBlobs
 from takeback.errors import Damaged
+from takeback.packs import Packs
 
 
 @pytest.mark.parametrize("kind", ["packs", "memory", "packs sealed early"])
@@ -140,7 +141,7 @@ def test_compressible_bytes_take_less_room(packs: Packs):
 def test_a_large_blob_is_a_file_of_its_own_and_readable_only_by_its_owner(packs: Packs):
     id = packs.put(os.urandom(BIG))
     packs.flush()
-    (path,) = packs.big.iterdir()
+    (path,) = packs.large.folder.iterdir()
     assert path.name == id.hex() and path.stat().st_mode & 0o077 == 0
 
 
@@ -148,7 +149,7 @@ def test_a_large_blob_is_a_file_of_its_own_and_readable_only_by_its_owner(packs:
 def test_a_flipped_bit_in_a_large_blob_is_found_before_its_first_byte_is_handed_out(packs: Packs, at: int):
     id = packs.put(os.urandom(BIG + 100))
     packs.flush()
-    path = packs.big / id.hex()
+    path = packs.large.folder / id.hex()
     data = bytearray(path.read_bytes())
     data[at] ^= 4
     path.write_bytes(data)
@@ -198,9 +199,9 @@ def test_a_reader_looks_once_more_when_a_pack_was_rewritten_under_it(packs: Pack
 
 def test_collect_clears_leftovers_of_large_files(packs: Packs):
     packs.put(os.urandom(BIG))
-    (packs.big / "tmp-123-abc").write_bytes(b"left by a crash")
+    (packs.large.folder / "tmp-123-abc").write_bytes(b"left by a crash")
     packs.collect(set())
-    assert list(packs.big.iterdir()) == []
+    assert list(packs.large.folder.iterdir()) == []
 
 
 def test_quarantine_keeps_the_sound_ones_and_deletes_nothing(packs: Packs):
@@ -224,7 +225,7 @@ def test_quarantine_keeps_the_sound_ones_and_deletes_nothing(packs: Packs):
 def test_two_processes_append_one_after_the_other(packs: Packs):
     one = packs.put(b"first process" * 20)
     packs.flush()
-    script = f"import pathlib\nfrom takeback.blobs import Packs\np = Packs(pathlib.Path({str(packs.folder)!r}))\np.put(b'second process' * 20)\np.flush()\n"
+    script = f"import pathlib\nfrom takeback.packs import Packs\np = Packs(pathlib.Path({str(packs.folder)!r}))\np.put(b'second process' * 20)\np.flush()\n"
     subprocess.run([sys.executable, "-c", script], check=True)
     packs.reload()
     two = sha256(b"second process" * 20).digest()

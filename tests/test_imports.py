@@ -14,7 +14,22 @@ SOURCE = Path(takeback.__file__).parent
 # From the ground up: a module imports from its own layer and those below it.
 LAYERS = [
     {"effects", "errors", "ids"},
-    {"journal", "blobs", "trees", "changes", "index", "reading", "safefs", "locks", "store", "textdiff", "workers"},
+    {
+        "journal",
+        "blobs",
+        "packs",
+        "large",
+        "records",
+        "trees",
+        "changes",
+        "index",
+        "reading",
+        "safefs",
+        "locks",
+        "store",
+        "textdiff",
+        "workers",
+    },
     {"planner", "executor", "history", "merging"},
     {"domains"},
     {

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .blobs import Blobs, MemoryBlobs, Packs
+from .blobs import Blobs, MemoryBlobs
 from .errors import NoWorkspace, TakebackError
 from .ids import new_id
 from .journal import Journal
 from .locks import Lock, NullLock
+from .packs import Packs
 from .workers import is_running
 
 FORMAT = 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .blobs import Bad
 from .effects import text
 from .errors import Damaged
 from .ids import new_id
 from .journal import New, Row
 from .prune import purged
 from .reach import needs
+from .records import Bad
 
 if TYPE_CHECKING:
     from .workspace import Workspace

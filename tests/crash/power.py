@@ -29,7 +29,7 @@ from crash.sweep import CLOCK, Picture, Wrong, nothing_left, recover, restorable
 from support import picture
 from takeback.effects import Checkpoint
 
-_SYNCS = ("fsync", "fdatasync", "sync_filesystem", "sql COMMIT", "sql PRAGMA")
+_SYNCS = ("fsync", "fdatasync", "sync", "sql COMMIT", "sql PRAGMA")
 _NAMES = ("rename2", "replace", "unlink", "rename", "mkdir", "link")
 
 

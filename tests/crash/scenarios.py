@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import takeback
-from takeback import blobs, reading
+from takeback import blobs, packs, reading, records
 from takeback.workspace import Workspace
 
 SECRET = b"hunter2-" + bytes(range(65, 91)) + b"-only-ever-in-dot-env"
@@ -138,8 +138,8 @@ def grow(root: Path) -> None:
 
 def lower_big() -> None:
     """Lets smaller files take the way of large ones, for sweeps that go it a thousand times."""
-    blobs.BIG = reading.BIG = 1 << 16
-    blobs._CHUNK = 1 << 14
+    blobs.BIG = packs.BIG = reading.BIG = 1 << 16
+    records.CHUNK = 1 << 14
 
 
 def _attribute(path: Path, value: bytes) -> None:

@@ -1,0 +1,533 @@
+"""The blob store on disk: append-only packs of records, and large files beside them.
+
+    packs/<n>.pack   records, one after another      packs/<n>.idx   sorted ids with offsets (sealed packs)
+                                                     packs/<n>.toc   the same in order of writing (the open pack)
+
+A record describes itself, so that idx and toc are only caches. Writers hold the store lock; a torn tail is cut by the
+next of them. Readers need no lock and look once more on a miss.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from .blobs import BIG
+from .errors import Damaged
+from .large import LargeFiles
+from .records import (
+    CLOEXEC,
+    CRC,
+    HEAD,
+    MAGIC,
+    RECORD,
+    Bad,
+    compress,
+    damaged,
+    datasync,
+    decompress,
+    header,
+    is_whole,
+    missing,
+    pread,
+    private,
+    read_head,
+    sync_folder,
+    write_all,
+)
+
+_TOC = struct.Struct("<32sQ")
+_SEAL = 64 << 20
+_BUFFER = 4 << 20
+
+
+class _Found(NamedTuple):
+    pack: str
+    offset: int
+
+
+class Packs:
+    """The blob store on disk. `worker` keeps a forked process's packs apart from all others."""
+
+    def __init__(self, folder: Path, sync: bool = True, portable: bool = False, worker: str = "") -> None:
+        self.folder = folder
+        self.packs = folder / "packs"
+        self.large = LargeFiles(folder / "big", sync, portable)
+        self._sync = sync
+        self._portable = portable
+        self._worker = worker
+        self._fds: dict[str, int] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sealed: dict[str, bytes] = {}
+        self._open: dict[bytes, _Found] | None = None
+        self._stamped: object = None
+        self._buffer: list[bytes] = []
+        self._buffered = 0
+        self._toc: list[bytes] = []
+        self._fresh: dict[bytes, bytes] = {}  # written to the buffer, not yet to the file
+        self._loose: dict[str, list[bytes]] = {}  # toc rows of records that a killed writer did not get to list
+        self._ends: dict[str, int] = {}  # where the last whole record of an unsealed pack ends
+        self._name = ""
+        self._fd = -1
+        self._end = 0
+
+    def close(self) -> None:
+        for fd in self._fds.values():
+            os.close(fd)
+        self._fds.clear()
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._forget()
+
+    def worker(self, name: str) -> Packs:
+        """The same store for a forked process, which writes packs of its own and seals them."""
+        return Packs(self.folder, self._sync, self._portable, name)
+
+    def reload(self, surely: bool = False) -> None:
+        """Sees what other processes have written, if any did (`surely`: a worker of ours has)."""
+        if self._open is not None and (surely or self._stamp() != self._stamped):
+            self._open = None
+            self._loose.clear()
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+    def _stamp(self) -> object:
+        """Changes whenever a pack is added, sealed, removed or appended to."""
+        try:
+            folder = self.packs.stat().st_mtime_ns
+            return folder, tuple(
+                sorted((e.name, e.stat().st_size) for e in os.scandir(self.packs) if e.name.endswith(".toc"))
+            )
+        except FileNotFoundError:
+            return None
+
+    # -- finding -------------------------------------------------------------
+
+    def _load(self) -> None:
+        """Reads the tables of contents that are there now."""
+        self._stamped = self._stamp()
+        names = {p.name for p in os.scandir(self.packs)} if self.packs.is_dir() else set()
+        for name in names:
+            if name.endswith(".idx") and name[:-4] not in self._sealed:
+                try:
+                    data = (self.packs / name).read_bytes()
+                except FileNotFoundError:
+                    continue
+                if len(data) % _TOC.size == 4 and zlib.crc32(data[:-4]) == CRC.unpack(data[-4:])[0]:
+                    self._sealed[name[:-4]] = data[:-4]
+        gone = [name for name in self._sealed if name + ".pack" not in names]
+        for name in gone:
+            del self._sealed[name]
+            if name in self._fds:
+                os.close(self._fds.pop(name))
+        self._open = {}
+        self._loose.clear()
+        for name in sorted(names, key=lambda n: ("-" not in n, n)):  # the open pack has the last word
+            if name.endswith(".pack") and name[:-5] not in self._sealed:
+                self._open.update(self._read_toc(name[:-5]))
+
+    def _read_toc(self, name: str) -> dict[bytes, _Found]:
+        """The open pack's contents: from its toc as far as that goes, then by walking the records."""
+        found: dict[bytes, _Found] = {}
+        end = 0
+        path = self.packs / f"{name}.pack"
+        size = path.stat().st_size
+        try:
+            toc = (self.packs / f"{name}.toc").read_bytes()
+        except FileNotFoundError:
+            toc = b""
+        for id, offset in _TOC.iter_unpack(toc[: len(toc) - len(toc) % _TOC.size]):
+            if not any(id):
+                break  # zeros that a power cut left
+            if offset < size:
+                found[id] = _Found(name, offset)
+                end = max(end, offset)
+        with open(path, "rb") as file:
+            if found:  # the last one listed tells where the walk goes on, if it is whole
+                if (record := read_head(file, end)) is None or end + HEAD + record[4] > size:
+                    self._ends[name] = end
+                    return {id: f for id, f in found.items() if f.offset < end}
+                end += HEAD + record[4]
+            while (record := read_head(file, end)) is not None and end + HEAD + record[4] <= size:
+                after = end + HEAD + record[4]
+                if is_whole(file, end, record):
+                    found[record[5]] = _Found(name, end)
+                    self._loose.setdefault(name, []).append(_TOC.pack(record[5], end))
+                elif read_head(file, after) is None:
+                    break  # the torn tail of a power cut
+                end = after
+        self._ends[name] = end
+        return found
+
+    def _find(self, id: bytes) -> _Found | None:
+        if self._open is None:
+            self._load()
+        assert self._open is not None
+        if (found := self._open.get(id)) is not None:
+            return found
+        width = _TOC.size
+        for name, data in self._sealed.items():
+            low, high = 0, len(data) // width
+            while low < high:
+                middle = (low + high) // 2
+                if data[middle * width : middle * width + 32] < id:
+                    low = middle + 1
+                else:
+                    high = middle
+            if data[low * width : low * width + 32] == id:
+                return _Found(name, _TOC.unpack_from(data, low * width)[1])
+        return None
+
+    def has(self, id: bytes) -> bool:
+        return id in self._fresh or self._find(id) is not None or self.large.has(id)
+
+    # -- reading -------------------------------------------------------------
+
+    def get(self, id: bytes) -> bytes:
+        """The bytes, checked against their hash before anybody sees them."""
+        if id in self._fresh:
+            return self._fresh[id]
+        found = self._find(id)
+        if found is None and not self.large.has(id):
+            self._open = None  # another process may have sealed, repacked or written meanwhile
+            found = self._find(id)
+        if found is None:
+            return b"".join(self.stream(id))
+        try:
+            return self._get_packed(id, found)
+        except FileNotFoundError:
+            self._open = None
+            if (found := self._find(id)) is None:
+                raise missing(id) from None
+            return self._get_packed(id, found)
+
+    def _get_packed(self, id: bytes, found: _Found) -> bytes:
+        fd = self._fds.get(found.pack)
+        if fd is None:
+            fd = self._fds[found.pack] = os.open(self.packs / f"{found.pack}.pack", os.O_RDONLY | CLOEXEC)
+        where = f"packs/{found.pack}.pack at {found.offset}"
+        head = os.pread(fd, HEAD, found.offset) if hasattr(os, "pread") else pread(fd, HEAD, found.offset)
+        if len(head) < HEAD or head[:4] != MAGIC:
+            raise damaged(id, where, "no record there")
+        _, codec, _, _, raw, stored, record_id = RECORD.unpack_from(head)
+        if record_id != id or raw > BIG * 64 or stored > raw + 64:
+            raise damaged(id, where, "the record's header is not this blob's")
+        data = (
+            os.pread(fd, stored, found.offset + HEAD)
+            if hasattr(os, "pread")
+            else pread(fd, stored, found.offset + HEAD)
+        )
+        try:
+            content = decompress(codec, data, raw)
+        except Exception as error:  # each codec has errors of its own; all mean the same here
+            raise damaged(id, where, f"does not decompress ({error})") from None
+        if len(content) != raw or sha256(content).digest() != id:
+            raise damaged(id, where, "the bytes are not those of its hash")
+        return content
+
+    def stream(self, id: bytes) -> Iterator[bytes]:
+        """The bytes in chunks, however many; checked as a whole before the first is handed out."""
+        if id in self._fresh or self._find(id) is not None:
+            yield self.get(id)
+        else:
+            yield from self.large.stream(id)
+
+    def is_sparse(self, id: bytes) -> bool:
+        return self.large.is_sparse(id)
+
+    # -- writing (under the store lock) ---------------------------------------
+
+    def put(self, data: bytes, id: bytes | None = None) -> bytes:
+        """Stores bytes once; they are durable after `flush`."""
+        id = id or sha256(data).digest()
+        if id in self._fresh or self._find(id) is not None:
+            return id
+        if len(data) >= BIG:
+            return self.large.put(iter((data,)))
+        codec, stored = compress(data)
+        if self._fd < 0:
+            self._open_pack()
+        head = header(codec, 0, len(data), len(stored), id, (stored,))
+        self._toc.append(_TOC.pack(id, self._end))
+        assert self._open is not None
+        self._open[id] = _Found(self._name, self._end)
+        self._fresh[id] = data
+        self._buffer += (head, stored)
+        self._buffered += HEAD + len(stored)
+        self._end += HEAD + len(stored)
+        if self._buffered > _BUFFER:
+            self._write_buffer()
+            if self._end > _SEAL:
+                self._seal()
+        return id
+
+    def put_stream(self, source: int, size: int, sparse: bool) -> bytes:
+        """Stores an open file of any size without holding it in memory, sharing its blocks where possible."""
+        return self.large.put_open(source, sparse)
+
+    def _open_pack(self) -> None:
+        """Takes up the open pack where its last whole record ends, or begins a new one."""
+        if self._open is None:
+            self._load()
+        self.packs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        names = sorted(p.name[:-5] for p in os.scandir(self.packs) if p.name.endswith(".pack"))
+        unsealed = [n for n in names if n not in self._sealed and not self._worker and "-" not in n]
+        if unsealed:
+            self._name = unsealed[-1]
+            self._end = self._ends.get(self._name, 0)
+        else:
+            highest = max((int(n.split("-")[0], 16) for n in names), default=0)
+            self._name = f"{highest + 1:08x}{self._worker}"
+            self._end = 0
+        self._fd = os.open(self.packs / f"{self._name}.pack", os.O_RDWR | os.O_CREAT | CLOEXEC, 0o600)
+        os.ftruncate(self._fd, self._end)  # cuts a torn tail
+        if not unsealed and self._sync:
+            sync_folder(self.packs)
+
+    def _write_buffer(self) -> None:
+        if not self._buffer:
+            return
+        data = b"".join(self._buffer)
+        os.lseek(self._fd, self._end - len(data), os.SEEK_SET)
+        write_all(self._fd, data)
+        self._buffer.clear()
+        self._buffered = 0
+        self._fresh.clear()
+
+    def flush(self) -> None:
+        """Everything put so far is on disk when this returns."""
+        self._list_loose()
+        if self._fd >= 0:
+            self._write_buffer()
+            if self._toc:
+                if self._sync:
+                    datasync(self._fd)
+                self._append_toc(self._name, self._toc)
+                self._toc.clear()
+            if self._end > _SEAL or self._worker:
+                self._seal()
+        if self._open is not None:
+            self._stamped = self._stamp()
+        self.large.flush()
+
+    def _list_loose(self) -> None:
+        """Records that a killed writer left are synced and listed before any row may rely on them."""
+        for name, rows in self._loose.items():
+            if self._sync:
+                fd = os.open(self.packs / f"{name}.pack", os.O_RDWR | CLOEXEC)
+                try:
+                    datasync(fd)
+                finally:
+                    os.close(fd)
+            self._append_toc(name, rows)
+        self._loose.clear()
+
+    def _append_toc(self, name: str, rows: list[bytes]) -> None:
+        with open(self.packs / f"{name}.toc", "ab", opener=private) as toc:
+            if torn := toc.tell() % _TOC.size:
+                toc.truncate(toc.tell() - torn)
+            toc.write(b"".join(rows))
+
+    def _seal(self) -> None:
+        """Closes the open pack with a sorted index."""
+        self._write_buffer()
+        self._loose.pop(self._name, None)
+        if self._sync:
+            datasync(self._fd)
+        mine = sorted((id, f.offset) for id, f in (self._open or {}).items() if f.pack == self._name)
+        data = b"".join(_TOC.pack(*row) for row in mine)
+        _write_idx(self.packs / f"{self._name}.idx", data, self._sync)
+        (self.packs / f"{self._name}.toc").unlink(missing_ok=True)
+        os.close(self._fd)
+        self._sealed[self._name] = data
+        for id, _ in mine:
+            assert self._open is not None
+            del self._open[id]
+        self._toc.clear()
+        self._fd = -1
+
+    def discard(self) -> None:
+        """Forgets what was put and not flushed: after a failure nothing half-written is taken up again."""
+        self.close()
+
+    # -- care ----------------------------------------------------------------
+
+    def ids(self) -> Iterator[bytes]:
+        self._open = None
+        self._load()
+        yield from list(self._open or ())
+        for data in list(self._sealed.values()):
+            for id, _ in _TOC.iter_unpack(data):
+                yield id
+        for path in self.large.files():
+            yield bytes.fromhex(path.name)
+
+    def sizes(self) -> dict[bytes, int]:
+        """What each blob takes up on disk."""
+        found = {bytes.fromhex(path.name): path.stat().st_size for path in self.large.files()}
+        for path in self.packs.glob("*.pack") if self.packs.is_dir() else ():
+            offsets = sorted((f.offset, id) for id, f in self._contents(path.stem).items())
+            ends = [offset for offset, _ in offsets[1:]] + [path.stat().st_size]
+            found.update((id, end - offset) for (offset, id), end in zip(offsets, ends))
+        return found
+
+    def size(self) -> int:
+        total = 0
+        for folder in (self.packs, self.large.folder):
+            if folder.is_dir():
+                for entry in os.scandir(folder):
+                    st = entry.stat()
+                    total += getattr(st, "st_blocks", 0) * 512 or st.st_size
+        return total
+
+    def check(self, data: bool, progress: Callable[[int], None] | None = None) -> Iterator[Bad]:
+        """Walks every record, or every byte. A torn tail of the open pack is no damage: it was never acknowledged."""
+        for path in sorted(self.packs.glob("*.pack")) if self.packs.is_dir() else ():
+            yield from self._check_pack(path, data, progress)
+        yield from self.large.check(data, progress)
+
+    def _check_pack(self, path: Path, data: bool, progress: Callable[[int], None] | None) -> Iterator[Bad]:
+        known = {f.offset: id for id, f in self._contents(path.stem).items()}
+        end, at, size = 0, 0, path.stat().st_size
+        with open(path, "rb") as file:
+            offsets = sorted(known)
+            while at < size:
+                record = read_head(file, at)
+                where = f"packs/{path.name} at {at}"
+                if record is None or at + HEAD + record[4] > size:
+                    if at in known:
+                        yield Bad(known[at], where, "the record's header is damaged")
+                    after = [o for o in offsets if o > at]
+                    if not after:
+                        break
+                    at = after[0]
+                    continue
+                head = record[0]
+                if at in known and known[at] != record[5]:
+                    yield Bad(known[at], where, "another blob's record")
+                file.seek(at + HEAD)
+                stored = file.read(record[4])
+                crc = zlib.crc32(stored, zlib.crc32(head[: RECORD.size]))
+                if crc != CRC.unpack(head[RECORD.size :])[0]:
+                    if at not in known and read_head(file, at + HEAD + record[4]) is None:
+                        break  # a torn tail
+                    yield Bad(record[5], where, "the record's bytes are damaged")
+                elif data:
+                    try:
+                        if sha256(decompress(record[1], stored, record[3])).digest() != record[5]:
+                            raise ValueError("not the bytes of its hash")
+                    except Exception as error:
+                        yield Bad(record[5], where, str(error))
+                if progress:
+                    progress(len(stored))
+                at += HEAD + record[4]
+                end = at
+        for offset, id in known.items():
+            if offset >= end and offset >= size:
+                yield Bad(id, f"packs/{path.name} at {offset}", "cut off")
+
+    def _contents(self, name: str) -> dict[bytes, _Found]:
+        self._load()
+        if name in self._sealed:
+            return {id: _Found(name, offset) for id, offset in _TOC.iter_unpack(self._sealed[name])}
+        return {id: f for id, f in (self._open or {}).items() if f.pack == name}
+
+    def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int:
+        """Drops what is not live: rewrites packs that are mostly dead or hold what must go, removes dead large
+        files. Returns the bytes freed."""
+        self.flush()
+        self._open = None
+        self._load()
+        freed = self.large.collect(live)
+        for leftover in self.packs.glob("*.new"):
+            leftover.unlink(missing_ok=True)
+        for path in sorted(self.packs.glob("*.pack")) if self.packs.is_dir() else ():
+            freed += self._repack(path.stem, live, purge)
+        return freed
+
+    def _repack(self, name: str, live: set[bytes], purge: frozenset[bytes]) -> int:
+        contents = self._contents(name)
+        kept = {id for id in contents if id in live}
+        size = (self.packs / f"{name}.pack").stat().st_size
+        weight = sum(self._record_size(contents[id]) for id in kept)
+        if purge.isdisjoint(contents) and (len(kept) == len(contents) or weight > size / 2):
+            return 0
+        moved = [(id, self._get_packed(id, contents[id])) for id in kept]
+        if self._fd >= 0 and self._name == name:
+            os.close(self._fd)
+            self._fd = -1
+        self._sealed.pop(name, None)
+        assert self._open is not None
+        for id in contents:
+            self._open.pop(id, None)
+        if name in self._fds:
+            os.close(self._fds.pop(name))
+        apart = Packs(self.folder, self._sync, self._portable, worker=f"-r{os.urandom(3).hex()}")
+        apart._load()
+        for id in contents:
+            apart._open and apart._open.pop(id, None)
+        apart._sealed.pop(name, None)
+        for id, data in moved:
+            apart.put(data, id)
+        apart.flush()
+        apart.close()
+        for suffix in (".idx", ".toc", ".pack"):
+            (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
+        self._load()
+        return size - weight
+
+    def _record_size(self, found: _Found) -> int:
+        with open(self.packs / f"{found.pack}.pack", "rb") as file:
+            record = read_head(file, found.offset)
+        return HEAD + (record[4] if record else 0)
+
+    def quarantine(self, bad: Iterable[Bad]) -> int:
+        """Sets damaged blobs aside in quarantine/, so that they are stored anew when seen again; deletes nothing."""
+        aside = self.folder / "quarantine"
+        packed: dict[str, set[bytes]] = {}
+        large = []
+        for blob in bad:
+            aside.mkdir(mode=0o700, exist_ok=True)
+            if blob.where.startswith("big/"):
+                large.append(blob)
+            else:
+                packed.setdefault(blob.where.split("/")[1].split(".pack")[0], set()).add(blob.id)
+        moved = self.large.quarantine(large, aside)
+        for name, ids in packed.items():
+            contents = self._contents(name)
+            good = []
+            for id in contents:
+                if id not in ids:
+                    try:
+                        good.append((id, self._get_packed(id, contents[id])))
+                    except Damaged:
+                        moved += 1
+            self.close()
+            os.replace(self.packs / f"{name}.pack", aside / f"{name}.pack")
+            for suffix in (".idx", ".toc"):
+                (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
+            for id, data in good:
+                self.put(data, id)
+            self.flush()
+            moved += len(ids)
+        return moved
+
+
+def _write_idx(path: Path, data: bytes, sync: bool) -> None:
+    staging = path.with_suffix(".new")
+    with open(staging, "wb", opener=private) as file:
+        file.write(data + CRC.pack(zlib.crc32(data)))
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+    os.replace(staging, path)
+    if sync:
+        sync_folder(path.parent)

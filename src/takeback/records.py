@@ -1,0 +1,191 @@
+"""Records: how a blob lies on disk, with everything needed to check it.
+
+magic "tbr1" · codec · flags · raw length · stored length · sha256 of the raw bytes · crc32 · the stored bytes
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from .errors import Damaged
+
+MAGIC = b"tbr1"
+RECORD = struct.Struct("<4sBBHQQ32s")  # magic, codec, flags, -, raw length, stored length, sha256
+CRC = struct.Struct("<I")
+HEAD = RECORD.size + CRC.size
+RAW, ZLIB, ZSTD = 0, 1, 2
+SPARSE = 1  # a flag: zeros are written as holes again
+CHUNK = 1 << 20
+WORTH = 0.9  # compress only where it saves a tenth
+CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Bad(NamedTuple):
+    """A blob whose bytes are not what its record says."""
+
+    id: bytes
+    where: str
+    why: str
+
+
+# -- codecs ------------------------------------------------------------------
+
+
+def compress(data: bytes) -> tuple[int, bytes]:
+    if len(data) < 128:
+        return RAW, data
+    packed = zstd().compress(data)
+    return (ZSTD, packed) if len(packed) < len(data) * WORTH else (RAW, data)
+
+
+_compressor: Any = None
+
+
+def zstd() -> Any:
+    global _compressor
+    if _compressor is None:
+        import zstandard
+
+        _compressor = zstandard.ZstdCompressor(level=1, write_content_size=True)
+    return _compressor
+
+
+_decompressor: Any = None
+
+
+def unzstd() -> Any:
+    global _decompressor
+    if _decompressor is None:
+        import zstandard
+
+        _decompressor = zstandard.ZstdDecompressor()
+    return _decompressor
+
+
+def decompress(codec: int, data: bytes, size: int) -> bytes:
+    if codec == RAW:
+        return data
+    if codec == ZLIB:
+        return zlib.decompress(data)
+    if codec == ZSTD:
+        content: bytes = unzstd().decompress(data, max_output_size=size)
+        return content
+    raise ValueError(f"unknown codec {codec}")
+
+
+def decoded(file: BinaryIO, codec: int, stored: int) -> Iterator[bytes]:
+    left = stored
+    unpack = None
+    if codec == ZSTD:
+        import zstandard
+
+        unpack = zstandard.ZstdDecompressor().decompressobj()
+    while left and (chunk := file.read(min(CHUNK if unpack is None else 1 << 16, left))):
+        left -= len(chunk)
+        if unpack is None:
+            yield chunk
+        else:
+            out = unpack.decompress(chunk)
+            for at in range(0, len(out), CHUNK):
+                yield out[at : at + CHUNK]
+
+
+def zstd_error() -> type[Exception]:
+    import zstandard
+
+    return zstandard.ZstdError
+
+
+# -- headers and footers -----------------------------------------------------
+
+
+def header(codec: int, flags: int, raw: int, stored: int, id: bytes, crc_of: Iterable[bytes]) -> bytes:
+    head = RECORD.pack(MAGIC, codec, flags, 0, raw, stored, id)
+    crc = zlib.crc32(head)
+    for part in crc_of:
+        crc = zlib.crc32(part, crc)
+    return head + CRC.pack(crc)
+
+
+def read_head(file: BinaryIO, offset: int) -> tuple[bytes, int, int, int, int, bytes] | None:
+    """(header, codec, flags, raw length, stored length, id) of the record at an offset; None if there is none."""
+    file.seek(offset)
+    head = file.read(HEAD)
+    if len(head) < HEAD or head[:4] != MAGIC:
+        return None
+    _, codec, flags, _, raw, stored, id = RECORD.unpack_from(head)
+    return head, codec, flags, raw, stored, id
+
+
+def is_whole(file: BinaryIO, offset: int, record: tuple[bytes, int, int, int, int, bytes]) -> bool:
+    """Whether a record's bytes are those its header was written for."""
+    file.seek(offset + HEAD)
+    head = record[0]
+    return zlib.crc32(file.read(record[4]), zlib.crc32(head[: RECORD.size])) == int(CRC.unpack(head[RECORD.size :])[0])
+
+
+def read_footer(file: BinaryIO) -> tuple[bytes, int, int, int, int, int, bytes] | None:
+    end = file.seek(0, os.SEEK_END)
+    if end < HEAD:
+        return None
+    file.seek(end - HEAD)
+    foot = file.read(HEAD)
+    record = RECORD.unpack_from(foot)
+    if record[0] != MAGIC or zlib.crc32(foot[: RECORD.size]) != CRC.unpack(foot[RECORD.size :])[0]:
+        return None
+    if record[5] != end - HEAD:
+        return None
+    return record
+
+
+# -- files of ours -----------------------------------------------------------
+
+
+def private(path: str, flags: int) -> int:
+    return os.open(path, flags | CLOEXEC, 0o600)
+
+
+def pread(fd: int, size: int, offset: int) -> bytes:
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.read(fd, size)
+
+
+def chunks(fd: int) -> Iterator[bytes]:
+    while chunk := os.read(fd, CHUNK):
+        yield chunk
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view[: 64 << 20]) :]
+
+
+def datasync(fd: int) -> None:
+    os.fdatasync(fd) if hasattr(os, "fdatasync") else os.fsync(fd)
+
+
+def sync_folder(path: Path) -> None:
+    if os.name == "nt":
+        return
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+# -- what is wrong -----------------------------------------------------------
+
+
+def missing(id: bytes) -> Damaged:
+    return Damaged(f"the store lacks blob {id.hex()[:12]}", "run takeback verify to see what is lost")
+
+
+def damaged(id: bytes, where: str, why: str) -> Damaged:
+    return Damaged(f"blob {id.hex()[:12]} in {where} is damaged: {why}", "run takeback verify to see what is lost")
