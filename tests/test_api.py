@@ -99,7 +99,6 @@ def test_results_are_typed():
         ("TakebackError", 1),
         ("UsageError", 2),
         ("NotFound", 2),
-        ("Partial", 3),
         ("ApprovalNeeded", 4),
         ("Stale", 4),
         ("NoWorkspace", 10),

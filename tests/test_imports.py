@@ -13,7 +13,7 @@ SOURCE = Path(takeback.__file__).parent
 
 # From the ground up: a module imports from its own layer and those below it.
 LAYERS = [
-    {"effects", "errors", "ids"},
+    {"effects", "errors", "ids", "units"},
     {
         "journal",
         "blobs",
@@ -46,10 +46,8 @@ LAYERS = [
         "settings",
         "rules",
         "filters",
-        "policy",
-        "redact",
     },
-    {"surfaces", "agents", "integrations", "__init__", "__main__"},
+    {"surfaces", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 MODULES = sorted(p for p in SOURCE.rglob("*.py"))

@@ -8,7 +8,7 @@ import pytest
 
 import takeback
 from takeback import names
-from takeback.ids import looks_like_id, new_id
+from takeback.ids import new_id
 from takeback.workspace import Workspace
 
 
@@ -16,13 +16,6 @@ def test_ids_are_128_bits_in_letters_that_no_number_or_hash_has():
     ids = {new_id() for _ in range(1000)}
     assert len(ids) == 1000
     assert all(len(id) == 32 and set(id) <= set("klmnopqrstuvwxyz") for id in ids)
-    assert (
-        looks_like_id("kxv")
-        and not looks_like_id("")
-        and not looks_like_id("k" * 33)
-        and not looks_like_id("abc")
-        and not looks_like_id("12")
-    )
 
 
 def test_a_number_an_exact_label_then_a_unique_prefix(ws: Workspace, project: Path):
@@ -101,16 +94,16 @@ def test_rollback_given_an_effect_goes_to_just_before_it(ws: Workspace, project:
 def test_a_path_that_could_be_an_id_is_not_guessed_at(ws: Workspace, project: Path, monkeypatch):
     import takeback.observer as module
 
-    (project / "k").write_text("1\n")
+    (project / "kkkkkkkk").write_text("1\n")
     ws.checkpoint("before")
-    (project / "k").write_text("2\n")
+    (project / "kkkkkkkk").write_text("2\n")
     monkeypatch.setattr(module, "new_id", lambda: "k" * 32)
-    ws.track(["k"])
+    ws.track(["kkkkkkkk"])
     monkeypatch.undo()
     with pytest.raises(takeback.UsageError, match="both"):
-        ws.revert("k")
-    ws.revert("./k")
-    assert (project / "k").read_text() == "1\n"
+        ws.revert("kkkkkkkk")
+    ws.revert("./kkkkkkkk")
+    assert (project / "kkkkkkkk").read_text() == "1\n"
 
 
 def test_a_label_is_one_line(ws: Workspace):

@@ -197,12 +197,3 @@ def test_trees_deeper_than_the_stack():
 )
 def test_attributes_round_trip(pairs):
     assert dict(trees.decode_xattrs(trees.encode_xattrs(pairs))) == dict(pairs)
-
-
-def test_references_name_every_blob_a_folder_needs():
-    folder = Folder(
-        [b"d", b"f"],
-        [Entry(FOLDER, 0, 0, b"", b"x" * 32, b"", 0, 0, 0), Entry(FILE, 0, 1, b"c" * 32, b"", b"", 0, 0, 0)],
-        {b"d": Ids(b"i" * 32, b"s" * 32)},
-    )
-    assert set(trees.references(folder)) == {b"x" * 32, b"c" * 32, b"s" * 32}

@@ -83,14 +83,6 @@ class Unit(NamedTuple):
 # -- journal entries, folded -------------------------------------------------
 
 
-class Inverse(NamedTuple):
-    """How to take an outside act back: data, never code, so that any process can run it later."""
-
-    domain: str
-    operation: str
-    arguments: Mapping[str, Any]
-
-
 class Effect(NamedTuple):
     """One row of changes: what one look found for one owner, one act, or one segment of a take-back."""
 
@@ -103,7 +95,6 @@ class Effect(NamedTuple):
     domain: str = "files"
     verdict: str = "exact"  # how well it can be taken back
     summary: str = ""
-    inverse: Inverse | None = None
 
     @property
     def actors(self) -> frozenset[str]:

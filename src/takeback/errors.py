@@ -3,7 +3,6 @@
 TakebackError            exit 1   it failed; nothing was lost
 ├── UsageError           exit 2   the request makes no sense
 ├── NotFound             exit 2   no such checkpoint, effect, plan or path
-├── Partial              exit 3   taken or done in part; what is missing is named
 ├── ApprovalNeeded       exit 4   a person has to say yes
 │   └── Stale            exit 4   the plan is no longer what the same request would do
 ├── NoWorkspace          exit 10  nothing is protected here
@@ -32,10 +31,6 @@ class UsageError(TakebackError):
 
 class NotFound(UsageError):
     pass
-
-
-class Partial(TakebackError):
-    exit_code = 3
 
 
 class ApprovalNeeded(TakebackError):

@@ -19,6 +19,7 @@ from .history import Segment, pack_list, pack_units
 from .ids import new_id
 from .journal import Journal, New
 from .planner import changes_of
+from .trees import parent
 
 BACKWARDS = "-a"  # after the key of a segment that is being aborted: what it leaves means the reverse
 
@@ -50,7 +51,7 @@ class Executor:
         id = new_id()
         segments = []
         for domain, steps in groups:
-            changes = changes_of(plan, steps)
+            changes = changes_of(steps)
             if domain == "files":
                 changes += [Change(p, known(p), e) for p, e in plan.folder_times.items()]  # type: ignore[arg-type]
             segments.append({"domain": domain, "verdict": steps[0].verdict, "list": pack_list(changes, self.blobs.put)})
@@ -92,15 +93,12 @@ class Executor:
         known: Callable[[bytes], object],
     ) -> int:
         """Syncs what was done and journals it; only then is it called done."""
-        sync = getattr(self.domains[domain], "sync", None)
-        if sync is not None:
-            sync()
-        not_done = [[text(r.path), r.result, r.note] for r in found if r.result != DONE]
+        _sync(self.domains[domain])
         done = {r.path for r in found if r.result == DONE}
         if domain == "files":
             made += [Change(s.path, s.expected, s.goal) for s in steps if s.path in done]
             made += [Change(p, None, e) for p, e in times.items()]
-        body = {"takeback": id, "segment": number, "not_done": not_done}
+        body = {"takeback": id, "segment": number, "not_done": _not_done(found)}
         return self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
 
     def _check_stored(self, steps: Iterable[Step]) -> None:
@@ -140,13 +138,25 @@ class Executor:
             found = list(domain.apply(steps, key, back, again=True))  # type: ignore[arg-type]
             results += found
             if abort:
+                _sync(domain)
                 continue
             seq = self._conclude(takeback.id, number, segment.domain, steps, found, times, made, known)
         if abort:
             first = next((n for n, s in enumerate(segments) if not s.ended), 0)
-            body = {"takeback": takeback.id, "segment": first, "aborted": True, "not_done": []}
+            body = {"takeback": takeback.id, "segment": first, "aborted": True, "not_done": _not_done(results)}
             seq = self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
         return Done(takeback.id, results, made, seq)
+
+
+def _sync(domain: Domain) -> None:
+    """What a domain has written is on disk when this returns, if it writes anything here."""
+    sync = getattr(domain, "sync", None)
+    if sync is not None:
+        sync()
+
+
+def _not_done(results: Iterable[Result]) -> list[list[str]]:
+    return [[text(r.path), r.result, r.note] for r in results if r.result != DONE]
 
 
 def steps_of(segment: Segment) -> tuple[list[Step], dict[bytes, Entry]]:
@@ -165,7 +175,7 @@ def _times_before(
     steps: list[Step], times: Mapping[bytes, Entry], known: Callable[[bytes], object]
 ) -> dict[bytes, object]:
     """What an aborted segment gave other times, the folders around its steps among them, as it was."""
-    around = {s.path.rpartition(b"/")[0] for s in steps if s.path}
+    around = {parent(s.path) for s in steps if s.path}
     found = {p: known(p) for p in {*times, *around}}
     return {p: e for p, e in found.items() if isinstance(e, Entry) and (p in times or e.kind == FOLDER)}
 

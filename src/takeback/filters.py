@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from takeback.errors import UsageError
-from takeback.settings import parse_duration
+from .errors import UsageError
+from .units import parse_duration
 
 KINDS = ("checkpoint", "effect", "takeback")
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 import os
 
 _LETTERS = bytes.maketrans(b"0123456789abcdef", b"klmnopqrstuvwxyz")
-LENGTH = 32
 
 
 def new_id() -> str:
     return os.urandom(16).hex().encode().translate(_LETTERS).decode()
-
-
-def looks_like_id(text: str) -> bool:
-    return 0 < len(text) <= LENGTH and all("k" <= c <= "z" for c in text)

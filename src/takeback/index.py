@@ -175,7 +175,7 @@ class Index:
             else:
                 folder, packed = known_folder, record.keys
         entries = dict(zip(folder.names, folder.entries))
-        known = dict(zip(folder.names, (packed[i : i + keys.WIDTH] for i in range(0, len(packed), keys.WIDTH))))
+        known = dict(zip(folder.names, keys.split(packed)))
         absent, gaps = set(folder.absent), {g.name: g for g in folder.gaps}
         for name, state in edits.items():
             path = join(parent, name)
@@ -217,7 +217,7 @@ class Index:
                 todo.add(path)
                 if not path:
                     break
-                path = path.rpartition(b"/")[0]
+                path = trees.parent(path)
         for path in sorted(todo, key=lambda p: -(p.count(b"/") + 1) if p else 0):
             if path in pending:
                 folder, packed = pending[path]

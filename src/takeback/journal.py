@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 from .errors import Damaged, TakebackError
 
 VERSION = 1
-KINDS = ("open", "close", "change", "intent", "outcome", "checkpoint", "takeback", "plan", "approval", "note", "prune")
 _TABLE = (
     "CREATE TABLE log(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, at INTEGER NOT NULL, "
     "body_hash BLOB NOT NULL, prev BLOB NOT NULL, hash BLOB NOT NULL, body BLOB)"
@@ -136,14 +135,12 @@ class Journal:
 
     # -- the seam: append, rows, get, head, forget ---------------------------
 
-    def append(self, rows: Sequence[New], at: float, expect_head: Head | None = None) -> list[int]:
-        """Adds rows in one synced transaction; refuses if somebody else appended since `expect_head`."""
+    def append(self, rows: Sequence[New], at: float) -> list[int]:
+        """Adds rows in one synced transaction."""
         with _explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 head = self.head()
-                if expect_head is not None and head != expect_head:
-                    raise TakebackError("another process wrote to the journal meanwhile", "run it again")
                 seqs = []
                 for new in rows:
                     body = json.dumps({**new.body, "salt": os.urandom(8).hex()}, separators=(",", ":")).encode()
@@ -264,9 +261,6 @@ class Journal:
             if len(place) == _HEAD.size + 4 and zlib.crc32(packed).to_bytes(4, "little") == place[_HEAD.size :]:
                 found.append(Head(*_HEAD.unpack(packed)))
         return max(found, default=None)
-
-    def rewrite_head(self) -> None:
-        self._write_head(self.head())
 
     # -- verify --------------------------------------------------------------
 

@@ -110,6 +110,10 @@ class LargeFiles:
                 digest, raw, chunk = sha256(), 0, next(content, b"")
                 codec = ZSTD if sparse else compress(chunk[:_SAMPLE])[0]
                 shared = codec == RAW and source is not None and not self._portable and reflink(source, fd)
+                if shared:  # hash what was cloned, not what the source has become since
+                    os.lseek(fd, 0, os.SEEK_SET)
+                    content = chunks(fd)
+                    chunk = next(content, b"")
                 packer = zstd().compressobj() if codec == ZSTD else None
                 while chunk:
                     digest.update(chunk)
@@ -119,8 +123,9 @@ class LargeFiles:
                     chunk = next(content, b"")
                 if packer:
                     file.write(packer.flush())
-                elif shared:
+                elif shared and source is not None:
                     os.ftruncate(fd, raw)
+                    os.lseek(source, raw, os.SEEK_SET)  # as if it had been read, which tells the caller its size
                 stored = file.seek(0, os.SEEK_END)
                 id = digest.digest()
                 file.write(header(codec, SPARSE if sparse else 0, raw, stored, id, ()))

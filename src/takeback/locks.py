@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from takeback.errors import Locked, TakebackError
+from .errors import Locked, TakebackError
 
 try:
     import fcntl

@@ -17,7 +17,7 @@ class Named(NamedTuple):
 
 def everything(history: History) -> list[Named]:
     found = [Named(c.id, "checkpoint", c.seq, c.label) for c in history.checkpoints]
-    found += [Named(e.id, "effect", e.seq, "") for e in history.effects if not e.takeback]
+    found += [Named(e.id, "effect", e.seq, "") for e in history.effects if not e.takeback and e.changes]
     found += [Named(t.id, "takeback", t.seq, "") for t in history.takebacks.values()]
     return sorted(found, key=lambda n: n.seq)
 

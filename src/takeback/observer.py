@@ -7,6 +7,7 @@ journaled and becomes known. The order on disk: blobs synced, journal committed,
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -62,18 +63,31 @@ class Observer:
 
     def known(self) -> Index:
         """The last observed state of every path: the index, brought up to the journal's head."""
-        index = self._load_index()
-        if index is None:
-            last = self.store.journal.last("checkpoint")
-            if last is None or last.body is None:
-                return Index()
-            index = Index.from_snapshot(self.store.blobs.get, unpack_snapshot(last.body["snapshot"]), last.seq)
+        index = self._load_index() or self._snapshot()
         head = self.store.journal.head().seq
+        if index.seq > head:  # of another journal: one put back from a backup, or cut
+            self._cached = None
+            return self._rebuilt()
         if index.seq < head:
-            for row in self.store.journal.rows(index.seq, _TREE_ROWS):
-                index.apply(self._moved(row))
-            index.seq = head
+            self._replay(index, head)
         return index
+
+    def _snapshot(self) -> Index:
+        """The known tree of the last checkpoint: what the index is rebuilt from."""
+        last = self.store.journal.last("checkpoint")
+        if last is None or last.body is None:
+            return Index(seq=self.store.journal.head().seq)
+        return Index.from_snapshot(self.store.blobs.get, unpack_snapshot(last.body["snapshot"]), last.seq)
+
+    def _rebuilt(self) -> Index:
+        index = self._snapshot()
+        self._replay(index, self.store.journal.head().seq)
+        return index
+
+    def _replay(self, index: Index, head: int) -> None:
+        for row in self.store.journal.rows(index.seq, _TREE_ROWS):
+            index.apply(self._moved(row))
+        index.seq = head
 
     def _load_index(self) -> Index | None:
         if self.store.folder is None:
@@ -147,14 +161,16 @@ class Observer:
     # -- looking -------------------------------------------------------------
 
     def rules(self, tree: OpenFolder) -> Rules:
+        """What is covered. A .takebackignore that is no readable file counts as none: it must not stop an undo."""
         ignore: bytes | None = None
         try:
             fd = tree.open_read(b".takebackignore")
         except OSError:
-            fd = -1
-        if fd >= 0:
-            with os.fdopen(fd, "rb") as file:
-                ignore = file.read(1 << 20)
+            return load_rules(self.settings, None)
+        try:
+            ignore = os.read(fd, 1 << 20) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+        finally:
+            os.close(fd)
         return load_rules(self.settings, ignore)
 
     def limits(self, deadline: float | None = None, temporary: tuple[bytes, ...] = ()) -> Limits:
@@ -191,7 +207,7 @@ class Observer:
         if look.first or not look.changes:
             return []
         packed = {"list": pack_list(look.changes, self.store.blobs.put)}
-        if all(counts_not(c) for c in look.changes):
+        if not any(map(is_work, look.changes)):
             return [New("note", new_id(), {"what": "sight", **packed})]
         turns = [[actor, self.history().current_turn(actor)]] if actor else []
         return [New("change", new_id(), {"turns": turns, **packed})]
@@ -226,8 +242,10 @@ class Observer:
             waiting += [trees.join(path, name) for name in folder.subtrees]
 
 
-def counts_not(change: Change) -> bool:
-    return same(change.before, change.after) or (change.before is not None and change.before.kind == UNSEEN)
+def is_work(change: Change) -> bool:
+    """Whether something was done: neither a first sight nor a mere touch."""
+    sighted = change.before is not None and change.before.kind == UNSEEN
+    return not sighted and not same(change.before, change.after)
 
 
 def states(index: Index) -> Callable[[bytes], State]:

@@ -132,7 +132,10 @@ class Packs:
         self._loose.clear()
         for name in sorted(names, key=lambda n: ("-" not in n, n)):  # the open pack has the last word
             if name.endswith(".pack") and name[:-5] not in self._sealed:
-                self._open.update(self._read_toc(name[:-5]))
+                try:
+                    self._open.update(self._read_toc(name[:-5]))
+                except FileNotFoundError:
+                    continue  # repacked by another process in this moment
 
     def _read_toc(self, name: str) -> dict[bytes, _Found]:
         """The open pack's contents: from its toc as far as that goes, then by walking the records."""
@@ -384,7 +387,10 @@ class Packs:
         for folder in (self.packs, self.large.folder):
             if folder.is_dir():
                 for entry in os.scandir(folder):
-                    st = entry.stat()
+                    try:
+                        st = entry.stat()
+                    except FileNotFoundError:
+                        continue  # renamed or collected meanwhile
                     total += getattr(st, "st_blocks", 0) * 512 or st.st_size
         return total
 
@@ -460,25 +466,8 @@ class Packs:
         weight = sum(self._record_size(contents[id]) for id in kept)
         if purge.isdisjoint(contents) and (len(kept) == len(contents) or weight > size / 2):
             return 0
-        moved = [(id, self._get_packed(id, contents[id])) for id in kept]
-        if self._fd >= 0 and self._name == name:
-            os.close(self._fd)
-            self._fd = -1
-        self._sealed.pop(name, None)
-        assert self._open is not None
-        for id in contents:
-            self._open.pop(id, None)
-        if name in self._fds:
-            os.close(self._fds.pop(name))
-        apart = Packs(self.folder, self._sync, self._portable, worker=f"-r{os.urandom(3).hex()}")
-        apart._load()
-        for id in contents:
-            apart._open and apart._open.pop(id, None)
-        apart._sealed.pop(name, None)
-        for id, data in moved:
-            apart.put(data, id)
-        apart.flush()
-        apart.close()
+        if self._rewrite(name, kept):
+            return 0  # something in it is damaged: it stays, as evidence and for what can still be read
         for suffix in (".idx", ".toc", ".pack"):
             (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
         self._load()
@@ -502,23 +491,43 @@ class Packs:
                 packed.setdefault(blob.where.split("/")[1].split(".pack")[0], set()).add(blob.id)
         moved = self.large.quarantine(large, aside)
         for name, ids in packed.items():
-            contents = self._contents(name)
-            good = []
-            for id in contents:
-                if id not in ids:
-                    try:
-                        good.append((id, self._get_packed(id, contents[id])))
-                    except Damaged:
-                        moved += 1
-            self.close()
-            os.replace(self.packs / f"{name}.pack", aside / f"{name}.pack")
+            moved += len(ids) + self._rewrite(name, set(self._contents(name)) - ids)
+            os.replace(self.packs / f"{name}.pack", aside / f"{name}-{os.urandom(4).hex()}.pack")
             for suffix in (".idx", ".toc"):
                 (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
-            for id, data in good:
-                self.put(data, id)
-            self.flush()
-            moved += len(ids)
+        self.close()
         return moved
+
+    def _rewrite(self, name: str, wanted: set[bytes]) -> int:
+        """Copies blobs of a pack into a new one, synced, before the old one may go; returns how many of them turned
+        out damaged."""
+        damaged_too = 0
+        contents = self._contents(name)
+        apart = Packs(self.folder, self._sync, self._portable, worker=f"-r{os.urandom(3).hex()}")
+        apart._load()
+        apart._sealed.pop(name, None)
+        assert apart._open is not None
+        for id in contents:
+            apart._open.pop(id, None)
+        for id in wanted:
+            try:
+                apart.put(self._get_packed(id, contents[id]), id)
+            except Damaged:
+                damaged_too += 1
+        apart.flush()
+        apart.close()
+        self._let_go(name)
+        return damaged_too
+
+    def _let_go(self, name: str) -> None:
+        """Closes a pack that is about to be removed."""
+        if self._fd >= 0 and self._name == name:
+            os.close(self._fd)
+            self._fd = -1
+        if name in self._fds:
+            os.close(self._fds.pop(name))
+        self._sealed.pop(name, None)
+        self._open = None
 
 
 def _write_idx(path: Path, data: bytes, sync: bool) -> None:

@@ -39,6 +39,7 @@ from .effects import (
 from .errors import NotFound, UsageError
 from .history import History
 from .textdiff import Conflict
+from .trees import parent
 
 Merge = Callable[[State, State, State, bool], State]  # base, ours, theirs, markers → merged; raises Conflict
 Known = Callable[[bytes], State]
@@ -52,14 +53,12 @@ class Planner:
         known: Known,
         merge: Merge,
         children: Callable[[bytes], Iterable[bytes]] = lambda _: (),
-        outside: frozenset[str] = frozenset(),
     ) -> None:
         self.workspace = workspace
         self.history = history
         self.known = known  # the last observed state of a path
         self.children = children  # the paths in a folder, those not covered among them
         self.merge = merge
-        self.outside = outside  # domains whose acts end a segment
 
     # -- resolving what was asked --------------------------------------------
 
@@ -97,7 +96,8 @@ class Planner:
         if request.verb == "undo":
             return self._select_undo(request)
         if request.verb == "redo":
-            rows = (seq for id in request.takebacks for seq in self.history.takebacks[id].rows)
+            known = self.history.takebacks
+            rows = (seq for id in request.takebacks if id in known for seq in known[id].rows)
             return {u for u in self.history.units(rows) if u in self.history.live}, set()
         if request.verb == "revert":
             return self._select_revert(request), set()
@@ -170,10 +170,10 @@ class Planner:
             if not units:
                 continue
             since = min(units).seq
-            above = _parent(path)
+            above = parent(path)
             while above and not _is_folder(self.known(above)):
                 by_path.setdefault(above, set(self.history.layers(above, since)))
-                above = _parent(above)
+                above = parent(above)
             if _is_folder(self.known(path)) and not _is_folder(self.history.change(min(units)).before):
                 for below in self.history.all_paths():
                     if below.startswith(path + b"/"):
@@ -197,7 +197,7 @@ class Planner:
                     kept[path] = f"it still holds {text(below)}"
                     break
         for path in sorted(taken, key=lambda p: p.count(b"/")):  # from the top: what is kept away keeps all in it away
-            above = _parent(path)
+            above = parent(path)
             if taken[path].goal is None or not above or path in kept:
                 continue
             state = taken[above].goal if above in taken and above not in kept else self.known(above)
@@ -375,14 +375,14 @@ class Planner:
         """The times to put back besides the steps: of folders, which our own writing moves, where all that changed in
         them goes back; and of what only its times changed in rows that go back whole."""
         kept = {u for s in steps if not s.taken for u in s.units} | left
-        disturbed = {_parent(u.path) for u in kept} | {_parent(s.path) for s in steps if not s.taken}
+        disturbed = {parent(u.path) for u in kept} | {parent(s.path) for s in steps if not s.taken}
         own = {s.path for s in steps}
         whole = request.verb == "rollback" and not kept
         rows = {u.seq for s in steps if s.taken for u in s.units} - {u.seq for u in kept}
         lowest: dict[bytes, int] = {}
         for step in steps:
             if step.taken and step.domain == "files" and step.units:
-                folder, seq = _parent(step.path), request.since if whole else min(step.units).seq
+                folder, seq = parent(step.path), request.since if whole else min(step.units).seq
                 lowest[folder] = min(seq, lowest.get(folder, seq))
         found = {}
         for folder, seq in lowest.items():
@@ -403,10 +403,6 @@ class Planner:
             if earliest is not None and now is not None:
                 found[path] = now._replace(mtime_ns=earliest.mtime_ns, uid=earliest.uid, gid=earliest.gid)
         return found
-
-
-def _parent(path: bytes) -> bytes:
-    return path.rpartition(b"/")[0]
 
 
 def _is_folder(state: State) -> bool:
@@ -447,6 +443,6 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
     return options._replace(verb="revert", rows=tuple(rows))
 
 
-def changes_of(plan: Plan, steps: Iterable[Step]) -> list[Change]:
+def changes_of(steps: Iterable[Step]) -> list[Change]:
     """The steps as changes, each with the rows it takes on its path."""
     return [Change(s.path, s.expected, s.goal, tuple(sorted(u.seq for u in s.units))) for s in steps]

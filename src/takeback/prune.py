@@ -61,8 +61,10 @@ def prune(ws: Workspace, asked: Asked) -> Pruned:
     horizon = _horizon(ws, history, asked)
     doomed = _doomed(ws, history, horizon, asked.everything)
     gone = tuple(r.id for r in doomed if r.kind == "checkpoint")
-    if asked.dry_run or not doomed:
+    if asked.dry_run or (asked.automatic and not doomed):
         return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run)
+    if not doomed:
+        return Pruned(gone, 0, collect(ws))  # what a failed or killed run left behind
     seqs = [r.seq for r in doomed]
     body = {"forgot": spans(seqs), "horizon": horizon, "automatic": asked.automatic}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
@@ -154,6 +156,8 @@ def collect(ws: Workspace, purge: frozenset[bytes] = frozenset()) -> int:
 def _prune_path(ws: Workspace, history: History, asked: Asked) -> Pruned:
     """Takes a captured secret out: its bytes, wherever a row leads to them by this path."""
     path = ws.relative(asked.path)
+    if not path:
+        raise UsageError("prune --path needs a path inside the workspace", "to forget everything, say prune --all")
     wanted: set[bytes] = set()
     elsewhere: set[bytes] = set()
     for row in ws.store.journal.rows():
@@ -192,10 +196,8 @@ def _forget_keys(ws: Workspace, gone: set[bytes]) -> None:
         folder, record = index.folder(path), index.folders[path]
         assert folder is not None
         if any(e.content in gone for e in folder.entries):
-            width = keys.WIDTH
             packed = b"".join(
-                keys.ZERO if e.content in gone else record.keys[i * width : (i + 1) * width]
-                for i, e in enumerate(folder.entries)
+                keys.ZERO if e.content in gone else key for e, key in zip(folder.entries, keys.split(record.keys))
             )
             index.folders[path] = record._replace(keys=packed)
     ws.observer.save(index)

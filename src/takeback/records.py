@@ -79,20 +79,33 @@ def decompress(codec: int, data: bytes, size: int) -> bytes:
 
 
 def decoded(file: BinaryIO, codec: int, stored: int) -> Iterator[bytes]:
-    left = stored
-    unpack = None
+    """The raw bytes in chunks of bounded size, however well they were packed."""
     if codec == ZSTD:
         import zstandard
 
-        unpack = zstandard.ZstdDecompressor().decompressobj()
-    while left and (chunk := file.read(min(CHUNK if unpack is None else 1 << 16, left))):
+        part: Any = _Part(file, stored)
+        with zstandard.ZstdDecompressor().stream_reader(part, closefd=False) as reader:
+            while chunk := reader.read(CHUNK):
+                yield chunk
+        return
+    left = stored
+    while left and (chunk := file.read(min(CHUNK, left))):
         left -= len(chunk)
-        if unpack is None:
-            yield chunk
-        else:
-            out = unpack.decompress(chunk)
-            for at in range(0, len(out), CHUNK):
-                yield out[at : at + CHUNK]
+        yield chunk
+
+
+class _Part:
+    """The first bytes of a file, as a file of their own."""
+
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        self._file = file
+        self._left = left
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._left if size < 0 else min(size, self._left)
+        data = self._file.read(wanted)
+        self._left -= len(data)
+        return data
 
 
 def zstd_error() -> type[Exception]:

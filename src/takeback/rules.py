@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from takeback.errors import UsageError
+from .errors import UsageError
 
 if TYPE_CHECKING:
-    from takeback.settings import Settings
+    from .settings import Settings
 
 Reason = str
 GIT: Reason = "git"

@@ -41,7 +41,11 @@ class Store(NamedTuple):
     def size(self) -> int:
         total = self.blobs.size()
         if self.folder is not None:
-            total += sum(e.stat().st_size for e in os.scandir(self.folder) if e.is_file())
+            for entry in os.scandir(self.folder):
+                try:
+                    total += entry.stat().st_size if entry.is_file() else 0
+                except FileNotFoundError:
+                    continue  # a staging file, renamed meanwhile
         return total
 
 

@@ -5,6 +5,7 @@ The caller (workspace.py) holds the locks: `apply` for all of it, `store` for ea
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from .effects import (
     raw,
     text,
 )
-from .errors import Stale, TakebackError
+from .errors import Stale, TakebackError, UsageError
 from .executor import Done, Executor, kept_results
 from .history import NUMBERED, History
 from .ids import new_id
@@ -139,6 +140,11 @@ class Takebacks:
             "restore", checkpoint=checkpoint.id, label=requests.called(checkpoint), paths=tuple(paths) or (b"",)
         )
         found = requests.goals(self.store.blobs.get, checkpoint, request.paths)
+        if force and Path(os.path.realpath(to)).is_relative_to(self.observer.root):
+            raise UsageError(
+                f"{to} lies inside the project, where nothing is replaced without storing it first",
+                "leave out --force, name a folder outside, or restore in place without --to",
+            )
         try:
             to.mkdir(parents=True, exist_ok=True)
             folder = open_root(str(to), self.observer.settings.portable)

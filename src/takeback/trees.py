@@ -14,15 +14,16 @@ import json
 import struct
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from .effects import FILE, FOLDER, LINK, UNOBSERVED, Entry, Snapshot, State, same
+from .effects import FOLDER, UNOBSERVED, Entry, Snapshot, State, raw, same, text
 from .errors import Damaged
 
 _MAGIC = b"tbt1"
 _HEAD = struct.Struct("<4sIIIBI")  # magic, entries, bytes of names, bytes of the identity part, flags, bytes of groups
-_XATTRS, _GROUPS, _GAPS = 1, 2, 4
+_XATTRS, _GROUPS = 1, 2
 _NONE = bytes(32)
 _SWAP = sys.byteorder == "big"
 
@@ -64,10 +65,9 @@ class Folder(NamedTuple):
 
     def state(self, name: bytes) -> State:
         """What is known of a name here."""
-        try:
-            return self.entries[self.names.index(name)]
-        except ValueError:
-            pass
+        at = bisect_left(self.names, name)
+        if at < len(self.names) and self.names[at] == name:
+            return self.entries[at]
         if any(gap.name == name for gap in self.gaps):
             return UNOBSERVED
         return None if self.complete or name in self.absent else UNOBSERVED
@@ -125,8 +125,8 @@ def encode(folder: Folder) -> tuple[bytes, Ids]:
 def _encode_gaps(folder: Folder) -> bytes:
     if folder.complete and not folder.gaps:
         return b""
-    gaps = [[g.name.decode("utf-8", "surrogateescape"), g.reason] for g in folder.gaps]
-    absent = [name.decode("utf-8", "surrogateescape") for name in sorted(folder.absent)]
+    gaps = [[text(g.name), g.reason] for g in folder.gaps]
+    absent = [text(name) for name in sorted(folder.absent)]
     return json.dumps({"gaps": gaps, "complete": folder.complete, "absent": absent}).encode()
 
 
@@ -181,8 +181,8 @@ def _decode(data: bytes) -> Folder:
     if at == len(data):
         return Folder(names, entries, subtrees)
     rest = json.loads(data[at:])
-    gaps = tuple(Gap(name.encode("utf-8", "surrogateescape"), reason) for name, reason in rest["gaps"])
-    absent = frozenset(name.encode("utf-8", "surrogateescape") for name in rest["absent"])
+    gaps = tuple(Gap(raw(name), reason) for name, reason in rest["gaps"])
+    absent = frozenset(raw(name) for name in rest["absent"])
     return Folder(names, entries, subtrees, gaps, rest["complete"], absent)
 
 
@@ -193,6 +193,11 @@ Load = Callable[[bytes], bytes]  # stored id → object
 
 def join(path: bytes, name: bytes) -> bytes:
     return path + b"/" + name if path else name
+
+
+def parent(path: bytes) -> bytes:
+    """The folder a path is in; of a name right below the root, the root itself."""
+    return path.rpartition(b"/")[0]
 
 
 def walk(load: Load, stored: bytes, path: bytes = b"") -> Iterator[tuple[bytes, Folder]]:
@@ -256,17 +261,6 @@ def compare(load: Load, a: Ids | None, b: Ids | None, load_b: Load | None = None
 
 
 _EMPTY = Folder([], [], {})
-
-
-def references(folder: Folder) -> Iterator[bytes]:
-    """Every blob a folder object needs, its subfolders' objects among them."""
-    for entry in folder.entries:
-        if entry.kind in (FILE, LINK):
-            yield entry.content
-        if entry.xattrs:
-            yield entry.xattrs
-    for ids in folder.subtrees.values():
-        yield ids.stored
 
 
 def encode_xattrs(pairs: list[tuple[bytes, bytes]]) -> bytes:

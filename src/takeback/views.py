@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import filters, names, textdiff, trees
 from .effects import (
     FILE,
-    FOLDER,
+    KIND_NAMES,
     LINK,
     UNSEEN,
     Checkpoint,
@@ -17,7 +17,6 @@ from .effects import (
     Entry,
     State,
     Takeback,
-    Unit,
     text,
 )
 from .errors import NotFound
@@ -145,14 +144,14 @@ class Diff:
 def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
     history = ws.history()
     if a:
-        old = _checkpoint_at(ws, history, a)
+        old = ws.find_checkpoint(a)
     elif (newest := history.newest_named()) is not None:
         old = newest
     else:
         raise NotFound("there is no checkpoint to compare with", "take one with takeback checkpoint")
     get = ws.store.blobs.get
     if b:
-        new = _checkpoint_at(ws, history, b)
+        new = ws.find_checkpoint(b)
         found = trees.compare(get, Ids(*old.snapshot[:2]), Ids(*new.snapshot[:2]))
         kept = [d for d in found if _within(d.path, paths) and not _unseen(d)]
         return Diff(old, new, tuple(file_diffs(kept, get, get)))
@@ -161,10 +160,6 @@ def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
         kept = [d for d in _since(ws, old, look.index) if _within(d.path, paths)]
         present = {d.path: d for d in kept}
         return Diff(old, None, tuple(file_diffs(list(present.values()), get, get, tree)))
-
-
-def _checkpoint_at(ws: Workspace, history: History, name: str) -> Checkpoint:
-    return ws.find_checkpoint(name)
 
 
 def _within(path: bytes, wanted: Sequence[bytes]) -> bool:
@@ -231,14 +226,13 @@ def _file_diff(
 ) -> FileDiff:
     entry = after or before
     assert entry is not None
-    kind = {FILE: "file", FOLDER: "folder", LINK: "symlink"}[entry.kind]
+    kind = KIND_NAMES[entry.kind]
     status = "renamed" if old_path else kind_of_change(before, after)
     notes = []
     if before is not None and after is not None and before.mode != after.mode and after.kind != LINK:
         notes.append(f"mode {before.mode:04o} → {after.mode:04o}")
     if before is not None and after is not None and before.kind != after.kind:
-        names_of = {FILE: "file", FOLDER: "folder", LINK: "symlink"}
-        notes.append(f"{names_of[before.kind]} → {names_of[after.kind]}")
+        notes.append(f"{KIND_NAMES[before.kind]} → {KIND_NAMES[after.kind]}")
     if before is not None and after is not None and before.xattrs != after.xattrs:
         notes.append("extended attributes changed")
     if before is not None and after is not None and before.group != after.group:
@@ -247,7 +241,7 @@ def _file_diff(
     new = read_new(path, after) if after is not None and after.kind in (FILE, LINK) else b""
     sizes: dict[str, Any] = {"old_size": before.size if before else 0, "new_size": after.size if after else 0}
     if kind == "symlink":
-        notes.append(" → ".join(_shown(t) for t in (old, new) if t))
+        notes.append(" → ".join(text(t) for t in (old, new) if t))
         return FileDiff(text(path), status, kind, text(old_path), note="; ".join(notes), **sizes)
     if old is None or new is None:
         notes.append("too large to show")
@@ -259,10 +253,6 @@ def _file_diff(
     hunks = textdiff.hunks(old, new)
     added, removed = textdiff.count(hunks)
     return FileDiff(text(path), status, kind, text(old_path), added, removed, hunks, False, "; ".join(notes), **sizes)
-
-
-def _shown(target: bytes) -> str:
-    return text(target)
 
 
 def _read_present(tree: OpenFolder, path: bytes) -> bytes | None:
@@ -388,8 +378,7 @@ def show(ws: Workspace, name: str) -> Shown:
     get = ws.store.blobs.get
     if found.kind == "checkpoint":
         checkpoint = ws.find_checkpoint(found.id)
-        kinds = {FILE: "file", FOLDER: "folder", LINK: "symlink"}
-        tree = tuple((text(p), kinds[e.kind], e.mode, e.size) for p, e in trees.entries(get, checkpoint.snapshot))
+        tree = tuple((text(p), KIND_NAMES[e.kind], e.mode, e.size) for p, e in trees.entries(get, checkpoint.snapshot))
         return Shown(row, partial=checkpoint.partial, tree=tree)
     if found.kind == "effect":
         effect = next(e for e in history.effects if e.id == found.id)
@@ -411,8 +400,3 @@ def show(ws: Workspace, name: str) -> Shown:
 def _id_at(history: History, seq: int) -> str:
     effect = history.by_seq.get(seq)
     return "" if effect is None else effect.takeback or effect.id
-
-
-def kept_units(history: History, units: Iterable[Unit]) -> list[tuple[str, str]]:
-    """(path, id) of what was kept, for the command that would take it too."""
-    return [(text(u.path), _id_at(history, u.seq)) for u in sorted(units)]

@@ -108,9 +108,13 @@ class _Child:
 
     def result(self) -> Any:
         parts = []
-        with os.fdopen(self._reader, "rb", buffering=0) as pipe:
-            while chunk := pipe.read(1 << 20):
+        try:
+            while chunk := os.read(self._reader, 1 << 20):
                 parts.append(chunk)
+        except BaseException:  # an interrupt: nobody goes on writing behind our back
+            self.end()
+            raise
+        os.close(self._reader)
         _, status = os.waitpid(self._pid, 0)
         if status != 0:
             raise TakebackError("a worker process died while looking at the tree", "run it again")

@@ -26,7 +26,7 @@ from .errors import NoWorkspace, Off, TakebackError, UsageError
 from .history import NUMBERED, History, pack_snapshot
 from .ids import new_id
 from .journal import New
-from .observer import Observer, Progress, counts_not
+from .observer import Observer, Progress, is_work
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
 from .settings import Settings
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .verify import Repaired, Verified
 
 T = TypeVar("T")
+_DAY = 86_400.0  # what is younger is never pruned by itself
 _MEASURED = 8  # the store's size is looked up every so many checkpoints: it means a stat of every pack
 
 
@@ -233,10 +234,14 @@ class Workspace:
 
     def _stay_within_budget(self) -> None:
         """Prunes after a checkpoint that is over budget."""
-        living = self.store.journal.bodied("checkpoint")
-        too_old = self.clock() - living[0][1] > self.settings.max_age
+        pruned = self.store.journal.last("prune")
+        horizon = pruned.body.get("horizon", 0) if pruned is not None and pruned.body else 0
+        living = [at for seq, at in self.store.journal.bodied("checkpoint") if seq >= horizon]  # the rest is pinned
+        now, surplus = self.clock(), len(living) - self.settings.keep
+        too_old = len(living) > 1 and now - living[0] > max(self.settings.max_age, _DAY)
+        too_many = surplus > 0 and now - living[surplus - 1] > _DAY
         too_large = len(living) % _MEASURED == 0 and self.store.size() > self.settings.max_bytes
-        if too_old or too_large or len(living) > self.settings.keep:
+        if too_old or too_many or too_large:
             from . import prune
 
             prune.within_budget(self)
@@ -254,7 +259,7 @@ class Workspace:
             )
             look = scan.named(wanted)
             self.observer.journal_look(look, self.observer.rows_of(look, actor))
-        changed = tuple(text(c.path) for c in look.changes if not counts_not(c))
+        changed = tuple(text(c.path) for c in look.changes if is_work(c))
         lacking = tuple((text(path), why) for path, why in look.lacking)
         return Tracked(tuple(map(text, wanted)), changed, lacking)
 

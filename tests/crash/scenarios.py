@@ -13,6 +13,7 @@ from typing import Any
 
 import takeback
 from takeback import blobs, packs, reading, records
+from takeback.capture import scan
 from takeback.workspace import Workspace
 
 SECRET = b"hunter2-" + bytes(range(65, 91)) + b"-only-ever-in-dot-env"
@@ -138,8 +139,10 @@ def grow(root: Path) -> None:
 
 def lower_big() -> None:
     """Lets smaller files take the way of large ones, for sweeps that go it a thousand times."""
-    blobs.BIG = packs.BIG = reading.BIG = 1 << 16
-    records.CHUNK = 1 << 14
+    for module in (blobs, packs, reading, scan):
+        assert module.BIG
+        module.BIG = 1 << 16
+    records.CHUNK = 1 << 14  # still in several writes
 
 
 def _attribute(path: Path, value: bytes) -> None:

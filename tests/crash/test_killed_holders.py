@@ -38,13 +38,13 @@ elif verb == "checkpoints":
         (place.root / f"by-{{args[0]}}-{{number}}").write_text("x")
         out.append(ws.checkpoint(f"{{args[0]}}-{{number}}").id)
 elif verb == "stall":
-    from takeback import blobs
+    from takeback import packs
     from takeback.domains import files
     def stall(*_):
         print("stalled", flush=True)
         sys.stdin.readline()
     if args[0] == "checkpoint":
-        blobs.Packs.flush = stall
+        packs.Packs.flush = stall
         ws.checkpoint("never")
     else:
         files.Files.sync = stall

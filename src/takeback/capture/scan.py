@@ -14,6 +14,7 @@ import errno
 import os
 import stat
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -189,7 +190,7 @@ class Scan:
             fresh.gaps = [Gap(name, f"cannot be read: {error.strerror}") for name in (old.names if old else ())]
             self.fresh[path] = fresh
             return
-        parent = path.rpartition(b"/")[0]
+        parent = trees.parent(path)
         if path and parent not in self.fresh and parent not in todo:
             todo.add(parent)
             waiting.append(parent)
@@ -281,13 +282,11 @@ class Scan:
     def _unpack(self, packed: tuple[Any, ...]) -> None:
         rows, linked, late, held_back, closed = packed
         for path, was_absent, names, packed_keys, entries, gaps in rows:
-            width = keys.WIDTH
-            split = [packed_keys[i : i + width] for i in range(0, len(packed_keys), width)]
             self.fresh[path] = _Fresh(
                 self.index.folder(path),
                 None if was_absent else UNOBSERVED,
                 names,
-                split,
+                keys.split(packed_keys),
                 list(map(Entry._make, entries)),
                 [Gap(*g) for g in gaps],
             )
@@ -304,6 +303,7 @@ class Scan:
     def named(self, paths: Iterable[bytes]) -> Look:
         """Just these paths, and the folders above them where they were not known yet."""
         wanted: set[bytes] = set()
+        paths = set(paths)
         for path in paths:
             names = components(path)
             wanted.update(b"/".join(names[:n]) for n in range(1, len(names) + 1))
@@ -326,6 +326,10 @@ class Scan:
                             Change(path, before, None)
                         ]
                     continue
+                except OSError as error:
+                    if named:
+                        lacking.append((path, f"cannot be read: {error.strerror}"))
+                    continue
                 if not named and before is not UNOBSERVED:
                     continue
                 if reason := self._why_not(path, st):
@@ -337,6 +341,8 @@ class Scan:
                     lacking.append((path, entry))
                     continue
                 stats[path] = key_stat
+                if before is not None and before.kind == entry.kind == FILE and key_stat.st_nlink > 1:
+                    entry = entry._replace(group=before.group)  # one name alone does not show the others
                 if before is None or before[:] != entry[:]:
                     if before is not None and before.kind == FOLDER and entry.kind != FOLDER:
                         changes += [Change(p, s, None) for p, s in _known_below(index, path) if p != path]
@@ -367,11 +373,8 @@ class Scan:
         path, old = here.path, fresh.old
         known: dict[bytes, tuple[bytes, Entry]] = {}
         if old is not None:
-            packed = self.index.folders[path].keys
-            width = keys.WIDTH
-            known = {
-                n: (packed[i * width : i * width + width], e) for i, (n, e) in enumerate(zip(old.names, old.entries))
-            }
+            split = keys.split(self.index.folders[path].keys)
+            known = {n: (key, e) for n, key, e in zip(old.names, split, old.entries)}
         self.fresh[path] = fresh
         visit: list[tuple[bytes, bool]] = []
         for name, st in here.listing():
@@ -456,7 +459,7 @@ class Scan:
         for path, fresh in self.fresh.items():
             changes += _compare(path, fresh)
         for path in gone:
-            unseen = _is_gap(self.fresh.get(path.rpartition(b"/")[0]), path)
+            unseen = _is_gap(self.fresh.get(trees.parent(path)), path)
             for at, state in _known_below(index, path):
                 if at != path:
                     changes.append(Change(at, state, UNOBSERVED if unseen else None))
@@ -497,9 +500,7 @@ class Scan:
             return
         members: dict[int, set[bytes]] = {}
         for inode, paths in index.links.items():
-            kept = {
-                p for p in paths if (folder := p.rpartition(b"/")[0]) not in self.fresh and not self._is_gone(folder)
-            }
+            kept = {p for p in paths if (folder := trees.parent(p)) not in self.fresh and not self._is_gone(folder)}
             if kept:
                 members.setdefault(inode, set()).update(p for p in kept if _was_seen(index.state(p)))
         for path, inode in self.linked.items():
@@ -515,7 +516,7 @@ class Scan:
                         continue
                     self.fresh[parent] = _reuse(index, parent, old)
                 fresh = self.fresh[parent]
-                at = fresh.names.index(name)
+                at = bisect_left(fresh.names, name)
                 fresh.entries[at] = fresh.entries[at]._replace(group=group)
 
     def _name_held_back(self) -> None:
@@ -540,8 +541,7 @@ class Scan:
 
 
 def _reuse(index: Index, path: bytes, old: Folder) -> _Fresh:
-    packed = index.folders[path].keys
-    split = [packed[i : i + keys.WIDTH] for i in range(0, len(packed), keys.WIDTH)]
+    split = keys.split(index.folders[path].keys)
     return _Fresh(old, None, list(old.names), split, list(old.entries), list(old.gaps))
 
 
@@ -567,7 +567,7 @@ def _is_in(path: bytes, folders: set[bytes]) -> bool:
     while path:
         if path in folders:
             return True
-        path = path.rpartition(b"/")[0]
+        path = trees.parent(path)
     return False
 
 

@@ -9,6 +9,7 @@ finds every one of them.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections import Counter
@@ -55,6 +56,7 @@ class Files:
         self._read = Reader(None).read
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
         self._placed: dict[bytes, bytes] = {}  # hard-link group → path of a member that is in place
+        self._displaced: list[bytes] = []  # paths of old files, compared and stored, still to be unlinked
 
     # -- looking -------------------------------------------------------------
 
@@ -135,15 +137,28 @@ class Files:
             for step in single[start:end]:
                 self._do(step, found, self._place, numbered)
             self._leave()
-            return [
+            displaced, self._displaced = self._displaced, []
+            return displaced + [
                 b"\0".join((r.path, r.verdict.encode(), r.result.encode(), r.note.encode())) for r in found.values()
             ]
 
         for packed in workers.split(part, len(single), _WORTH_FORKING, self.fork):
-            path, verdict, result, note = packed.split(b"\0")
-            results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
+            path, *rest = packed.split(b"\0")
+            if rest:
+                verdict, result, note = (word.decode() for word in rest)
+                results[path] = Result(path, verdict, result, note)
+            else:
+                self._displaced.append(path)
         for step in linked:
             self._do(step, results, self._place, numbered)
+        self._unlink_displaced()
+
+    def _unlink_displaced(self) -> None:
+        """All at the end: ext4 steps over inodes freed of late, ever more slowly, when it makes new ones."""
+        for path in self._displaced:
+            parent, _, name = path.rpartition(b"/")
+            self._clear(self._enter_folder(parent), name)
+        self._displaced.clear()
 
     def _do(
         self,
@@ -184,7 +199,11 @@ class Files:
                 self._finish_folder(step.path, was, step.reversed())
             else:
                 self._place(step._replace(expected=None, goal=was), here, name, number)
-        except OSError as error:
+        except _Stuck:
+            raise
+        except _Drifted:
+            return  # somebody put something there meanwhile
+        except (OSError, TakebackError) as error:
             raise _stuck(error, step.path) from error
 
     def _enter_folder(self, path: bytes) -> OpenFolder:
@@ -274,7 +293,7 @@ class Files:
             except NotADirectoryError:
                 raise _Drifted("it is no folder any more") from None
             except OSError as error:
-                if error.errno in (39, 17, 66):  # ENOTEMPTY by its several names
+                if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                     raise _Drifted("not empty: it holds what this plan does not cover") from None
                 raise
             return
@@ -357,7 +376,7 @@ class Files:
                 return
         beside = temporary_prefix(self._key) + b"%d" % number
         try:
-            self._write_beside(here, beside, goal, step.path)
+            self._write_with_room(here, beside, goal, step.path)
             if expected is None or expected.kind == FOLDER:
                 self._enter(here, beside, name)
             else:
@@ -388,7 +407,7 @@ class Files:
                 self._swap_back(here, beside, name)
                 raise
             if as_expected:
-                self._clear(here, beside)
+                self._displaced.append(trees.join(here.path, beside))
                 return
             self._swap_back(here, beside, name)
             raise _Drifted("changed in this very moment; kept")
@@ -412,6 +431,21 @@ class Files:
         except OSError as error:
             raise _stuck(error, beside) from error
 
+    def _write_with_room(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> None:
+        """Old files that are done with make room before a full disk is believed."""
+        try:
+            self._write_beside(here, beside, goal, path)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not self._displaced:
+                raise
+            self._clear(here, beside)
+            for old in self._displaced:
+                parent, _, name = old.rpartition(b"/")
+                with self.root.descend(components(parent)) as there:
+                    self._clear(there, name)
+            self._displaced.clear()
+            self._write_beside(here, beside, goal, path)
+
     def _write_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> None:
         """A whole, verified copy of the goal under a name of ours."""
         if goal.kind == LINK:
@@ -429,12 +463,15 @@ class Files:
             if hasattr(os, "fchmod"):
                 os.fchmod(fd, goal.mode)
             if goal.xattrs:
-                here.set_xattrs(fd, trees.decode_xattrs(self.blobs.get(goal.xattrs)).items())
+                here.set_xattrs(fd, self._attributes(goal).items())
             if _hash(fd, goal.size) != goal.content:
                 raise TakebackError("what was written does not read back the same")
+            if os.utime in os.supports_fd:
+                os.utime(fd, ns=(goal.mtime_ns, goal.mtime_ns))
         finally:
             os.close(fd)
-        here.utime(beside, goal.mtime_ns)
+        if os.utime not in os.supports_fd:
+            here.utime(beside, goal.mtime_ns)
 
     def _fill(self, fd: int, goal: Entry) -> None:
         sparse = self.blobs.is_sparse(goal.content) if goal.size >= _BLOCK else False
@@ -481,7 +518,7 @@ class Files:
         if goal.xattrs != step.expected.xattrs:
             fd = here.open_read(name)
             try:
-                here.set_xattrs(fd, trees.decode_xattrs(self.blobs.get(goal.xattrs)).items() if goal.xattrs else ())
+                here.set_xattrs(fd, self._attributes(goal).items())
             finally:
                 os.close(fd)
         here.chmod(name, goal.mode)
@@ -513,25 +550,24 @@ class Files:
     def _finish_folder(self, path: bytes, goal: Entry, step: Step | None) -> None:
         names = components(path)
         if not names:
-            if step is not None and isinstance(getattr(self.root, "fd", None), int):
-                os.chmod(self.root.fd, goal.mode)  # type: ignore[union-attr]
+            if step is not None:
+                self.root.set_self(goal.mode, self._attributes(goal) if goal.xattrs or _had_xattrs(step) else None)
             self.root.utime_self(goal.mtime_ns)
             return
         with self.root.descend(names[:-1]) as here:
             name = names[-1]
             if step is not None:
-                with here.child(name) as folder:
-                    fd = getattr(folder, "fd", None)
-                    if fd is not None and (goal.xattrs or (step.expected and step.expected.xattrs)):
-                        wanted = trees.decode_xattrs(self.blobs.get(goal.xattrs)).items() if goal.xattrs else ()
-                        folder.set_xattrs(fd, wanted)
                 here.chown(name, goal.uid, goal.gid)
-                here.chmod(name, goal.mode)
+                with here.child(name) as folder:
+                    folder.set_self(goal.mode, self._attributes(goal) if goal.xattrs or _had_xattrs(step) else None)
             elif goal.kind != FOLDER and not _alike(self._state(here, name), goal):
                 return  # it has changed meanwhile, and its times with it
             elif (st := here.stat(name)) and (st.st_uid, st.st_gid) != (goal.uid, goal.gid):
                 here.chown(name, goal.uid, goal.gid)
             here.utime(name, goal.mtime_ns)
+
+    def _attributes(self, goal: Entry) -> Mapping[bytes, bytes]:
+        return trees.decode_xattrs(self.blobs.get(goal.xattrs)) if goal.xattrs else {}
 
     # -- after an interruption -----------------------------------------------
 
@@ -539,7 +575,7 @@ class Files:
         """Removes the files an interrupted `apply` left beside their targets; a file that is neither what was
         expected nor what was aimed at is somebody's, and goes back."""
         prefix = temporary_prefix(key)
-        folders = {s.path.rpartition(b"/")[0] for s in steps}
+        folders = {trees.parent(s.path) for s in steps}
         for folder in folders:
             try:
                 with self.root.descend(components(folder)) as here:
@@ -551,7 +587,10 @@ class Files:
 
     def _sweep_one(self, here: OpenFolder, leftover: bytes, suffix: bytes, steps: Sequence[Step]) -> None:
         backwards = suffix.startswith(b"a-")  # left by an abort
-        step = steps[int(suffix.removeprefix(b"a-").rstrip(b"o"))]
+        number = suffix.removeprefix(b"a-").removesuffix(b"o")
+        if not number.isdigit() or int(number) >= len(steps):
+            return  # not one of ours
+        step = steps[int(number)]
         if backwards:
             step = step.reversed()
         name = step.path.rpartition(b"/")[2]
@@ -590,6 +629,10 @@ class Files:
         self.root.sync()
 
 
+def _had_xattrs(step: Step) -> bool:
+    return step.expected is not None and bool(step.expected.xattrs)
+
+
 def _makes_room(expected: Entry, goal: State) -> bool:
     """Whether what is there has to go first; a file and a link can take each other's name in one step."""
     return goal is None or (goal.kind != expected.kind and FOLDER in (goal.kind, expected.kind))
@@ -605,9 +648,10 @@ def _is_torn(now: Entry, goal: Entry) -> bool:
     )
 
 
-def _stuck(error: OSError, name: bytes) -> _Stuck:
+def _stuck(error: OSError | TakebackError, name: bytes) -> _Stuck:
+    why = error.message if isinstance(error, TakebackError) else error.strerror
     return _Stuck(
-        f"{text(name)} could not be tidied up ({error.strerror}); the take-back was stopped",
+        f"{text(name)} could not be tidied up ({why}); the take-back was stopped",
         "finish it with takeback resume once that works again, or go back with takeback resume --abort",
     )
 
@@ -648,7 +692,7 @@ def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]],
     """Writes entries of a snapshot below another folder (`restore --to`), replacing nothing unless asked."""
     files = Files(root, blobs)
     found = list(found)
-    files.sweep_exports({path.rpartition(b"/")[0] for path, _ in found})
+    files.sweep_exports({trees.parent(path) for path, _ in found})
     steps = []
     results = []
     for path, goal in found:

@@ -8,7 +8,6 @@ portable one works by path, for systems without descriptors for folders, and che
 from __future__ import annotations
 
 import os
-import stat
 import sys
 
 from ..errors import UsageError
@@ -44,7 +43,3 @@ def components(path: bytes) -> list[bytes]:
     if any(name in (b"", b".", b"..") for name in names):
         raise UsageError(f"{path!r} leads elsewhere", "name paths without '.', '..' or empty parts")
     return names
-
-
-def is_covered_kind(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from .portable import PortableFolder
-from .posix import PosixFolder
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import Folder
 
 _DEEPEST = 128  # open folders at a time: a tree may be deeper than the limit on open files
 
@@ -11,9 +13,9 @@ _DEEPEST = 128  # open folders at a time: a tree may be deeper than the limit on
 class Descent:
     """Hands out the folder at a path; those above it stay open, so that the next one is near."""
 
-    def __init__(self, root: PosixFolder | PortableFolder) -> None:
+    def __init__(self, root: Folder) -> None:
         self._root = root
-        self._open: list[PosixFolder | PortableFolder] = []
+        self._open: list[Folder] = []
 
     def __enter__(self) -> Descent:
         return self
@@ -22,7 +24,7 @@ class Descent:
         while self._open:
             self._open.pop().close()
 
-    def to(self, path: bytes) -> PosixFolder | PortableFolder:
+    def to(self, path: bytes) -> Folder:
         if not path:
             return self._root
         parent, _, name = path.rpartition(b"/")
@@ -39,7 +41,7 @@ class Descent:
             open_.pop(0).close()
         return here
 
-    def _down(self, path: bytes) -> PosixFolder | PortableFolder:
+    def _down(self, path: bytes) -> Folder:
         """Several names at once, from the nearest open ancestor."""
         here = self._open[-1] if self._open else self._root
         rest = path[len(here.path) + 1 :] if here.path else path

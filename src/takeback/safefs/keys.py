@@ -31,6 +31,11 @@ def pack_all(stat: Callable[[bytes], os.stat_result], names: list[bytes]) -> byt
         return b"".join(pack(stat(name)) for name in names)
 
 
+def split(packed: bytes) -> list[bytes]:
+    """The keys of one run of bytes, each by itself."""
+    return [packed[at : at + WIDTH] for at in range(0, len(packed), WIDTH)]
+
+
 def settled(st: os.stat_result, now_ns: int) -> bool:
     """Whether a change made after this look must show in the key: the last change is older than the clock's grain."""
     when: int = getattr(st, _WHEN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from . import keys
 
@@ -124,6 +124,10 @@ class PortableFolder:
     def chmod(self, name: bytes, mode: int) -> None:
         if not stat.S_ISLNK(self.stat(name).st_mode) and not _WINDOWS:
             os.chmod(self._at(name), mode)
+
+    def set_self(self, mode: int, xattrs: Mapping[bytes, bytes] | None) -> None:
+        if not _WINDOWS:
+            os.chmod(self.absolute, mode)
 
     def utime(self, name: bytes, mtime_ns: int) -> None:
         if os.utime in os.supports_follow_symlinks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from . import keys
@@ -69,13 +69,15 @@ class PosixFolder:
         except NotImplementedError:
             here = self
         except OSError as error:
-            if error.errno != 36:  # ENAMETOOLONG: deeper than PATH_MAX, so go name by name
+            if error.errno != errno.ENAMETOOLONG:  # deeper than PATH_MAX, so go name by name
                 raise
             here = self
         for name in names:
-            below = here.child(name)
-            if here is not self:
-                here.close()
+            try:
+                below = here.child(name)
+            finally:
+                if here is not self:
+                    here.close()
             here = below
         return here
 
@@ -189,6 +191,14 @@ class PosixFolder:
             os.fchmod(fd, mode)
         finally:
             os.close(fd)
+
+    def set_self(self, mode: int, xattrs: Mapping[bytes, bytes] | None) -> None:
+        """This folder's own mode and, unless None, its attributes."""
+        if xattrs is not None:
+            self.set_xattrs(self.fd, xattrs.items())
+        os.fchmod(self.fd, mode)
+        if stat.S_IMODE(os.fstat(self.fd).st_mode) != mode:
+            raise OSError(errno.EPERM, "the mode did not take")
 
     def utime(self, name: bytes, mtime_ns: int) -> None:
         os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=self.fd, follow_symlinks=False)

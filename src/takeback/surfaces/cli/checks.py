@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from ... import store
 from ...errors import TakebackError
-from ...settings import Settings, default_home, format_size
+from ...settings import Settings, default_home
+from ...units import format_size
 from . import orphans
 from .terminal import counted, listed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...settings import format_size
+from ...units import format_size
 from .terminal import Terminal, cells, counted, pad, safe, safe_line
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from ... import store
-from ...settings import format_duration, format_size
+from ...units import format_duration, format_size
 from . import roots, shapes
 from .capturing import captured, with_progress
 from .terminal import safe

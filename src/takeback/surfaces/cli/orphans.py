@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ... import store
 from ...errors import ApprovalNeeded, TakebackError
-from ...settings import format_size
+from ...units import format_size
 from .approving import approved
 from .terminal import counted, safe
 
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 
 def found(home: Path) -> list[tuple[Path, str]]:
-    """(store, root that is gone) under this home."""
-    return [(folder, meta["root"]) for folder, meta in store.known_stores(home) if not os.path.lexists(meta["root"])]
+    """(store, root that is gone) under this home. One that was being moved when it was killed is not among them."""
+    return [
+        (folder, meta["root"])
+        for folder, meta in store.known_stores(home)
+        if not os.path.lexists(meta["root"]) and folder.name == store.folder_name(Path(meta["root"]))
+    ]
 
 
 def prune(context: Context, dry_run: bool) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import ApprovalNeeded, UsageError
-from ...settings import format_size, parse_duration, parse_size
+from ...units import format_size, parse_duration, parse_size
 from . import orphans, paths
 from .approving import approved
 from .capturing import with_progress
@@ -25,12 +25,13 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Forgets history: the oldest checkpoints go, with what only they hold. Without options it\n"
         "prunes to the budget in your configuration, as takeback does by itself. Pinned checkpoints\n"
-        "and the last one stay. Pruning is journaled, and verify still passes."
+        "and the last one stay, except with --all: that empties the workspace, pinned ones included,\n"
+        "and the next checkpoint starts anew. Pruning is journaled, and verify still passes."
     )
     parser.takes("--keep N", "--keep", help="keep the newest N checkpoints")
     parser.takes("--older-than AGE", "--older-than", help="forget what is older, such as 30d")
     parser.takes("--max-bytes SIZE", "--max-bytes", help="forget until the store fits, such as 5GB")
-    parser.takes("--all", "--all", dest="everything", action="store_true", help="empty this workspace's history")
+    parser.takes("--all", "--all", dest="everything", action="store_true", help="forget everything, pinned ones too")
     parser.takes("--orphans", "--orphans", action="store_true", help="remove the stores of roots that are gone")
     parser.takes("--path P", "--path", help="take a captured secret out of every checkpoint")
     parser.takes("--dry-run", "--dry-run", action="store_true", help="say what would go, change nothing")

@@ -59,8 +59,8 @@ def adopt_moved(root: Path, settings: Settings) -> Path | None:
         was = Path(meta["root"])
         new = store.folder_of(settings.home, root)
         try:
-            store.write_meta(folder, {**meta, "root": str(root)})
-            os.rename(folder, new)
+            os.rename(folder, new)  # first: a store under a name that is not its root's is never an orphan
+            store.write_meta(new, {**meta, "root": str(root)})
         except OSError as error:
             raise TakebackError(
                 f"the store at {safe(str(folder))} cannot be renamed ({error.strerror})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...settings import format_size
+from ...units import format_size
 from . import diffs, shapes
 from .log import mark
 from .terminal import age, moment, safe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...settings import format_size
+from ...units import format_size
 from . import shapes
 from .diffs import sign
 from .terminal import age, cells, counted, listed, pad, safe
