@@ -51,14 +51,6 @@ def test_the_file_is_private(journal: Journal):
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def test_an_append_is_refused_once_somebody_else_appended(journal: Journal):
-    head = journal.head()
-    journal.append([note()], 0, head)
-    with pytest.raises(TakebackError, match="meanwhile"):
-        journal.append([note()], 0, head)
-    assert journal.head().seq == 1
-
-
 def test_a_failing_append_leaves_nothing(journal: Journal):
     first = note()
     journal.append([first], 0)

@@ -1,7 +1,8 @@
 """Prune moves a horizon: what lies before it loses its bodies and bytes, and that is journaled.
 
 Envelopes stay, so the chain still verifies. Pinned checkpoints keep their snapshot. The last checkpoint, anything an
-interrupted take-back needs and, when it runs by itself, anything younger than a day never go.
+interrupted take-back needs and, when it runs by itself, anything younger than a day never go. Only `everything` takes
+pinned checkpoints and the last one too: the next one starts anew.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Asked:
     older_than: float | None = None  # seconds
     max_bytes: int | None = None
     path: str = ""  # take this path's bytes out of every checkpoint
-    everything: bool = False  # all but the present
+    everything: bool = False  # pinned ones and the last included
     dry_run: bool = False
     automatic: bool = False
 

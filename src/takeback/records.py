@@ -68,11 +68,17 @@ def unzstd() -> Any:
 
 
 def decompress(codec: int, data: bytes, size: int) -> bytes:
+    """The raw bytes; a record that would unpack to more than it says is refused before it does."""
     if codec == RAW:
         return data
     if codec == ZLIB:
-        return zlib.decompress(data)
+        unpacker = zlib.decompressobj()
+        return unpacker.decompress(data, size + 1)
     if codec == ZSTD:
+        import zstandard
+
+        if zstandard.frame_content_size(data) != size:
+            raise ValueError("it is not as long as its record says")
         content: bytes = unzstd().decompress(data, max_output_size=size)
         return content
     raise ValueError(f"unknown codec {codec}")
