@@ -182,8 +182,11 @@ def test_a_secret_is_taken_out_of_every_checkpoint_and_verify_stays_green(ws: Wo
     assert not any(ws.store.blobs.has(sha256(s.encode()).digest()) for s in secrets)
     assert ws.verify(data=True).ok
     assert ws.store.journal.last("prune").body["path"] == ".env"
-    with pytest.raises(takeback.TakebackError):
-        ws.restore(str(ws.history().checkpoints[1].number), ".env")
+    (project / "other").write_text("2\n")
+    outcome = ws.rollback(str(ws.history().checkpoints[1].number))
+    assert [(r.path, r.result) for r in outcome.results] == [(b"other", "done"), (b".env", "kept")]
+    assert (project / "other").read_text() == "1\n" and not (project / ".env").exists()
+    assert ws.diff(str(ws.history().checkpoints[1].number)).files[0].note == "its bytes are not in the store"
     with pytest.raises(takeback.NotFound):
         ws.prune(path="never")
 

@@ -102,14 +102,14 @@ class Executor:
         return self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
 
     def _check_stored(self, steps: Iterable[Step]) -> None:
-        """Nothing is overwritten that is not stored, and nothing is begun whose goal the store lacks."""
+        """Nothing is overwritten that is not stored."""
         for step in steps:
-            for state, what in ((step.expected, "the present state"), (step.goal, "the earlier state")):
-                if state is not None and step.domain == "files" and state.content and not self.blobs.has(state.content):
-                    raise Damaged(
-                        f"the store lacks {what} of {text(step.path)}; nothing was changed",
-                        "run takeback verify to see what is lost, and restore the rest path by path",
-                    )
+            state = step.expected
+            if state is not None and step.domain == "files" and state.content and not self.blobs.has(state.content):
+                raise Damaged(
+                    f"the store lacks the present state of {text(step.path)}; nothing was changed",
+                    "take a checkpoint, which stores it, and run it again; takeback verify says what is lost",
+                )
 
     # -- after an interruption -----------------------------------------------
 

@@ -18,6 +18,7 @@ from .effects import (
     FOLDER,
     UNCOVERED,
     UNOBSERVED,
+    Entry,
     Outcome,
     Plan,
     Request,
@@ -65,7 +66,19 @@ class Takebacks:
             plan = planner.plan(request)
         if request.verb == "rollback":
             plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
-        return plan._replace(steps=_with_link_notes(tree, plan.steps))
+        return plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
+
+    def _kept_without_bytes(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """A path whose earlier bytes are gone from the store is kept and named; the rest goes back all the same."""
+        lost = {s.path for s in steps if s.taken and s.goal is not None and s.goal.content and not self._has(s.goal)}
+        if not lost:
+            return steps
+        note = "its earlier bytes are not in the store: pruned or damaged"
+        kept = [s._replace(goal=s.expected, verdict=UNCOVERED, segment=-1, note=note) for s in steps if s.path in lost]
+        return (*(s for s in steps if s.path not in lost), *kept)
+
+    def _has(self, goal: Entry) -> bool:
+        return goal.content in self.merged or self.store.blobs.has(goal.content)
 
     def _goals(self, request: Request, index: Index) -> dict[bytes, State]:
         """What a checkpoint has at the named paths. What it lacks is never deleted; folders above them come back

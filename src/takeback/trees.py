@@ -256,7 +256,8 @@ def compare(load: Load, a: Ids | None, b: Ids | None, load_b: Load | None = None
             now = after[name] if name in after else new.state(name)
             if not same(was, now):
                 yield Difference(join(path, name), was, now)
-            if name in old.subtrees or name in new.subtrees:
+            unseen = any(state is not None and state.kind == UNOBSERVED.kind for state in (was, now))
+            if not unseen and (name in old.subtrees or name in new.subtrees):
                 waiting.append((join(path, name), old.subtrees.get(name), new.subtrees.get(name)))
 
 

@@ -19,7 +19,7 @@ from .effects import (
     Takeback,
     text,
 )
-from .errors import NotFound
+from .errors import Damaged, NotFound
 from .history import History
 from .index import Index
 from .safefs import Folder as OpenFolder
@@ -186,7 +186,12 @@ def file_diffs(
         return _read_present(tree, path)
 
     def read_old(entry: Entry) -> bytes | None:
-        return None if entry.size > _LARGEST_DIFF else get_old(entry.content)
+        if entry.size > _LARGEST_DIFF:
+            return None
+        try:
+            return get_old(entry.content)
+        except Damaged:
+            return None
 
     gone = {
         d.path: d.before
@@ -244,7 +249,7 @@ def _file_diff(
         notes.append(" → ".join(text(t) for t in (old, new) if t))
         return FileDiff(text(path), status, kind, text(old_path), note="; ".join(notes), **sizes)
     if old is None or new is None:
-        notes.append("too large to show")
+        notes.append("too large to show" if max(sizes.values()) > _LARGEST_DIFF else "its bytes are not in the store")
         return FileDiff(text(path), status, kind, text(old_path), binary=True, note="; ".join(notes), **sizes)
     if kind == "folder" or old == new:
         return FileDiff(text(path), status, kind, text(old_path), note="; ".join(notes), **sizes)

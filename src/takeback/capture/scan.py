@@ -332,7 +332,7 @@ class Scan:
                     continue
                 if not named and before is not UNOBSERVED:
                     continue
-                if reason := self._why_not(path, st):
+                if reason := self._why_not(path, st) or self._excluded_above(path):
                     if named:
                         lacking.append((path, reason))
                     continue
@@ -412,6 +412,14 @@ class Scan:
             self.limits.progress(len(fresh.names))
         return visit
 
+    def _excluded_above(self, path: bytes) -> str:
+        """Why a folder above a named path is not covered; empty if all are."""
+        *above, _ = components(path)
+        for depth in range(1, len(above) + 1):
+            if reason := self.rules.excluded(b"/".join(above[:depth]), True):
+                return reason
+        return ""
+
     def _why_not(self, path: bytes, st: os.stat_result, known: bool = False) -> str:
         """Why a path is not covered; empty if it is."""
         mode = st.st_mode
@@ -429,18 +437,16 @@ class Scan:
         if path in self.limits.mounts or (folder and st.st_dev != self.device):
             return "another file system is mounted there"
         if stat.S_ISREG(mode):
-            allocated = min(getattr(st, "st_blocks", 1 << 60) * 512, st.st_size)
-            if allocated > self.limits.max_file:
-                return f"larger than max_file ({allocated} bytes)"
+            if _allocated(st) > self.limits.max_file:
+                return f"larger than max_file ({_allocated(st)} bytes)"
         return ""
 
     def _no_room(self, st: os.stat_result) -> str:
         """A large file goes uncaptured, and is named, rather than evict young history."""
-        if self.limits.room is None or not stat.S_ISREG(st.st_mode) or st.st_size < BIG:
+        size = _allocated(st)
+        if self.limits.room is None or not stat.S_ISREG(st.st_mode) or size < BIG or size <= self.limits.room:
             return ""
-        return (
-            f"larger than the store's budget has room for ({st.st_size} bytes)" if st.st_size > self.limits.room else ""
-        )
+        return f"larger than the store's budget has room for ({size} bytes)"
 
     # -- what it comes to ----------------------------------------------------
 
@@ -538,6 +544,11 @@ class Scan:
                 return True
             folder = above
         return False
+
+
+def _allocated(st: os.stat_result) -> int:
+    """What a file takes up on disk: of a sparse one far less than its size."""
+    return min(getattr(st, "st_blocks", 1 << 60) * 512, st.st_size)
 
 
 def _reuse(index: Index, path: bytes, old: Folder) -> _Fresh:

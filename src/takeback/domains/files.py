@@ -18,7 +18,7 @@ from hashlib import sha256
 
 from .. import trees, workers
 from ..blobs import Blobs
-from ..effects import DONE, EXACT, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, text
+from ..effects import DONE, EXACT, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, same, text
 from ..errors import TakebackError
 from ..reading import Reader
 from ..safefs import TEMPORARY, components
@@ -56,7 +56,7 @@ class Files:
         self._read = Reader(None).read
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
         self._placed: dict[bytes, bytes] = {}  # hard-link group → path of a member that is in place
-        self._displaced: list[bytes] = []  # paths of old files, compared and stored, still to be unlinked
+        self._displaced: dict[bytes, Step] = {}  # old files, compared and stored, still to be unlinked
 
     # -- looking -------------------------------------------------------------
 
@@ -104,9 +104,9 @@ class Files:
         self._members = Counter(
             s.expected.group for s in steps if s.expected and s.goal and s.expected.group == s.goal.group
         )
-        todo = list(steps)
+        todo = [s for s in steps if not same(s.expected, s.goal)]
         if again:
-            todo = [more for s in steps if (more := self._left_to_do(s, results)) is not None]
+            todo = [more for s in todo if (more := self._left_to_do(s, results)) is not None]
         removals = [s for s in todo if s.expected is not None and _makes_room(s.expected, s.goal)]
         for step in sorted(removals, key=lambda s: (-s.path.count(b"/"), s.path)):
             self._do(step, results, self._remove, numbered)
@@ -137,27 +137,30 @@ class Files:
             for step in single[start:end]:
                 self._do(step, found, self._place, numbered)
             self._leave()
-            displaced, self._displaced = self._displaced, []
-            return displaced + [
+            self._unlink_displaced(found)
+            return [
                 b"\0".join((r.path, r.verdict.encode(), r.result.encode(), r.note.encode())) for r in found.values()
             ]
 
         for packed in workers.split(part, len(single), _WORTH_FORKING, self.fork):
-            path, *rest = packed.split(b"\0")
-            if rest:
-                verdict, result, note = (word.decode() for word in rest)
-                results[path] = Result(path, verdict, result, note)
-            else:
-                self._displaced.append(path)
+            path, verdict, result, note = packed.split(b"\0")
+            results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
         for step in linked:
             self._do(step, results, self._place, numbered)
-        self._unlink_displaced()
+        self._unlink_displaced(results)
 
-    def _unlink_displaced(self) -> None:
+    def _unlink_displaced(self, results: dict[bytes, Result]) -> None:
         """All at the end: ext4 steps over inodes freed of late, ever more slowly, when it makes new ones."""
-        for path in self._displaced:
+        for path, step in self._displaced.items():
             parent, _, name = path.rpartition(b"/")
-            self._clear(self._enter_folder(parent), name)
+            try:
+                with self.root.descend(components(parent)) as here:
+                    self._clear(here, name)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
+                    raise
+                note = f"its folder was moved away meanwhile; {text(name)} is left in it"
+                results[step.path] = Result(step.path, step.verdict, FAILED, note)
         self._displaced.clear()
 
     def _do(
@@ -407,7 +410,7 @@ class Files:
                 self._swap_back(here, beside, name)
                 raise
             if as_expected:
-                self._displaced.append(trees.join(here.path, beside))
+                self._displaced[trees.join(here.path, beside)] = step
                 return
             self._swap_back(here, beside, name)
             raise _Drifted("changed in this very moment; kept")
@@ -439,11 +442,7 @@ class Files:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not self._displaced:
                 raise
             self._clear(here, beside)
-            for old in self._displaced:
-                parent, _, name = old.rpartition(b"/")
-                with self.root.descend(components(parent)) as there:
-                    self._clear(there, name)
-            self._displaced.clear()
+            self._unlink_displaced({})
             self._write_beside(here, beside, goal, path)
 
     def _write_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> None:
@@ -699,7 +698,9 @@ def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]],
         now = files.present(path)
         if _alike(now, goal):
             results.append(Result(path, "exact", DONE, "already there"))
-        elif now is not None and not (now.kind == FOLDER == goal.kind) and not replace:
+        elif now is not None and now.kind == FOLDER == goal.kind:
+            results.append(Result(path, "exact", DONE, "the folder is there already"))
+        elif now is not None and not replace:
             results.append(Result(path, "exact", KEPT, f"{text(path)} is there already"))
         else:
             steps.append(Step("files", path, now, goal, "exact", ()))
