@@ -123,6 +123,47 @@ def test_the_tables_of_contents_are_only_caches(packs: Packs, monkeypatch):
         fresh.close()
 
 
+def test_a_flipped_byte_anywhere_in_a_toc_costs_nothing(packs: Packs):
+    data = {packs.put(d): d for d in (os.urandom(100 + n) for n in range(6))}
+    packs.flush()
+    packs.close()
+    (toc,) = packs.packs.glob("*.toc")
+    sound = toc.read_bytes()
+    assert len(sound) == 44 * 6
+    for at in range(len(sound)):
+        harmed = bytearray(sound)
+        harmed[at] ^= 1 << at % 8
+        toc.write_bytes(harmed)
+        fresh = again(packs)
+        assert {id: fresh.get(id) for id in data} == data, at
+        assert set(fresh.ids()) == set(data) and list(fresh.check(True)) == [], at
+        if at % 11 == 0:
+            fresh.put(b"one more")
+            fresh.flush()
+            assert len(toc.read_bytes()) == 44 * 7, "mended, and no longer than it was"
+            (pack,) = fresh.packs.glob("*.pack")
+            with open(pack, "r+b") as file:
+                file.truncate(pack.stat().st_size - 76 + 16)
+        fresh.close()
+
+
+def test_quarantine_loses_nothing_that_only_the_caches_lack(packs: Packs):
+    ids = [packs.put(bytes([65 + n]) * 50 + os.urandom(200)) for n in range(5)]
+    packs.flush()
+    packs.close()
+    (path,) = packs.packs.glob("*.pack")
+    data = bytearray(path.read_bytes())
+    data[-10] ^= 1
+    path.write_bytes(data)
+    fresh = again(packs)
+    bad = list(fresh.check(True))
+    assert [b.id for b in bad] == ids[4:]
+    assert fresh._open is not None
+    del fresh._open[ids[1]]
+    fresh.quarantine(bad)
+    assert [again(fresh).has(id) for id in ids] == [True] * 4 + [False]
+
+
 def test_packs_are_sealed_and_found(packs: Packs, monkeypatch):
     monkeypatch.setattr(module, "_SEAL", 20_000)
     monkeypatch.setattr(module, "_BUFFER", 5_000)

@@ -98,9 +98,20 @@ def test_every_field_is_covered_by_the_chain(journal: Journal, field: str):
     value = {"id": "'x'", "kind": "'change'", "at": "at + 1", "body": "CAST('{}' AS BLOB)"}.get(field, "zeroblob(32)")
     journal._db.execute(f"UPDATE log SET {field} = {value} WHERE seq = 2")
     assert [bad.seq for bad in journal.check()][0] == 2
-    if field != "prev":
-        with pytest.raises(Damaged):
-            list(journal.rows())
+    found = list(journal.rows())
+    assert [row.damaged for row in found] == [False, True, False, False], "the others can still be read"
+    assert found[1].body is None and found[3].body is not None
+    assert journal.append([note()], 0) == [5], "and it goes on"
+
+
+@pytest.mark.parametrize("field", ["id", "kind", "at", "body_hash", "prev", "hash", "body"])
+@pytest.mark.parametrize("value", ["CAST(x'ff80' AS TEXT)", "7", "zeroblob(3)"])
+def test_an_altered_last_row_of_any_type_stops_nothing(journal: Journal, field: str, value: str):
+    journal.append([note(n) for n in range(3)], 0)
+    journal._db.execute(f"UPDATE log SET {field} = {value} WHERE seq = 3")
+    assert [row.damaged for row in journal.rows()] == [False, False, True]
+    assert [bad.seq for bad in journal.check()][0] == 3
+    assert journal.append([note()], 0) == [4] and not list(journal.rows())[3].damaged
 
 
 def test_a_row_replaced_with_a_sound_hash_breaks_the_chain_after_it(journal: Journal, tmp_path: Path):
@@ -125,6 +136,41 @@ def test_a_cut_tail_is_told_and_a_longer_table_is_fine(journal: Journal):
     (journal.path.parent / "head").write_bytes(newer)
     journal._db.execute("DELETE FROM log WHERE seq = 3")
     assert ["tail is cut" in bad.why for bad in journal.check()] == [True]
+
+
+def test_a_cut_tail_is_appended_to_only_by_the_note_that_says_so(journal: Journal):
+    journal.append([note(n) for n in range(3)], 0)
+    journal._db.execute("DELETE FROM log WHERE seq > 1")
+    for _ in range(3):
+        with pytest.raises(Damaged, match="rows 2 to 3 are lost") as refused:
+            journal.append([note()], 0)
+        assert "takeback repair" in refused.value.hint
+    assert journal.cut() == (2, 3) and journal.head().seq == 1
+    assert journal.append([New("note", new_id(), {"what": "cut", "rows": [2, 3]})], 0, across_cut=True) == [2]
+    assert journal.cut() is None and list(journal.check()) == []
+    assert journal.append([note()], 0) == [3] and list(journal.check()) == []
+
+
+def test_a_rewritten_tail_is_not_appended_to_either(journal: Journal):
+    journal.append([note(n) for n in range(2)], 0)
+    assert journal.path is not None
+    kept = (journal.path.parent / "head").read_bytes()
+    journal._db.execute("DELETE FROM log WHERE seq > 1")
+    journal.append([note()], 0, across_cut=True)
+    journal.append([note()], 0)
+    (journal.path.parent / "head").write_bytes(kept)
+    with pytest.raises(Damaged):
+        journal.append([note()], 0)
+    assert journal.cut() == (2, 3)
+
+
+def test_killed_between_commit_and_head_it_goes_on(journal: Journal):
+    assert journal.path is not None
+    for n in range(6):
+        head = (journal.path.parent / "head").read_bytes()
+        journal.append([note(n)], 0)
+        (journal.path.parent / "head").write_bytes(head)
+    assert journal.cut() is None and list(journal.check()) == [] and journal.append([note()], 0) == [7]
 
 
 def test_a_missing_or_damaged_head_is_told(journal: Journal):

@@ -210,6 +210,159 @@ def test_repair_sets_damage_aside_and_what_is_still_there_is_stored_anew(stored:
     assert (project / "small").read_text() == "now small\n"
 
 
+def alter(ws: Workspace, what: str) -> int:
+    """Flips a byte of the body of one row; says which."""
+    assert ws.store.folder is not None
+    db = sqlite3.connect(ws.store.folder / "journal.db")
+    (seq, body) = db.execute(f"SELECT seq, body FROM log WHERE {what} ORDER BY seq DESC LIMIT 1").fetchone()
+    db.execute("UPDATE log SET body = ? WHERE seq = ?", (bytes([body[0] ^ 1]) + body[1:], seq))
+    db.commit()
+    db.close()
+    return int(seq)
+
+
+@pytest.mark.parametrize("index", ["kept", "gone"])
+@pytest.mark.parametrize("what", ["kind = 'change'", "kind = 'checkpoint'", "seq = 1", "kind = 'note'"])
+def test_an_altered_row_costs_itself_and_no_more(stored: Workspace, project: Path, what: str, index: str):
+    stored.pin("mark")
+    seq = alter(stored, what)
+    folder = stored.store.folder
+    assert folder is not None
+    stored.close()
+    if index == "gone":
+        (folder / "index").unlink()
+    before = contents(project)
+    with takeback.open(project) as ws:
+        assert ws.history().damaged == [seq]
+        assert ws.log() and ws.status() and ws.diff("mark") and ws.show("mark")
+        for act in (ws.undo, lambda: ws.rollback("mark"), lambda: ws.revert("small"), ws.redo):
+            try:
+                outcome = act()
+                assert seq == 1 or what == "kind = 'note'" or not outcome.results, "only before or beside it"
+                break
+            except takeback.Damaged as refused:
+                assert f"row {seq} was altered" in refused.message and "restore" in refused.hint
+                assert contents(project) == before
+        ws.restore("mark", "small")
+        assert (project / "small").read_text() == "small one\n" * 30
+        found = ws.verify(data=True)
+        assert not found.ok and found.first_bad.startswith(f"row {seq}: ") and not found.mendable
+        assert [(x.path, x.why) for x in found.lost] == [("(the entry itself)", "its journal row was altered")]
+        ws.checkpoint("later")
+        then = contents(project)
+        (project / "small").write_text("harm")
+        (project / "new").unlink(missing_ok=True)
+        (project / "newer").write_text("harm")
+        ws.rollback("later")
+        assert contents(project) == then
+        ws.redo()
+        assert (project / "small").read_text() == "harm"
+
+
+def test_a_row_whose_list_is_lost_stops_only_take_backs_across_it(ws: Workspace, project: Path):
+    for n in range(900):
+        (project / f"file{n}").write_text(f"{n}")
+    (project / "first").write_text("one")
+    ws.checkpoint("one")
+    for n in range(900):
+        (project / f"file{n}").write_text(f"now {n}")
+    ws.checkpoint("two")
+    folder = ws.store.folder
+    assert folder is not None
+    lists = [row.body["list"] for row in ws.store.journal.rows(kinds=("change",)) if row.body]
+    listed = lists[-1]["blob"]
+    ws.store.blobs.collect(set(ws.store.blobs.ids()) - {bytes.fromhex(listed)}, frozenset({bytes.fromhex(listed)}))
+    ws.close()
+    (folder / "index").unlink()
+    with takeback.open(project) as again:
+        assert again.log() and again.status()
+        with pytest.raises(takeback.Damaged, match="altered or lost"):
+            again.rollback("one")
+        again.restore("one", "file7")
+        assert (project / "file7").read_text() == "7"
+        again.repair()
+        found = again.verify(data=True)
+        assert found.ok and found.known
+
+
+def test_nothing_an_altered_row_may_need_is_dropped_by_prune(stored: Workspace, project: Path):
+    seq = alter(stored, "kind = 'checkpoint'")
+    (project / "small").write_text("more\n")
+    stored.checkpoint("last")
+    ids = set(stored.store.blobs.ids())
+    stored.prune(keep=2)
+    assert stored.history().damaged == [seq] and ids == set(stored.store.blobs.ids())
+    stored.prune(keep=1)
+    assert stored.history().damaged == [] and stored.verify(data=True).ok, "it went with the rest, by name"
+    assert len(ids) > len(set(stored.store.blobs.ids()))
+
+
+def test_what_repair_set_aside_is_a_known_loss(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    (large,) = (folder / "big").iterdir()
+    flip(large, 5000)
+    assert stored.verify(data=True).mendable
+    stored.repair()
+    for _ in range(2):
+        found = stored.verify(data=True)
+        assert found.ok and not found.problems and found.known == len(found.lost) > 0
+        assert {x.path for x in found.lost} == {"big"}
+        stored.checkpoint()
+    large.write_bytes(b"rubbish")
+    assert not stored.verify(data=True).ok, "what is damaged anew is told anew"
+
+
+def test_what_is_gone_is_a_known_loss_after_repair_too(stored: Workspace):
+    folder = stored.store.folder
+    assert folder is not None
+    (large,) = (folder / "big").iterdir()
+    large.unlink()
+    assert not stored.verify().ok
+    stored.repair()
+    assert stored.verify().ok and stored.verify().known
+
+
+def test_a_flipped_toc_is_no_damage_and_repair_keeps_all(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    stored.close()
+    (toc,) = (folder / "packs").glob("*.toc")
+    for at in range(0, toc.stat().st_size, 13):
+        flip(toc, at)
+        with takeback.open(project) as ws:
+            assert ws.verify(data=True).ok
+            ws.repair()
+            assert ws.verify(data=True).lost == () and not (folder / "quarantine").exists()
+
+
+def test_an_older_journal_put_back_never_heals_unseen(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    stored.close()
+    old = (folder / "journal.db").read_bytes()
+    with takeback.open(project) as ws:
+        (project / "small").write_text("again\n")
+        ws.checkpoint("lost")
+        first, last = len(list(ws.store.journal.rows())) - 1, len(list(ws.store.journal.rows()))
+    (folder / "journal.db").write_bytes(old)
+    with takeback.open(project) as ws:
+        with pytest.raises(takeback.Damaged, match=f"rows {first} to {last} are lost") as refused:
+            ws.checkpoint("after")
+        assert "takeback repair" in refused.value.hint
+        assert ws.status() and ws.log()
+        assert not ws.verify().ok and ws.verify().mendable
+        assert any("recorded" in note for note in ws.repair().notes)
+        ws.checkpoint("after")
+        found = ws.verify(data=True)
+        assert found.ok and found.known == 1 and f"rows {first} to {last}" in found.lost[0].path
+        (project / "small").write_text("harm")
+        ws.rollback("after")
+        assert (project / "small").read_text() == "again\n"
+        ws.rollback("mark", everything=True)
+        assert (project / "small").read_text() == "small one\n" * 30
+
+
 def test_a_lost_index_is_rebuilt(stored: Workspace, project: Path):
     folder = stored.store.folder
     assert folder is not None

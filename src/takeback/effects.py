@@ -114,6 +114,7 @@ class Checkpoint(NamedTuple):
     actor: str = ""
     number: int = 0
     pinned: bool = False
+    too_large: tuple[tuple[str, str], ...] = ()  # (path, why): named as not captured, which is no lack
 
 
 class Snapshot(NamedTuple):
@@ -231,6 +232,13 @@ class Plan(NamedTuple):
     @property
     def kept(self) -> list[Step]:
         return [s for s in self.steps if not s.taken]
+
+    @property
+    def idle(self) -> bool:
+        """Whether all is as it should be already. An undo or redo still moves past work that others undid."""
+        return self.request.verb not in ("undo", "redo") and all(
+            s.taken and same(s.expected, s.goal) for s in self.steps
+        )
 
     @property
     def hash(self) -> str:

@@ -30,6 +30,7 @@ from .effects import (
     same,
     text,
 )
+from .errors import Damaged
 from .journal import Row
 
 NUMBERED = (
@@ -116,21 +117,32 @@ class History:
         self._lost: dict[
             bytes, tuple[State, dict[bytes, Change]]
         ] = {}  # paths that became unobserved: from what, in which row
+        self.damaged: list[int] = []  # rows that were altered or lost: what they held is not known
+        self._pruned: set[int] = set()
+        self._empty: list[int] = []
         self.head = 0  # the newest row
         for row in rows:
             self._fold(row)
+        self.damaged += [seq for seq in self._empty if seq not in self._pruned]
         self.effects.sort(key=lambda e: e.seq)
 
     def _fold(self, row: Row) -> None:
+        if row.damaged or row.seq != self.head + 1:
+            self.damaged.append(row.seq if row.damaged else self.head + 1)
         self.head = row.seq
         if row.kind in NUMBERED:
             self.numbers[row.id] = len(self.numbers) + 1
         if row.body is None:
-            self.forgotten.add(row.id)
+            if not row.damaged:
+                self.forgotten.add(row.id)
+                self._empty.append(row.seq)
             return
         fold = getattr(self, f"_fold_{row.kind}", None)
         if fold is not None:
-            fold(row, row.body)
+            try:
+                fold(row, row.body)
+            except Damaged:  # the list it names is lost
+                self.damaged.append(row.seq)
 
     def _fold_checkpoint(self, row: Row, body: Mapping[str, Any]) -> None:
         actor = body.get("actor", "")
@@ -167,6 +179,8 @@ class History:
 
     def _fold_prune(self, row: Row, body: Mapping[str, Any]) -> None:
         self.horizon = max(self.horizon, body.get("horizon", 0))
+        for first, last in body.get("forgot", ()):
+            self._pruned.update(range(first, last + 1))
 
     def _fold_takeback(self, row: Row, body: Mapping[str, Any]) -> None:
         segments = [Segment(s["domain"], unpack_list(s["list"], self._load), s["verdict"]) for s in body["segments"]]
@@ -248,8 +262,9 @@ class History:
 
     @property
     def interrupted(self) -> tuple[Takeback, list[Segment]] | None:
-        for id, (_, segments) in self._open.items():
-            return self.takebacks[id], segments
+        for id, (row, segments) in self._open.items():
+            if all(seq < row.seq for seq in self.damaged):  # else the damaged one may have been its outcome
+                return self.takebacks[id], segments
         return None
 
     # -- what is live --------------------------------------------------------
@@ -398,6 +413,21 @@ class History:
             if since <= seq < below:
                 return change.before
         return None
+
+    @cached_property
+    def grouped(self) -> dict[bytes, set[bytes]]:
+        """Hard-link group → paths that some change led into it or out of it."""
+        found: dict[bytes, set[bytes]] = {}
+        for effect in self.effects:
+            for path, change in effect.changes.items():
+                for state in (change.before, change.after):
+                    if state is not None and state.group:
+                        found.setdefault(state.group, set()).add(path)
+        return found
+
+    def state_before(self, path: bytes, seq: int, now: State) -> State:
+        """What a path was just before a row, from what it is now."""
+        return next((change.before for at, change in self._by_path.get(path, ()) if at >= seq), now)
 
     def all_paths(self) -> Iterable[bytes]:
         return self._by_path

@@ -39,7 +39,8 @@ class Row(NamedTuple):
     id: str
     kind: str
     at: float  # seconds since the epoch
-    body: Mapping[str, Any] | None  # None: pruned
+    body: Mapping[str, Any] | None  # None: pruned, or damaged
+    damaged: bool = False  # the row is not as it was written: nothing in it can be relied on
 
 
 class New(NamedTuple):
@@ -107,6 +108,7 @@ class Journal:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA trusted_schema=OFF")
+        db.text_factory = lambda data: data.decode(errors="replace")  # an altered row must not stop the others
         if create and self._head_file is not None and self._read_head() is None:
             self._write_head(Head(0, _START), sync=True)
         found = {tuple(row) for row in db.execute("SELECT type, name, sql FROM sqlite_master")}
@@ -135,11 +137,14 @@ class Journal:
 
     # -- the seam: append, rows, get, head, forget ---------------------------
 
-    def append(self, rows: Sequence[New], at: float) -> list[int]:
-        """Adds rows in one synced transaction."""
+    def append(self, rows: Sequence[New], at: float, across_cut: bool = False) -> list[int]:
+        """Adds rows in one synced transaction. After a lost tail it refuses, but for the note that says so."""
         with _explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                cut = self.cut()
+                if cut is not None and not across_cut:
+                    raise Damaged(_cut_said(*cut), "run takeback repair to go on without them; it is recorded")
                 head = self.head()
                 seqs = []
                 for new in rows:
@@ -160,12 +165,14 @@ class Journal:
                 raise
         try:
             self._write_head(head)
+            if cut is not None:
+                self._write_head(head, place=head.seq + 1)  # the head of the lost rows lies there
         except OSError:
             pass  # the rows are committed; a head that lags behind them is fine
         return seqs
 
     def rows(self, after: int = 0, kinds: Iterable[str] = ()) -> Iterator[Row]:
-        """Rows in order, each checked against its own hashes as it is read."""
+        """Rows in order, each checked against its own hashes as it is read; altered ones say so and have no body."""
         wanted = tuple(kinds)
         where = f" AND kind IN ({','.join('?' * len(wanted))})" if wanted else ""
         with _explained():
@@ -186,7 +193,9 @@ class Journal:
     def head(self) -> Head:
         with _explained():
             found = self._db.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
-        return Head(*found) if found else Head(0, _START)
+        if found is None:
+            return Head(0, _START)
+        return Head(found[0], found[1] if isinstance(found[1], bytes) else _START)  # altered: the chain breaks there
 
     def last(self, kind: str) -> Row | None:
         with _explained():
@@ -234,14 +243,14 @@ class Journal:
 
     # -- the head file -------------------------------------------------------
 
-    def _write_head(self, head: Head, sync: bool = False) -> None:
+    def _write_head(self, head: Head, sync: bool = False, place: int | None = None) -> None:
         """In place, and never over the newest one of two: whatever tears, a head is left."""
         if self._head_file is None:
             return
         data = _HEAD.pack(head.seq, head.hash)
         fd = os.open(self._head_file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         try:
-            os.lseek(fd, head.seq % 2 * (len(data) + 4), os.SEEK_SET)
+            os.lseek(fd, (head.seq if place is None else place) % 2 * (len(data) + 4), os.SEEK_SET)
             os.write(fd, data + zlib.crc32(data).to_bytes(4, "little"))
             if sync:
                 os.fsync(fd)
@@ -262,6 +271,22 @@ class Journal:
                 found.append(Head(*_HEAD.unpack(packed)))
         return max(found, default=None)
 
+    def cut(self) -> tuple[int, int] | None:
+        """The first and last row that were lost: the head file is ahead of the table, or tells of another row."""
+        kept = self._read_head()
+        if kept is None or not kept.seq:
+            return None
+        head = self.head().seq
+        if kept.seq > head:
+            return head + 1, kept.seq
+        with _explained():
+            found = self._db.execute(
+                "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE seq = ?", (kept.seq,)
+            ).fetchone()
+        if found is not None and (found[6] == kept.hash or not _holds(found)):
+            return None  # an altered row is told as such, and is still there
+        return kept.seq, head
+
     # -- verify --------------------------------------------------------------
 
     def check(self) -> Iterator[BadRow]:
@@ -278,11 +303,11 @@ class Journal:
                 yield BadRow(expected, f"rows {expected} to {seq - 1} are missing")
             elif row_prev != prev:
                 yield BadRow(seq, "does not follow the row before it")
-            if _chained(seq, id, kind, at, body_hash, row_prev) != hash:
+            if not _holds((seq, id, kind, at, body_hash, row_prev, hash, None)):
                 yield BadRow(seq, "the row was altered")
             elif body is None:
                 empty.append(seq)
-            elif hashlib.sha256(body).digest() != body_hash:
+            elif not _holds((seq, id, kind, at, body_hash, row_prev, hash, body)):
                 yield BadRow(seq, "its body was altered")
             elif kind == "prune":
                 forgotten.update(_span(json.loads(body)["forgot"]))
@@ -294,7 +319,7 @@ class Journal:
         if kept is None and found and self._head_file is not None:
             yield BadRow(found[-1][0], "the head file is missing or damaged")
         elif kept is not None and kept.seq >= expected:
-            yield BadRow(expected, f"the journal's tail is cut: rows {expected} to {kept.seq} are lost")
+            yield BadRow(expected, _cut_said(expected, kept.seq))
         elif kept is not None and kept.seq and next((row[6] for row in found if row[0] == kept.seq), None) != kept.hash:
             yield BadRow(kept.seq, "the journal was rewritten: its head is not the one that was kept")
 
@@ -315,10 +340,26 @@ def _span(pairs: Iterable[Sequence[int]]) -> Iterator[int]:
         yield from range(first, last + 1)
 
 
-def _checked(row: tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]) -> Row:
+def _cut_said(first: int, last: int) -> str:
+    return f"the journal's tail is cut: rows {first} to {last} are lost"
+
+
+_Stored = tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]
+
+
+def _holds(row: _Stored) -> bool:
+    """Whether a row is as it was written. What was altered may even be of another type."""
     seq, id, kind, at, body_hash, prev, hash, body = row
-    if _chained(seq, id, kind, at, body_hash, prev) != hash or (
-        body is not None and hashlib.sha256(body).digest() != body_hash
-    ):
-        raise Damaged(f"journal row {seq} was altered", "run takeback verify to see what it costs")
+    try:
+        return _chained(seq, id, kind, at, body_hash, prev) == hash and (
+            body is None or hashlib.sha256(body).digest() == body_hash
+        )
+    except (AttributeError, TypeError):
+        return False
+
+
+def _checked(row: _Stored) -> Row:
+    seq, id, kind, at, _, _, _, body = row
+    if not _holds(row):
+        return Row(seq, str(id), str(kind), at / 1e6 if isinstance(at, int) else 0.0, None, damaged=True)
     return Row(seq, id, kind, at / 1e6, None if body is None else json.loads(body))

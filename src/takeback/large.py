@@ -24,6 +24,7 @@ from .records import (
     header,
     missing,
     read_footer,
+    sparse_chunks,
     sync_folder,
     zstd,
     zstd_error,
@@ -99,7 +100,7 @@ class LargeFiles:
     def put_open(self, source: int, sparse: bool) -> bytes:
         """An open file of any size, without holding it in memory."""
         os.lseek(source, 0, os.SEEK_SET)
-        return self.put(chunks(source), sparse, source)
+        return self.put(sparse_chunks(source) if sparse else chunks(source), sparse, source)
 
     def put(self, content: Iterator[bytes], sparse: bool = False, source: int | None = None) -> bytes:
         self._reap()

@@ -15,6 +15,7 @@ from pathlib import Path
 from . import trees
 from .capture.scan import Limits, Look, Scan
 from .effects import UNSEEN, Change, Entry, State, raw, same
+from .errors import Damaged, UsageError
 from .history import History, pack_list, unpack_list, unpack_snapshot
 from .ids import new_id
 from .index import Index
@@ -39,6 +40,7 @@ class Observer:
         self.settings = settings
         self.clock = clock
         self.progress: Progress | None = None
+        self.broken_rules = ""  # why the project's own rules do not count
         self._cached: tuple[object, Index] | None = None
         self._history: tuple[int, History] | None = None
 
@@ -68,13 +70,16 @@ class Observer:
         if index.seq > head:  # of another journal: one put back from a backup, or cut
             self._cached = None
             return self._rebuilt()
-        if index.seq < head:
-            self._replay(index, head)
+        if index.seq < head and not self._replay(index, head):
+            return self._rebuilt()
         return index
 
     def _snapshot(self) -> Index:
         """The known tree of the last checkpoint: what the index is rebuilt from."""
         last = self.store.journal.last("checkpoint")
+        if last is not None and last.damaged:
+            good = [row for row in self.store.journal.rows(kinds=("checkpoint",)) if row.body is not None]
+            last = good[-1] if good else None
         if last is None or last.body is None:
             return Index(seq=self.store.journal.head().seq)
         return Index.from_snapshot(self.store.blobs.get, unpack_snapshot(last.body["snapshot"]), last.seq)
@@ -84,10 +89,22 @@ class Observer:
         self._replay(index, self.store.journal.head().seq)
         return index
 
-    def _replay(self, index: Index, head: int) -> None:
-        for row in self.store.journal.rows(index.seq, _TREE_ROWS):
-            index.apply(self._moved(row))
+    def _replay(self, index: Index, head: int) -> bool:
+        """Brings an index up to the head, or to before the first row that is altered or lost: then what follows is
+        not known, and the next look finds it in the tree. Whether all of it could be followed."""
+        whole = True
+        for row in self.store.journal.rows(index.seq):
+            if row.damaged or (row.body is None and row.kind in _TREE_ROWS):
+                whole = False
+                break
+            if row.kind in _TREE_ROWS:
+                try:
+                    index.apply(self._moved(row))
+                except Damaged:
+                    whole = False
+                    break
         index.seq = head
+        return whole
 
     def _load_index(self) -> Index | None:
         if self.store.folder is None:
@@ -146,22 +163,23 @@ class Observer:
         newest = journal.last("takeback")
         if newest is None or newest.body is None:
             return None
-        ended, begun = 0, []
+        ended, begun, damaged = 0, [], False
         for row in journal.rows(newest.seq, ("intent", "outcome")):
+            damaged = damaged or row.damaged
             if row.kind == "intent":
                 begun.append(TEMPORARY + row.id.encode() + b"-")
             else:
                 ended += 1
                 if row.body and row.body.get("aborted"):
                     return None
-        if ended == len(newest.body["segments"]):
-            return None
+        if damaged or ended == len(newest.body["segments"]):
+            return None  # a damaged row may have been its outcome: nothing is finished on a guess
         return newest.body["request"]["verb"], tuple(begun)
 
     # -- looking -------------------------------------------------------------
 
     def rules(self, tree: OpenFolder) -> Rules:
-        """What is covered. A .takebackignore that is no readable file counts as none: it must not stop an undo."""
+        """What is covered. A .takebackignore that cannot be used counts as none: it must not stop an undo."""
         ignore: bytes | None = None
         try:
             fd = tree.open_read(b".takebackignore")
@@ -171,7 +189,11 @@ class Observer:
             ignore = os.read(fd, 1 << 20) if stat.S_ISREG(os.fstat(fd).st_mode) else None
         finally:
             os.close(fd)
-        return load_rules(self.settings, ignore)
+        try:
+            return load_rules(self.settings, ignore)
+        except UsageError as error:
+            self.broken_rules = f"{error.message}; nothing in that file counts until it is mended"
+            return load_rules(self.settings._replace(project_exclude=()), None)
 
     def limits(self, deadline: float | None = None, temporary: tuple[bytes, ...] = ()) -> Limits:
         own = None
@@ -278,3 +300,9 @@ def children_of(index: Index) -> Callable[[bytes], list[bytes]]:
         return [trees.join(path, name) for name in (*folder.names, *(g.name for g in folder.gaps))]
 
     return children
+
+
+def links_of(index: Index) -> Callable[[bytes], tuple[bytes, ...]]:
+    """All names of a file that has several, as a whole look found them."""
+    found = {path: paths for paths in index.links.values() if len(paths) > 1 for path in paths}
+    return lambda path: found.get(path, ())

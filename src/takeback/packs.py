@@ -42,6 +42,7 @@ from .records import (
 )
 
 _TOC = struct.Struct("<32sQ")
+_TOC_ROW = _TOC.size + CRC.size  # in a toc each row has its own checksum
 _SEAL = 64 << 20
 _BUFFER = 4 << 20
 
@@ -73,6 +74,7 @@ class Packs:
         self._toc: list[bytes] = []
         self._fresh: dict[bytes, bytes] = {}  # written to the buffer, not yet to the file
         self._loose: dict[str, list[bytes]] = {}  # toc rows of records that a killed writer did not get to list
+        self._trusted: dict[str, int] = {}  # how far a toc holds that does not hold to its end
         self._ends: dict[str, int] = {}  # where the last whole record of an unsealed pack ends
         self._name = ""
         self._fd = -1
@@ -147,9 +149,12 @@ class Packs:
             toc = (self.packs / f"{name}.toc").read_bytes()
         except FileNotFoundError:
             toc = b""
-        for id, offset in _TOC.iter_unpack(toc[: len(toc) - len(toc) % _TOC.size]):
-            if not any(id):
-                break  # zeros that a power cut left
+        self._trusted.pop(name, None)
+        for at in range(0, len(toc) - _TOC_ROW + 1, _TOC_ROW):
+            id, offset = _TOC.unpack_from(toc, at)
+            if toc[at : at + _TOC_ROW] != _toc_row(id, offset):
+                self._trusted[name] = at  # what a power cut or a bad disk left: from here on the records tell
+                break
             if offset < size:
                 found[id] = _Found(name, offset)
                 end = max(end, offset)
@@ -163,7 +168,7 @@ class Packs:
                 after = end + HEAD + record[4]
                 if is_whole(file, end, record):
                     found[record[5]] = _Found(name, end)
-                    self._loose.setdefault(name, []).append(_TOC.pack(record[5], end))
+                    self._loose.setdefault(name, []).append(_toc_row(record[5], end))
                 elif read_head(file, after) is None:
                     break  # the torn tail of a power cut
                 end = after
@@ -259,7 +264,7 @@ class Packs:
         if self._fd < 0:
             self._open_pack()
         head = header(codec, 0, len(data), len(stored), id, (stored,))
-        self._toc.append(_TOC.pack(id, self._end))
+        self._toc.append(_toc_row(id, self._end))
         assert self._open is not None
         self._open[id] = _Found(self._name, self._end)
         self._fresh[id] = data
@@ -335,8 +340,8 @@ class Packs:
 
     def _append_toc(self, name: str, rows: list[bytes]) -> None:
         with open(self.packs / f"{name}.toc", "ab", opener=private) as toc:
-            if torn := toc.tell() % _TOC.size:
-                toc.truncate(toc.tell() - torn)
+            end = toc.tell() - toc.tell() % _TOC_ROW
+            toc.truncate(min(end, self._trusted.pop(name, end)))
             toc.write(b"".join(rows))
 
     def _seal(self) -> None:
@@ -417,15 +422,13 @@ class Packs:
                     at = after[0]
                     continue
                 head = record[0]
-                if at in known and known[at] != record[5]:
-                    yield Bad(known[at], where, "another blob's record")
                 file.seek(at + HEAD)
                 stored = file.read(record[4])
                 crc = zlib.crc32(stored, zlib.crc32(head[: RECORD.size]))
                 if crc != CRC.unpack(head[RECORD.size :])[0]:
                     if at not in known and read_head(file, at + HEAD + record[4]) is None:
                         break  # a torn tail
-                    yield Bad(record[5], where, "the record's bytes are damaged")
+                    yield Bad(known.get(at, record[5]), where, "the record's bytes are damaged")
                 elif data:
                     try:
                         if sha256(decompress(record[1], stored, record[3])).digest() != record[5]:
@@ -466,7 +469,7 @@ class Packs:
         weight = sum(self._record_size(contents[id]) for id in kept)
         if purge.isdisjoint(contents) and (len(kept) == len(contents) or weight > size / 2):
             return 0
-        if self._rewrite(name, kept):
+        if self._rewrite(name, {id: contents[id] for id in kept}):
             return 0  # something in it is damaged: it stays, as evidence and for what can still be read
         for suffix in (".idx", ".toc", ".pack"):
             (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
@@ -491,27 +494,39 @@ class Packs:
                 packed.setdefault(blob.where.split("/")[1].split(".pack")[0], set()).add(blob.id)
         moved = self.large.quarantine(large, aside)
         for name, ids in packed.items():
-            moved += len(ids) + self._rewrite(name, set(self._contents(name)) - ids)
+            contents = {**self._contents(name), **self._walked(name)}  # a cache may lack what is there
+            moved += len(ids) + self._rewrite(name, {id: f for id, f in contents.items() if id not in ids})
             os.replace(self.packs / f"{name}.pack", aside / f"{name}-{os.urandom(4).hex()}.pack")
             for suffix in (".idx", ".toc"):
                 (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
         self.close()
         return moved
 
-    def _rewrite(self, name: str, wanted: set[bytes]) -> int:
+    def _walked(self, name: str) -> dict[bytes, _Found]:
+        """The whole records of a pack, as they say themselves."""
+        found: dict[bytes, _Found] = {}
+        at, path = 0, self.packs / f"{name}.pack"
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            while (record := read_head(file, at)) is not None and at + HEAD + record[4] <= size:
+                if is_whole(file, at, record):
+                    found[record[5]] = _Found(name, at)
+                at += HEAD + record[4]
+        return found
+
+    def _rewrite(self, name: str, wanted: dict[bytes, _Found]) -> int:
         """Copies blobs of a pack into a new one, synced, before the old one may go; returns how many of them turned
         out damaged."""
         damaged_too = 0
-        contents = self._contents(name)
         apart = Packs(self.folder, self._sync, self._portable, worker=f"-r{os.urandom(3).hex()}")
         apart._load()
         apart._sealed.pop(name, None)
         assert apart._open is not None
-        for id in contents:
-            apart._open.pop(id, None)
         for id in wanted:
+            apart._open.pop(id, None)
+        for id, found in wanted.items():
             try:
-                apart.put(self._get_packed(id, contents[id]), id)
+                apart.put(self._get_packed(id, found), id)
             except Damaged:
                 damaged_too += 1
         apart.flush()
@@ -528,6 +543,11 @@ class Packs:
             os.close(self._fds.pop(name))
         self._sealed.pop(name, None)
         self._open = None
+
+
+def _toc_row(id: bytes, offset: int) -> bytes:
+    row = _TOC.pack(id, offset)
+    return row + CRC.pack(zlib.crc32(row))
 
 
 def _write_idx(path: Path, data: bytes, sync: bool) -> None:

@@ -43,6 +43,8 @@ from .trees import parent
 
 Merge = Callable[[State, State, State, bool], State]  # base, ours, theirs, markers → merged; raises Conflict
 Known = Callable[[bytes], State]
+ALREADY = "already as it was"
+LINKS_ONLY = "only its hard links"
 
 
 class Planner:
@@ -53,11 +55,13 @@ class Planner:
         known: Known,
         merge: Merge,
         children: Callable[[bytes], Iterable[bytes]] = lambda _: (),
+        linked: Callable[[bytes], Iterable[bytes]] = lambda _: (),
     ) -> None:
         self.workspace = workspace
         self.history = history
         self.known = known  # the last observed state of a path
         self.children = children  # the paths in a folder, those not covered among them
+        self.linked = linked  # all names of a file that has several
         self.merge = merge
 
     # -- resolving what was asked --------------------------------------------
@@ -158,7 +162,7 @@ class Planner:
         acts = sorted({u.seq for u in ours if self._is_outside(u.seq) and self._act_verdict(u.seq) in TAKEN})
         lowest = request.since or min((u.seq for u in ours), default=0)
         steps = [s for path, units in by_path.items() for s in self._path_steps(path, units, request, acts, lowest)]
-        steps = self._with_real_groups(self._standing_on(steps))
+        steps = self._with_real_groups(self._standing_on(steps), request.since)
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(
             self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request)
@@ -212,27 +216,80 @@ class Planner:
             for s in steps
         ]
 
-    def _with_real_groups(self, steps: list[Step]) -> list[Step]:
-        """A file is linked only with names that will be the same file; where the others stay, it stands alone."""
-        groups: dict[tuple[int, bytes], list[bytes]] = {}
-        for step in steps:
-            if step.taken and step.goal is not None and step.goal.group:
-                groups.setdefault((step.segment, step.goal.group), []).append(step.path)
-        if not groups:
+    def _with_real_groups(self, steps: list[Step], since: int) -> list[Step]:
+        """A file is linked only with names that will be the same file, whether the plan moves them or not. A name that
+        the plan does not move, but whose group it changes, is a step too: else it would look like somebody's change."""
+        last = {s.path: s for s in sorted(steps, key=lambda s: -s.segment) if s.taken and s.domain == "files"}
+        if not any((s.goal and s.goal.group) or self.linked(s.path) for s in last.values()):
             return steps
-        own = {s.path for s in steps if s.taken}
+        names, lost = self._files_after(last, since)
+        group = {path: min(found) if len(found) > 1 else b"" for path, found in names.items()}
         out = []
         for step in steps:
-            goal = step.goal
-            if step.taken and goal is not None and goal.group:
-                members = set(groups[step.segment, goal.group])
-                first = self.known(goal.group) if goal.group not in own else None
-                if first is not None and first[:5] == goal[:5]:
-                    members.add(goal.group)
-                group = min(members) if len(members) > 1 else b""
-                step = step if group == goal.group else step._replace(goal=goal._replace(group=group))
+            if step.taken and step.goal is not None and step.goal.group:
+                step = step._replace(goal=step.goal._replace(group=group.get(step.path, b"")))
+                if step.note == ALREADY and not same(step.expected, step.goal):
+                    step = step._replace(note="")
+                if lost.get(step.path) and last[step.path].units == step.units:
+                    step = step._replace(note=f"not linked with {text(min(lost[step.path]))} again: that has changed")
             out.append(step)
+        segment = min(s.segment for s in last.values())
+        for path in sorted(names.keys() - last.keys()):
+            now = self.known(path)
+            if now is not None and now.group != group[path]:
+                goal = now._replace(group=group[path])
+                out.append(Step("files", path, now, goal, EXACT, self._regroupings(path, goal), segment, LINKS_ONLY))
         return out
+
+    def _files_after(
+        self, last: dict[bytes, Step], since: int
+    ) -> tuple[dict[bytes, set[bytes]], dict[bytes, set[bytes]]]:
+        """For each path all names its file will have; and those it had in the goal's time, but will not have."""
+        names: dict[bytes, set[bytes]] = {}
+        lost: dict[bytes, set[bytes]] = {}
+        alike: dict[tuple[object, ...], set[bytes]] = {}  # by goal without times
+        then: dict[tuple[object, ...], set[bytes]] = {}
+        for path, step in last.items():
+            for other in self.linked(path):
+                if other not in last:
+                    names.setdefault(other, self._staying(other, last))
+            if step.goal is not None and step.goal.group:
+                seq = since or min((u.seq for u in step.units), default=0)
+                alike.setdefault(step.goal[:6], set()).add(path)
+                then.setdefault(step.goal[:6], set()).update(self._group_at(step.goal.group, seq))
+        for key, mine in alike.items():
+            homes = []
+            for path in then[key] - last.keys():
+                now = self.known(path)
+                if now is not None and now[:5] == key[:5] and (stay := self._staying(path, last)) <= then[key]:
+                    homes.append((-len(stay), sorted(stay)))
+            home = min(homes)[1] if homes else []
+            found = mine.union(home)
+            names.update(dict.fromkeys(found, found))
+            lost.update(dict.fromkeys(mine, then[key] - found))
+        return names, lost
+
+    def _staying(self, path: bytes, last: dict[bytes, Step]) -> set[bytes]:
+        return {path, *(p for p in self.linked(path) if p not in last)}
+
+    def _group_at(self, group: bytes, seq: int) -> Iterable[bytes]:
+        """The names that were a hard-link group just before a row."""
+        for path in self.history.grouped.get(group, set()) | {group}:
+            state = self.history.state_before(path, seq, self.known(path))
+            if state is not None and state.group == group:
+                yield path
+
+    def _regroupings(self, path: bytes, goal: Entry) -> tuple[Unit, ...]:
+        """The newest changes of nothing but a path's links, if taking them leads to the goal."""
+        units: list[Unit] = []
+        for unit in reversed(self.history.layers(path, 0)):
+            change = self.history.change(unit)
+            if not _regroups(change):
+                break
+            units.append(unit)
+            if same(change.before, goal):
+                return tuple(units)
+        return ()
 
     def restore(self, request: Request, goals: dict[bytes, State]) -> Plan:
         """Named paths to the states a checkpoint has for them, whoever changed them since."""
@@ -248,13 +305,15 @@ class Planner:
                 )
             else:
                 steps.append(Step("files", path, present, goal, EXACT, units))
-        steps = sorted(self._with_real_groups(steps), key=lambda s: (not s.taken, s.path))
+        steps = sorted(self._with_real_groups(steps, request.since), key=lambda s: (not s.taken, s.path))
         return Plan(self.workspace, request, tuple(steps), folder_times={})
 
     def _path_steps(self, path: bytes, ours: set[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:
         """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""
         history = self.history
         layers = history.layers(path, min(ours).seq)
+        if len(layers) > len(ours):
+            ours = ours | {u for u in layers if self._is_aside(u)}
         if not acts and len(layers) == len(ours) and ours.issuperset(layers):  # by far the most: one exact step
             return self._exact_step(path, layers, lowest)
         domain = history.by_seq[layers[-1].seq].domain if layers else "files"
@@ -297,6 +356,11 @@ class Planner:
         if kept:
             made.append(self._kept_step(path, state, domain, tuple(sorted(kept)), above, uncovered))
         return made
+
+    def _is_aside(self, unit: Unit) -> bool:
+        """Whether a take-back of other paths changed the links of this one, and nothing else."""
+        change = self.history.change(unit)
+        return bool(self.history.by_seq[unit.seq].takeback) and not change.took and _regroups(change)
 
     def _exact_step(self, path: bytes, layers: list[Unit], lowest: int) -> list[Step]:
         newest = self.history.by_seq[layers[-1].seq]
@@ -409,9 +473,14 @@ def _is_folder(state: State) -> bool:
     return state is not None and state.kind == FOLDER
 
 
+def _regroups(change: Change) -> bool:
+    before, after = change.before, change.after
+    return before is not None and after is not None and before[:5] == after[:5]
+
+
 def _noted(step: Step) -> Step:
     """Work that others have undone already is taken all the same, so that it is live no longer."""
-    return step._replace(note="already as it was") if step.taken and same(step.expected, step.goal) else step
+    return step._replace(note=ALREADY) if step.taken and same(step.expected, step.goal) else step
 
 
 def _unseen(state: State) -> bool:

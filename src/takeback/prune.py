@@ -126,10 +126,13 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
     doomed = []
     interrupted = history.interrupted
     for row in ws.store.journal.rows():
-        if row.seq >= horizon or row.body is None:
+        altered = row.damaged and (everything or row.seq >= history.horizon)
+        if row.seq >= horizon or (row.body is None and not altered):
             continue
-        if (row.kind == "checkpoint" and (row.id not in history.pins or everything)) or (
-            row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted)
+        if (
+            altered
+            or (row.kind == "checkpoint" and (row.id not in history.pins or everything))
+            or (row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted))
         ):
             doomed.append(row)
     return doomed
@@ -137,7 +140,7 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
 
 def _still_needed(row: Row, history: History, interrupted: Any) -> bool:
     body = row.body or {}
-    if row.kind == "note" and body.get("what") in ("pin", "unpin"):
+    if row.kind == "note" and body.get("what") in ("pin", "unpin", "repair", "cut"):
         return True
     return interrupted is not None and interrupted[0].id in (row.id, body.get("takeback"))
 
@@ -148,6 +151,8 @@ def collect(ws: Workspace, purge: frozenset[bytes] = frozenset()) -> int:
     seen: set[bytes] = set()
     for row in ws.store.journal.rows():
         live.update(need.id for need in needs(row, ws.store.blobs, seen))
+    if any(seq >= ws.history().horizon for seq in ws.history().damaged):
+        live.update(ws.store.blobs.ids())  # what a damaged row needs is not known, so nothing is dropped
     return ws.store.blobs.collect(live - purge, purge)
 
 

@@ -5,6 +5,7 @@ magic "tbr1" · codec · flags · raw length · stored length · sha256 of the r
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import zlib
@@ -177,6 +178,30 @@ def pread(fd: int, size: int, offset: int) -> bytes:
 def chunks(fd: int) -> Iterator[bytes]:
     while chunk := os.read(fd, CHUNK):
         yield chunk
+
+
+def sparse_chunks(fd: int) -> Iterator[bytes]:
+    """The same of a file with holes, which are not read: the system would make up every page of them."""
+    if not hasattr(os, "SEEK_DATA"):
+        yield from chunks(fd)
+        return
+    size, at, zeros = os.fstat(fd).st_size, 0, bytes(CHUNK)
+    while at < size:
+        try:
+            data = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            data = size  # nothing but a hole is left
+        while at < data:
+            length = min(CHUNK, data - at)
+            yield zeros[:length]
+            at += length
+        hole = os.lseek(fd, at, os.SEEK_HOLE) if at < size else at
+        os.lseek(fd, at, os.SEEK_SET)
+        while at < hole and (chunk := os.read(fd, min(CHUNK, hole - at))):
+            yield chunk
+            at += len(chunk)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -20,9 +20,7 @@ def resolve(planner: Planner, relative: Relative, verb: str, what: Sequence[str 
         return planner.undo(n, options.actors, options) if verb == "undo" else planner.redo(n, options)
     if verb == "rollback":
         if what and not str(what[0]):
-            raise UsageError(
-                "the name of the checkpoint is empty", "name one, or leave it out: the newest named one"
-            )
+            raise UsageError("the name of the checkpoint is empty", "name one, or leave it out: the newest named one")
         return _rollback(history, str(what[0]) if what else "", options)
     if verb == "revert":
         return _revert(history, relative, [str(w) for w in what], options)

@@ -147,6 +147,7 @@ class Settings(NamedTuple):
     portable: bool = False
     sources: Mapping[str, str] = _NO_SOURCES
     ignored: tuple[str, ...] = ()
+    broken: str = ""  # why the project's file does not count at all
 
     @property
     def off_source(self) -> str:
@@ -282,7 +283,13 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
     for setting, value in _read_file(user_file):
         values[setting.key], sources[setting.key] = value, str(user_file)
 
-    for setting, value in _read_file(root / PROJECT_FILE) if root else ():
+    from_project: list[tuple[Setting, Any]] = []
+    broken = ""
+    try:
+        from_project = list(_read_file(root / PROJECT_FILE)) if root else []
+    except UsageError as error:  # whoever writes there must not be able to stop an undo
+        broken = f"{error.message}; nothing in that file counts until it is mended"
+    for setting, value in from_project:
         old = values[setting.key]
         if setting.lessens is None:
             project_exclude = value
@@ -310,7 +317,7 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
     if values["home"] is None:
         values["home"], sources["home"] = _default_home(environ)
     fields = {setting.attribute: values[setting.key] for setting in SETTINGS}
-    return Settings(**fields, project_exclude=project_exclude, sources=sources, ignored=tuple(ignored))
+    return Settings(**fields, project_exclude=project_exclude, sources=sources, ignored=tuple(ignored), broken=broken)
 
 
 def user_config(environ: Mapping[str, str]) -> Path:

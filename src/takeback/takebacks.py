@@ -27,14 +27,14 @@ from .effects import (
     raw,
     text,
 )
-from .errors import Stale, TakebackError, UsageError
+from .errors import Damaged, Stale, TakebackError, UsageError
 from .executor import Done, Executor, kept_results
 from .history import NUMBERED, History
 from .ids import new_id
 from .index import Index
 from .journal import New
 from .merging import Merger
-from .observer import Observer, children_of, states
+from .observer import Observer, children_of, links_of, states
 from .planner import Planner
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
@@ -58,12 +58,13 @@ class Takebacks:
         merger = Merger(self.store.blobs.get)
         self.merged = merger.made
         history = self.observer.history()
-        planner = Planner(self.id, history, states(look.index), merger, children_of(look.index))
+        planner = Planner(self.id, history, states(look.index), merger, children_of(look.index), links_of(look.index))
         request = ask(planner)
         if request.verb == "restore":
             plan = planner.restore(request, self._goals(request, look.index))
         else:
             plan = planner.plan(request)
+            _refuse_across_damage(history, plan)
         if request.verb == "rollback":
             plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
         return plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
@@ -114,6 +115,8 @@ class Takebacks:
         """Carries out a plan that was made a moment ago, under the same lock."""
         left = tuple(sorted({u.path for u in plan.left}))
         moves_on = plan.request.verb in ("undo", "redo") and bool(plan.request.turns or plan.request.takebacks)
+        if plan.idle:
+            return Outcome(plan, "", (), left)
         if not plan.taken and not moves_on:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
         for data in self.merged.values():
@@ -168,6 +171,20 @@ class Takebacks:
         with folder:
             results = export(folder, self.store.blobs, sorted(found.items()), force)
         return Outcome(Plan(self.id, request, ()), "", tuple(results))
+
+
+def _refuse_across_damage(history: History, plan: Plan) -> None:
+    """What a row held that was altered or lost nobody knows, so nothing is taken back across it."""
+    request = plan.request
+    units = {u.seq for s in plan.steps for u in s.units} | {u.seq for u in plan.left}
+    units |= {history.takebacks[id].seq for id in request.takebacks if id in history.takebacks}
+    lowest = request.since if request.verb == "rollback" else min(units, default=history.head + 1)
+    for seq in sorted(history.damaged):
+        if seq >= lowest:
+            raise Damaged(
+                f"journal row {seq} was altered or lost: take-backs across it cannot be trusted; nothing was changed",
+                "bring files back with takeback restore CHECKPOINT PATH…; takeback verify says what is lost",
+            )
 
 
 def _with_link_notes(tree: OpenFolder, steps: tuple[Step, ...]) -> tuple[Step, ...]:

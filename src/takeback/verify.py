@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .effects import text
-from .errors import Damaged
 from .ids import new_id
 from .journal import New, Row
 from .prune import purged
@@ -35,6 +34,8 @@ class Verified:
     rows: int
     blobs: int
     problems: tuple[str, ...] = ()
+    known: int = 0  # how many of the lost are known since a repair, and no problem any more
+    mendable: bool = False  # whether repair would set something aside or right
 
 
 @dataclass(frozen=True)
@@ -46,63 +47,73 @@ class Repaired:
 
 def verify(ws: Workspace, data: bool) -> Verified:
     problems = [f"row {bad.seq}: {bad.why}" for bad in ws.store.journal.check()]
-    altered = bool(problems)
     bad = {b.id: b for b in ws.store.blobs.check(data, ws.progress)}
     problems += [f"blob {b.id.hex()[:12]} ({b.where}): {b.why}" for b in bad.values()]
-    lost, rows, missing = _lost(ws, bad)
+    rows = list(ws.store.journal.rows())
+    lost, known, missing = _lost(ws, rows, bad)
     problems += [f"blob {id.hex()[:12]} is missing" for id in missing]
     count = sum(1 for _ in ws.store.blobs.ids())
     return Verified(
         not problems,
         problems[0] if problems else "",
-        tuple(lost),
-        rows,
+        (*lost, *known),
+        len(rows),
         count,
-        tuple(problems[:100]) if altered or problems else (),
+        tuple(problems[:100]),
+        len(known),
+        bool(bad or missing or ws.store.journal.cut()),
     )
 
 
-def _lost(ws: Workspace, bad: dict[bytes, Bad]) -> tuple[list[Lost], int, list[bytes]]:
-    """Walks everything the rows lead to; names each path that is not there whole."""
-    rows = _readable_rows(ws)
+def _lost(ws: Workspace, rows: list[Row], bad: dict[bytes, Bad]) -> tuple[list[Lost], list[Lost], list[bytes]]:
+    """Walks everything the rows lead to; names each path that is not there whole, known losses apart."""
     removed = purged(rows)
+    accepted = _accepted(rows)
     present = set(ws.store.blobs.ids())
     lost: list[Lost] = []
+    known: list[Lost] = []
     missing: dict[bytes, None] = {}
     for row in rows:
         told: set[bytes] = set()
+        if row.damaged:
+            lost.append(Lost(row.id, _kind(row), "(the entry itself)", "its journal row was altered"))
+        elif row.kind == "note" and row.body and row.body.get("what") == "cut":
+            first, last = row.body["rows"]
+            known.append(Lost(row.id, "journal", f"(rows {first} to {last})", "the tail was cut; repair went on"))
         for need in needs(row, ws.store.blobs, set()):
             if need.id in removed or (need.id in present and need.id not in bad):
                 continue
-            why = bad[need.id].why if need.id in bad else "missing"
-            if need.id not in bad:
+            is_known = need.id in accepted and need.id not in bad
+            why = bad[need.id].why if need.id in bad else "set aside by repair" if is_known else "missing"
+            if need.id not in bad and not is_known:
                 missing[need.id] = None
             if need.path not in told:
                 told.add(need.path)
-                kind = {"change": "effect"}.get(row.kind, row.kind)
-                lost.append(Lost(row.id, kind, text(need.path) or "(its list of paths)", why))
-    return lost, len(rows), list(missing)
+                each = Lost(row.id, _kind(row), text(need.path) or "(its list of paths)", why)
+                (known if is_known else lost).append(each)
+    return lost, known, list(missing)
 
 
-def _readable_rows(ws: Workspace) -> list[Row]:
-    """The rows that still hold; altered ones are named by the chain's own check."""
-    rows = []
-    after = 0
-    while True:
-        try:
-            for row in ws.store.journal.rows(after):
-                rows.append(row)
-                after = row.seq
-            return rows
-        except Damaged:
-            after += 1
+def _kind(row: Row) -> str:
+    return {"change": "effect"}.get(row.kind, row.kind)
+
+
+def _accepted(rows: list[Row]) -> set[bytes]:
+    """Blobs that a repair set aside or found gone, and said so."""
+    notes = [row.body for row in rows if row.kind == "note" and row.body and row.body.get("what") == "repair"]
+    return {bytes.fromhex(id) for body in notes for key in ("quarantined", "missing") for id in body.get(key, ())}
 
 
 def repair(ws: Workspace) -> Repaired:
-    """Sets damaged blobs aside, rebuilds the caches and says what is lost. The journal itself is never rewritten."""
-    bad = list(ws.store.blobs.check(True))
-    lost, _, _ = _lost(ws, {b.id: b for b in bad})
-    moved = ws.store.blobs.quarantine(bad)
+    """Sets damaged blobs aside, rebuilds the caches and says what is lost. The journal itself is never rewritten: a
+    note says what repair found, lost rows among it, and it goes on from there."""
+    journal = ws.store.journal
+    rows = list(journal.rows())
+    found = list(ws.store.blobs.check(True))
+    bad = {b.id: b for b in found}
+    lost, _, _ = _lost(ws, rows, bad)
+    moved = ws.store.blobs.quarantine(found)
+    _, _, missing = _lost(ws, rows, {})
     notes = []
     if ws.store.folder is not None:
         index = ws.store.folder / "index"
@@ -110,9 +121,16 @@ def repair(ws: Workspace) -> Repaired:
             index.unlink()
             notes.append("the index was dropped; the next look rebuilds it")
     ws.observer.forget()
-    if not list(ws.store.journal.check()):
-        body = {"what": "repair", "quarantined": [b.id.hex() for b in bad]}
-        ws.store.journal.append([New("note", new_id(), body)], ws.clock())
-    else:
+    body = {
+        "what": "repair",
+        "quarantined": [id.hex() for id in bad],
+        "missing": [id.hex() for id in missing if id not in bad],
+    }
+    new = [New("note", new_id(), body)]
+    if (cut := journal.cut()) is not None:
+        new.insert(0, New("note", new_id(), {"what": "cut", "rows": list(cut)}))
+        notes.append(f"the journal's rows {cut[0]} to {cut[1]} are lost; that is recorded, and it goes on without them")
+    journal.append(new, ws.clock(), across_cut=True)
+    if list(journal.check()):
         notes.append("the journal's chain does not hold; it is left as it is, as evidence")
     return Repaired(moved, tuple(lost), tuple(notes))

@@ -73,7 +73,7 @@ def status(ws: Workspace) -> Status:
         tuple((text(p), why) for p, why in look.index.uncovered()),
         tuple((text(p), why) for p, why in look.lacking),
         tuple(map(text, look.held_back)),
-        ws.settings.ignored,
+        (*ws.settings.ignored, *filter(None, (ws.settings.broken, ws.observer.broken_rules))),
         ws.interrupted(),
         str(ws.store.folder or "memory"),
         ws.store.size(),

@@ -63,6 +63,7 @@ class Workspace:
         self.observer = Observer(root, opened, settings, clock)
         self._inode = inode
         self._mutex = threading.RLock()
+        self._closed = False
         self._made: Takebacks | None = None
 
     def __enter__(self) -> Workspace:
@@ -73,7 +74,9 @@ class Workspace:
 
     def close(self) -> None:
         with self._mutex:
-            self.store.close()
+            if not self._closed:
+                self._closed = True
+                self.store.close()
 
     @property
     def id(self) -> str:
@@ -102,6 +105,8 @@ class Workspace:
     def _alone(self) -> Iterator[None]:
         """One call at a time, and no bare system error out of it."""
         with self._mutex, _explained():
+            if self._closed:
+                raise UsageError("this workspace was closed", "open it again: takeback.open(root)")
             yield
 
     @contextmanager
@@ -230,7 +235,8 @@ class Workspace:
             number = self.store.journal.count(NUMBERED, seqs[-1])
             self._stay_within_budget()
         lacking = tuple((path, why) for path, why in partial)
-        return Checkpoint(seqs[-1], id, at, label, is_named, snapshot, lacking, actor, number)
+        large = tuple((text(p), why) for p, why in look.index.uncovered() if why.startswith("larger than"))
+        return Checkpoint(seqs[-1], id, at, label, is_named, snapshot, lacking, actor, number, too_large=large)
 
     def _stay_within_budget(self) -> None:
         """Prunes after a checkpoint that is over budget."""

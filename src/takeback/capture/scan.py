@@ -349,7 +349,10 @@ class Scan:
                     changes.append(Change(path, before, entry))
                 if named and entry.kind == FOLDER:
                     deep.append(path)
-        settled = {p: st for p, st in stats.items() if keys.settled(st, self.now_ns)}
+        groups = {c.before.group for c in changes if c.before is not None and c.before.group}
+        linked = {p for p, st in stats.items() if st.st_nlink > 1 and stat.S_ISREG(st.st_mode)}
+        linked |= {c.path for c in changes if c.before is not None and c.before.group}
+        settled = {p: st for p, st in stats.items() if p not in linked and keys.settled(st, self.now_ns)}
         dirty = index.apply(changes, settled)
         if deep:  # a folder was named: everything in it
             below = Scan(self.root, index, self.rules, self.put, self.limits)
@@ -364,7 +367,58 @@ class Scan:
             look = below._settle(False)
             changes += look.changes
             index, dirty, lacking = look.index, dirty | look.dirty, lacking + look.lacking
+            linked |= set(below.linked)
+            groups |= {c.before.group for c in look.changes if c.before is not None and c.before.group}
+        if (linked or groups) and (more := self._other_names(index, linked, groups)):
+            dirty |= index.apply(more)
+            found = {c.path: c for c in changes}
+            for change in more:
+                found[change.path] = change._replace(before=found.get(change.path, change).before)
+            changes = sorted(c for c in found.values() if c.before != c.after)
         return Look(index, changes, dirty, lacking)
+
+    def _other_names(self, index: Index, named: set[bytes], groups: set[bytes]) -> list[Change]:
+        """Hard links of named files, and of the groups they were in: each is one file, so its names change as one."""
+        places = {path: st for path in named if (st := self._file_at(path)) is not None}
+        named_as = {st.st_ino: path for path, st in places.items()}
+        inodes = {keys.pack(st)[16:24] for st in places.values()}
+        contents = {state.content for path in places if (state := index.state(path)) is not None and state.content}
+        needles = contents | groups
+        for folder, record in index.folders.items():
+            if not (any(n in record.object for n in needles) or any(i in record.keys for i in inodes)):
+                continue
+            known = index.folder(folder)
+            assert known is not None
+            for name, entry, key in zip(known.names, known.entries, keys.split(record.keys)):
+                path = join(folder, name)
+                if entry.kind != FILE or path in places:
+                    continue
+                if entry.content in contents or entry.group in groups or key[16:24] in inodes:
+                    st = self._file_at(path)
+                    if st is not None and (st.st_ino in named_as or entry.group in groups):
+                        places[path] = st
+        members: dict[int, list[bytes]] = {}
+        for path, st in places.items():
+            members.setdefault(st.st_ino, []).append(path)
+        changes = []
+        for inode, paths in members.items():
+            for path in paths:
+                was = index.state(path)
+                now = index.state(named_as.get(inode, path))
+                if was is not None and now is not None and was.kind == now.kind == FILE:
+                    now = now._replace(group=min(paths) if len(paths) > 1 else b"")
+                    if was != now:
+                        changes.append(Change(path, was, now))
+        return changes
+
+    def _file_at(self, path: bytes) -> os.stat_result | None:
+        *above, name = components(path)
+        try:
+            with self.root.descend(above) as here:
+                st = here.stat(name)
+                return st if stat.S_ISREG(st.st_mode) else None
+        except OSError:
+            return None
 
     # -- one folder ----------------------------------------------------------
 

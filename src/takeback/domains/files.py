@@ -126,8 +126,8 @@ class Files:
 
     def _place_all(self, steps: list[Step], results: dict[bytes, Result], numbered: Mapping[bytes, int]) -> None:
         """Files and links, half of them in a second process where that pays. Hard links stay together, here."""
-        linked = [s for s in steps if s.goal and s.goal.group]
-        single = [s for s in steps if s.goal and not s.goal.group] if linked else steps
+        linked = [s for s in steps if (s.goal and s.goal.group) or _alike(s.expected, s.goal)]
+        single = [s for s in steps if not ((s.goal and s.goal.group) or _alike(s.expected, s.goal))]
 
         def part(start: int, end: int) -> list[bytes]:
             self._leave()
@@ -145,9 +145,44 @@ class Files:
         for packed in workers.split(part, len(single), _WORTH_FORKING, self.fork):
             path, verdict, result, note = packed.split(b"\0")
             results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
+        groups: dict[bytes, list[Step]] = {}
         for step in linked:
-            self._do(step, results, self._place, numbered)
+            groups.setdefault(step.goal.group if step.goal else b"", []).append(step)
+        for step in groups.pop(b"", []):  # those that stand alone come first: who is left may be in place then
+            self._unlink_displaced(results)
+            self._do(step, results, self._stay if self._inode(step.path)[1] == 1 else self._place, numbered)
+        for group, members in groups.items():
+            self._unlink_displaced(results)
+            self._link_all(group, members, results, numbered)
         self._unlink_displaced(results)
+
+    def _link_all(
+        self, group: bytes, members: list[Step], results: dict[bytes, Result], numbered: Mapping[bytes, int]
+    ) -> None:
+        """The names of one file. One that is in place and has no names besides stays; the others are linked with it."""
+        found = Counter(self._inode(s.path) for s in members if _alike(s.expected, s.goal))
+        inode = self._inode(group)[0]
+        if any(s.path == group for s in members):
+            inode = next((i for (i, links), n in found.most_common() if i and links <= n), 0)
+        for step in members:
+            if inode and _alike(step.expected, step.goal) and self._inode(step.path)[0] == inode:
+                self._do(step, results, self._stay, numbered)
+        for step in members:
+            if not inode or self._inode(step.path)[0] != inode or not _alike(step.expected, step.goal):
+                self._do(step, results, self._place, numbered)
+        first = self._inode(self._placed.get(group, group))[0]
+        for step in members:
+            if os.name != "nt" and self._inode(step.path)[0] != first:
+                results.setdefault(step.path, Result(step.path, step.verdict, DONE, "its hard link was not put back"))
+
+    def _stay(self, step: Step, here: OpenFolder, name: bytes, number: int) -> None:
+        """Other names of the file came or went; it is in place."""
+        assert step.goal is not None
+        if not _alike(self._state(here, name), step.expected):
+            raise _Drifted("changed in this very moment; kept")
+        self._set_time(step.path, step.goal)
+        if step.goal.group:
+            self._placed[step.goal.group] = step.path
 
     def _unlink_displaced(self, results: dict[bytes, Result]) -> None:
         """All at the end: ext4 steps over inodes freed of late, ever more slowly, when it makes new ones."""

@@ -165,9 +165,30 @@ def test_locked(cli, store_folder: Callable[[], Path]) -> None:
         ("[checkpoints]\nkep = 3\n", ("unknown setting checkpoints.kep", "line 2", "did you mean keep?")),
     ],
 )
-def test_settings_that_do_not_parse(cli, text: str, told: tuple[str, ...]) -> None:
+def test_settings_that_do_not_parse(cli, own_home, text: str, told: tuple[str, ...]) -> None:
+    config = own_home / "config/takeback/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(text)
+    fails(cli("status"), 2, "config.toml", *told)
+    config.unlink()
     (cli.project / ".takeback.toml").write_text(text)
-    fails(cli("status"), 2, ".takeback.toml", *told)
+    ran = cli("status")
+    assert ran.code == 0, "a project's file does not stop anything"
+    assert all(word in ran.err for word in (".takeback.toml", *told, "until it is mended"))
+
+
+def test_rules_that_do_not_parse_do_not_stop_an_undo(cli) -> None:
+    (cli.project / "f").write_text("1\n")
+    cli.ok("checkpoint", "before")
+    (cli.project / "f").write_text("2\n")
+    (cli.project / ".takebackignore").write_text("[\n")
+    assert "until it is mended" in cli.ok("status").out
+    cli.ok("rollback", "--yes")
+    assert (cli.project / "f").read_text() == "1\n"
+
+
+def test_an_empty_name_is_no_checkpoint(cli) -> None:
+    fails(cli("rollback", "", "--yes"), 2, "the name of the checkpoint is empty")
 
 
 def test_environment_that_does_not_parse(cli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -114,6 +115,32 @@ def test_verify_names_what_damage_costs_and_repair_sets_it_aside(changed, store_
     assert found.json["lost"][0]["path"] == "src/auth.py"
     assert changed("repair").code == 4
     assert "set 1 damaged part aside" in changed.ok("repair", "--yes").out
+    ran = changed.ok("verify", "--data")
+    assert ran.out.startswith("whole but for 2 known losses, set aside by repair: ") and "src/auth.py" in ran.out
+    assert "known to be lost" in changed.ok("repair", "--yes").out
+
+
+def test_an_altered_row_is_named_and_the_rest_works(changed, store_folder, contents) -> None:
+    changed.ok("checkpoint", "two")
+    (changed.project / "src/auth.py").write_text("harm\n")
+    db = sqlite3.connect(store_folder() / "journal.db")
+    db.execute("UPDATE log SET body = CAST(replace(CAST(body AS TEXT), 'inline', 'inlime') AS BLOB) WHERE seq = 2")
+    db.commit()
+    db.close()
+    for words in (["log"], ["status"], ["diff"], ["show", "start"]):
+        changed.ok(*words)
+    ran = changed("rollback", "start", "--yes")
+    assert ran.code == 1 and "row 2 was altered" in ran.err and "takeback restore" in ran.err
+    assert contents()["src/auth.py"] == b"harm\n"
+    changed.ok("rollback", "two", "--yes")
+    assert contents()["src/auth.py"] == b"one\n2\nthree\n"
+    changed.ok("restore", "start", "src/auth.py", "--yes")
+    assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
+    ran = changed("verify")
+    assert ran.code == 1 and ran.out.startswith("damaged: row 2: its body was altered\n")
+    assert "lost in effect" in ran.out and "(the entry itself)" in ran.out
+    assert "takeback repair" not in ran.out + ran.err
+    assert "row 2" in changed("doctor").out
 
 
 def test_repair_of_a_whole_store(cli) -> None:

@@ -38,6 +38,8 @@ def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:
     label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
     id = terminal.style(checkpoint.id[:8], "bold")
     terminal.say(f"checkpoint {checkpoint.number} {id}{label}: {counted(checkpoint.snapshot.files, 'path')}{how}")
+    for path, why in checkpoint.too_large[:_MOST]:
+        terminal.warn(f"  not captured: {safe(path)}, {safe(why)}")
     return lacking(context, checkpoint.partial, "this checkpoint is partial")
 
 

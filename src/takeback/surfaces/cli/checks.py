@@ -62,7 +62,8 @@ def _settings(context: Context) -> tuple[Settings, list[Check]]:
         chosen = context.environ.get("TAKEBACK_HOME", "")
         home = Path(chosen) if os.path.isabs(chosen) else default_home(context.environ)
         return Settings(home=home), [Check("settings", False, error.message, error.hint)]
-    checks = [Check("settings", True, "they parse")]
+    fix = "mend the file, or remove it" if settings.broken else ""
+    checks = [Check("settings", not settings.broken, settings.broken or "they parse", fix)]
     if settings.ignored:
         fix = "set it in your own configuration if you want it; the project cannot lessen what is protected"
         checks.append(Check("project settings", False, "; ".join(settings.ignored), fix))
@@ -141,10 +142,14 @@ def _journal(workspace: Workspace) -> Check:
         journal = workspace.store.journal
         head, kept = journal.head(), journal._read_head()
         count = len(workspace.history().checkpoints)
+        damaged = workspace.history().damaged
     except TakebackError as error:
         return Check("journal", False, error.message, error.hint)
     if kept is None or kept.seq > head.seq or (kept.seq == head.seq and kept.hash != head.hash):
         return Check("journal", False, "its head is not the one that was kept", "takeback verify names what is lost")
+    if damaged:
+        what = f"row {min(damaged)} was altered or lost: take-backs across it are refused"
+        return Check("journal", False, what, "takeback verify names what is lost")
     return Check(
         "journal",
         True,

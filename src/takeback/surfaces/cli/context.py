@@ -69,6 +69,8 @@ class Context:
         if root is None:
             raise self._no_workspace(first.home)
         settings = self.settings(root)
+        if settings.broken:
+            self.terminal.warn(f"takeback: {safe(settings.broken)}")
         if not when_off:
             self.must_be_on(settings)
         from ...workspace import open_workspace

@@ -53,7 +53,7 @@ def sentence(outcome: Outcome) -> str:
     told = "; ".join(parts)
     if outcome.finished_earlier:
         return f"finished the {verb} that was interrupted: {told}"
-    if verb == "rollback" and done:
+    if verb == "rollback" and done and not kept and not failed and not outcome.left:
         return f"back at {safe(outcome.plan.request.label)}: {told}"
     return told
 

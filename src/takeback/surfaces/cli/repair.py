@@ -30,7 +30,8 @@ def run(context: Context, args: Namespace) -> int:
             if context.json:
                 context.terminal.json({"repaired": False, "quarantined": 0, "lost": [], "notes": []})
             else:
-                context.terminal.say("nothing to repair: everything stored is whole")
+                but = ", but for what is known to be lost" if found.known else ""
+                context.terminal.say(f"nothing to repair: everything stored is whole{but}")
             return 0
         if not context.json:
             context.terminal.write(f"damaged: {safe(found.first_bad)}")

@@ -109,7 +109,7 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
 
         return at_once(context, workspace, work, wanted.all_steps)
     plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
-    if not plan.steps:  # nothing will change; an undo of work that left no trace still moves on
+    if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
     if not plan.taken and plan.request.verb not in ("undo", "redo") and not _could_merge(context, plan):
         return at_once(context, workspace, lambda: workspace.apply(plan), wanted.all_steps)  # a yes changes nothing
@@ -125,7 +125,7 @@ def _could_merge(context: Context, plan: Plan) -> bool:
 def at_once(context: Context, workspace: Workspace, work: Callable[[], Outcome], all_steps: bool) -> int:
     """Acts with nobody in between; the plan is shown with what came of it."""
     outcome = with_progress(context, workspace, work, "paths done:")
-    if not context.json and not context.terminal.quiet and outcome.plan.steps:
+    if not context.json and not context.terminal.quiet and outcome.plan.steps and not outcome.plan.idle:
         for line in plans.lines(context.terminal, workspace, outcome.plan, all_steps):
             context.terminal.write(line)
     return tell(context, workspace, outcome)
@@ -159,7 +159,7 @@ def _apply(context: Context, workspace: Workspace, plan: Plan) -> int:
 def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:
     if context.json:
         context.terminal.json({"plan": shapes.plan(plan, workspace.history()), "applied": False})
-    elif not plan.steps:
+    elif not plan.steps or plan.idle:
         context.terminal.write(nothing_said(plan))
     else:
         shown = plans.lines(context.terminal, workspace, plan, all_steps)
@@ -187,8 +187,10 @@ def nothing_said(plan: Plan) -> str:
     what = {"redo": "nothing to redo", "undo": "nothing to undo"}.get(plan.request.verb, "nothing to take back")
     if plans.others_work(plan):
         return what
-    if plan.request.verb in ("rollback", "restore"):
+    if plan.request.verb == "rollback" and not plan.left:
         what += f": the tree is as in {safe(plan.request.label)}"
+    elif plan.request.verb == "restore":
+        what += f": these paths are as in {safe(plan.request.label)}"
     return what
 
 

@@ -36,13 +36,20 @@ def run(context: Context, args: Namespace) -> int:
         if found.ok:
             how = "every byte" if args.data else "every record"
             counts = f"{counted(found.rows, 'row')}, {counted(found.blobs, 'blob')}, {how}"
-            context.terminal.say(f"{context.terminal.style('whole', 'green')}: {counts}")
+            known = f" but for {found.known:,} known loss{'es' * (found.known != 1)}, set aside by repair"
+            whole = context.terminal.style("whole", "green")
+            context.terminal.say(f"{whole}{known if found.known else ''}: {counts}")
+            tell_lost(context, found.lost)
             return 0
         context.terminal.write(f"{context.terminal.style('damaged', 'red')}: {safe(found.first_bad)}")
         for problem in found.problems[1:20]:
             context.terminal.write(f"  also: {safe(problem)}")
         tell_lost(context, found.lost)
-        context.terminal.hint("  → set the damaged parts aside with takeback repair; the rest can still be restored")
+        if found.mendable:
+            way = "set the damaged parts aside with takeback repair; the rest can still be restored"
+        else:
+            way = "the journal stays as it is, as evidence; take-backs across the row are refused, all else works"
+        context.terminal.hint(f"  → {way}")
         return 1
 
 
