@@ -313,6 +313,18 @@ def test_what_repair_set_aside_is_a_known_loss(stored: Workspace, project: Path)
     assert not stored.verify(data=True).ok, "what is damaged anew is told anew"
 
 
+def test_folder_objects_that_repair_set_aside_are_stored_anew(stored: Workspace, project: Path):
+    folder = stored.store.folder
+    assert folder is not None
+    now = stored.history().checkpoints[-1].snapshot
+    found = stored.store.blobs._find(now.stored)  # type: ignore[attr-defined]
+    flip(folder / "packs" / f"{found.pack}.pack", found.offset + 70)
+    assert not stored.verify().ok
+    stored.repair()
+    assert stored.checkpoint("after").snapshot.identity == now.identity
+    assert stored.verify(data=True).lost == ()
+
+
 def test_what_is_gone_is_a_known_loss_after_repair_too(stored: Workspace):
     folder = stored.store.folder
     assert folder is not None
@@ -385,13 +397,13 @@ def test_a_lost_toc_or_idx_is_rebuilt_by_walking_the_records(stored: Workspace, 
         assert (project / "small").read_text() == "small one\n" * 30
 
 
-def test_nothing_is_begun_whose_goal_the_store_lacks(stored: Workspace, project: Path):
+def test_a_path_whose_goal_the_store_lacks_is_kept_and_named(stored: Workspace, project: Path):
     folder = stored.store.folder
     assert folder is not None
     (large,) = (folder / "big").iterdir()
     large.unlink()
     before = contents(project)
-    with pytest.raises(takeback.Damaged, match="big"):
-        stored.rollback("mark")
-    assert contents(project) == before
-    assert not stored.interrupted() and not stored.log("kind:takeback")
+    outcome = stored.rollback("mark")
+    assert [r.path for r in outcome.results if r.result == "kept"] == [b"big"]
+    assert contents(project)["big"] == before["big"]
+    assert not stored.interrupted()

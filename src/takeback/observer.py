@@ -48,6 +48,9 @@ class Observer:
         """Drops what is cached in memory: after a failure the files say what is true."""
         self._cached = None
 
+    def forget_history(self) -> None:
+        self._history = None
+
     def start_anew(self) -> None:
         """Knows nothing any more: the next checkpoint is a first one."""
         self._cached = None

@@ -153,15 +153,16 @@ class Planner:
 
     def plan(self, request: Request) -> Plan:
         ours, left = self.select(request)
-        by_path: dict[bytes, set[Unit]] = {}
+        grouped: dict[bytes, list[Unit]] = {}  # lists: large trees have many paths, and a set is five times as heavy
         for unit in ours:
-            by_path.setdefault(unit.path, set()).add(unit)
+            grouped.setdefault(unit.path, []).append(unit)
         if request.force:  # everything above ours goes too, and is listed as taken
-            by_path = {path: set(self.history.layers(path, min(units).seq)) for path, units in by_path.items()}
+            by_path = {path: set(self.history.layers(path, min(units).seq)) for path, units in grouped.items()}
             self._add_folders(by_path)
+            grouped = {path: list(units) for path, units in by_path.items()}
         acts = sorted({u.seq for u in ours if self._is_outside(u.seq) and self._act_verdict(u.seq) in TAKEN})
         lowest = request.since or min((u.seq for u in ours), default=0)
-        steps = [s for path, units in by_path.items() for s in self._path_steps(path, units, request, acts, lowest)]
+        steps = [s for path, units in grouped.items() for s in self._path_steps(path, set(units), request, acts, lowest)]
         steps = self._with_real_groups(self._standing_on(steps), request.since)
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(

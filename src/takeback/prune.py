@@ -183,7 +183,7 @@ def _prune_path(ws: Workspace, history: History, asked: Asked) -> Pruned:
     body = {"forgot": [], "path": text(path), "blobs": sorted(id.hex() for id in wanted)}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
     freed = collect(ws, frozenset(wanted))
-    _forget_keys(ws, wanted)
+    forget_keys(ws, wanted)
     return Pruned((), 0, freed, len(wanted), note=note)
 
 
@@ -195,15 +195,16 @@ def _folder_objects(ws: Workspace) -> set[bytes]:
     return seen
 
 
-def _forget_keys(ws: Workspace, gone: set[bytes]) -> None:
+def forget_keys(ws: Workspace, gone: set[bytes]) -> None:
     """Files whose stored bytes are gone are read again at the next look, if they are still covered then."""
     index = ws.observer.known()
     for path in list(index.folders):
         folder, record = index.folder(path), index.folders[path]
         assert folder is not None
-        if any(e.content in gone for e in folder.entries):
+        if any(e.content in gone or e.xattrs in gone for e in folder.entries):
             packed = b"".join(
-                keys.ZERO if e.content in gone else key for e, key in zip(folder.entries, keys.split(record.keys))
+                keys.ZERO if e.content in gone or e.xattrs in gone else key
+                for e, key in zip(folder.entries, keys.split(record.keys))
             )
             index.folders[path] = record._replace(keys=packed)
     ws.observer.save(index)

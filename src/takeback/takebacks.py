@@ -121,6 +121,8 @@ class Takebacks:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
         for data in self.merged.values():
             self.store.blobs.put(data)
+        if len(plan.steps) > _MANY:
+            self.observer.forget_history()  # room for the work itself; it is folded anew when asked for
         index = self.observer.known()
         done = self._executor(tree).run(plan, states(index), plan.request.label)
         self._advance(index, done)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .effects import text
+from .errors import Damaged
 from .ids import new_id
 from .journal import New, Row
-from .prune import purged
+from .prune import forget_keys, purged
 from .reach import needs
 from .records import Bad
 
@@ -115,19 +116,22 @@ def repair(ws: Workspace) -> Repaired:
     moved = ws.store.blobs.quarantine(found)
     _, _, missing = _lost(ws, rows, {})
     notes = []
-    if ws.store.folder is not None:
-        index = ws.store.folder / "index"
-        if index.exists():
-            index.unlink()
-            notes.append("the index was dropped; the next look rebuilds it")
     ws.observer.forget()
+    cut = journal.cut()
+    try:
+        if cut is not None:
+            raise Damaged("the index may tell of lost rows")
+        forget_keys(ws, {*bad, *missing})  # it is kept: it has the folder objects that may be lost in the store
+    except Damaged:
+        ws.observer.start_anew()
+        notes.append("the index was dropped; the next look rebuilds it")
     body = {
         "what": "repair",
         "quarantined": [id.hex() for id in bad],
         "missing": [id.hex() for id in missing if id not in bad],
     }
     new = [New("note", new_id(), body)]
-    if (cut := journal.cut()) is not None:
+    if cut is not None:
         new.insert(0, New("note", new_id(), {"what": "cut", "rows": list(cut)}))
         notes.append(f"the journal's rows {cut[0]} to {cut[1]} are lost; that is recorded, and it goes on without them")
     journal.append(new, ws.clock(), across_cut=True)
