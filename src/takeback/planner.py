@@ -162,7 +162,11 @@ class Planner:
             grouped = {path: list(units) for path, units in by_path.items()}
         acts = sorted({u.seq for u in ours if self._is_outside(u.seq) and self._act_verdict(u.seq) in TAKEN})
         lowest = request.since or min((u.seq for u in ours), default=0)
-        steps = [s for path, units in grouped.items() for s in self._path_steps(path, set(units), request, acts, lowest)]
+        ours.clear()  # large trees have many: each is let go once its step is made
+        steps: list[Step] = []
+        while grouped:
+            path, units = grouped.popitem()
+            steps += self._path_steps(path, set(units), request, acts, lowest)
         steps = self._with_real_groups(self._standing_on(steps), request.since)
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(
