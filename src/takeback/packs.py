@@ -44,6 +44,7 @@ from .records import (
 _TOC = struct.Struct("<32sQ")
 _TOC_ROW = _TOC.size + CRC.size  # in a toc each row has its own checksum
 _SEAL = 64 << 20
+_LONG = 4096  # blobs: a longer table of contents is sorted and sealed, since a toc is read row by row
 _BUFFER = 4 << 20
 
 
@@ -320,7 +321,7 @@ class Packs:
                     datasync(self._fd)
                 self._append_toc(self._name, self._toc)
                 self._toc.clear()
-            if self._end > _SEAL or self._worker:
+            if self._end > _SEAL or self._worker or len(self._open or ()) > _LONG:
                 self._seal()
         if self._open is not None:
             self._stamped = self._stamp()

@@ -491,16 +491,16 @@ class Scan:
         if path in self.limits.mounts or (folder and st.st_dev != self.device):
             return "another file system is mounted there"
         if stat.S_ISREG(mode):
-            if _allocated(st) > self.limits.max_file:
+            if st.st_size > self.limits.max_file and _allocated(st) > self.limits.max_file:
                 return f"larger than max_file ({_allocated(st)} bytes)"
         return ""
 
     def _no_room(self, st: os.stat_result) -> str:
         """A large file goes uncaptured, and is named, rather than evict young history."""
-        size = _allocated(st)
-        if self.limits.room is None or not stat.S_ISREG(st.st_mode) or size < BIG or size <= self.limits.room:
+        if st.st_size < BIG or self.limits.room is None or not stat.S_ISREG(st.st_mode):
             return ""
-        return f"larger than the store's budget has room for ({size} bytes)"
+        size = _allocated(st)
+        return f"larger than the store's budget has room for ({size} bytes)" if BIG <= size > self.limits.room else ""
 
     # -- what it comes to ----------------------------------------------------
 
@@ -517,7 +517,8 @@ class Scan:
             dropped = set(gone)
             self.fresh = {p: f for p, f in self.fresh.items() if not _is_in(p, dropped)}
         for path, fresh in self.fresh.items():
-            changes += _compare(path, fresh)
+            if not first:
+                changes += _compare(path, fresh)
         for path in gone:
             unseen = _is_gap(self.fresh.get(trees.parent(path)), path)
             for at, state in _known_below(index, path):
