@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -10,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from support import PORTABLE
+from takeback.locks import Lock
 
 
 def fails(ran, code: int, *told: str) -> None:
@@ -151,8 +153,7 @@ def test_journal_newer_than_the_program(cli, store_folder: Callable[[], Path]) -
 
 
 def test_locked(cli, store_folder: Callable[[], Path]) -> None:
-    with open(store_folder() / "store.lock", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with Lock(store_folder() / "store.lock", PORTABLE).hold(1):
         fails(cli("checkpoint", env={"TAKEBACK_LOCK_TIMEOUT": "0.1"}), 11, "still held by another process")
         assert cli("log").code == 0, "reading does not wait"
 
