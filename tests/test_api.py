@@ -50,7 +50,8 @@ verify(self, data: 'bool' = False) -> 'Verified'
 def test_all_is_sorted_and_pinned():
     assert takeback.__all__ == sorted(takeback.__all__)
     assert takeback.__all__ == [
-        "ApprovalNeeded", "Damaged", "Locked", "NoWorkspace", "NotFound", "Off", "Stale", "TakebackError", "UsageError", "__version__", "open",
+        "ApprovalNeeded", "Checkpoint", "Damaged", "Diff", "Locked", "LogRow", "NoWorkspace", "NotFound", "Off", "Outcome",
+        "Plan", "Result", "Stale", "Status", "Step", "TakebackError", "UsageError", "Workspace", "__version__", "open",
     ]  # fmt: skip
     assert all(hasattr(takeback, name) for name in takeback.__all__)
 

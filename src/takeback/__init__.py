@@ -27,23 +27,49 @@ from .errors import (
 
 TYPE_CHECKING = False  # typing's own would cost every start of the program
 if TYPE_CHECKING:
+    from .effects import Checkpoint, Outcome, Plan, Result, Step
+    from .views import Diff, LogRow, Status
     from .workspace import Workspace
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ApprovalNeeded",
+    "Checkpoint",
     "Damaged",
+    "Diff",
     "Locked",
+    "LogRow",
     "NoWorkspace",
     "NotFound",
     "Off",
+    "Outcome",
+    "Plan",
+    "Result",
     "Stale",
+    "Status",
+    "Step",
     "TakebackError",
     "UsageError",
+    "Workspace",
     "__version__",
     "open",
 ]
+
+# The types of results, by the module that has them: loaded when first asked for.
+_TYPES = {
+    **dict.fromkeys(("Checkpoint", "Outcome", "Plan", "Result", "Step"), "effects"),
+    **dict.fromkeys(("Diff", "LogRow", "Status"), "views"),
+    "Workspace": "workspace",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _TYPES:
+        raise AttributeError(f"module 'takeback' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_TYPES[name]}", __name__), name)
 
 
 def open(root: str | _os.PathLike[str], create: bool = False, store: str | None = None) -> Workspace:
