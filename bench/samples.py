@@ -163,24 +163,7 @@ def _line(topic: list[str], chance: random.Random) -> str:
 
 
 def _word(chance: random.Random) -> str:
-    syllables = (
-        "re",
-        "con",
-        "tent",
-        "ing",
-        "pa",
-        "th",
-        "list",
-        "er",
-        "val",
-        "in",
-        "set",
-        "ma",
-        "de",
-        "co",
-        "st",
-    )
-    return "".join(chance.choices(syllables, k=chance.randrange(1, 4)))
+    return "".join(chance.choices(_SYLLABLES, k=chance.randrange(1, 4)))
 
 
 def _age(root: Path) -> None:

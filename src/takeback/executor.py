@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from .blobs import Blobs
-from .effects import DONE, FOLDER, KEPT, Change, Domain, Entry, Plan, Result, Step, Takeback, Unit, same, text
+from .effects import DONE, FOLDER, KEPT, Change, Domain, Entry, Plan, Result, State, Step, Takeback, Unit, same, text
 from .errors import Damaged
 from .history import Segment, pack_list, pack_units
 from .ids import new_id
@@ -42,7 +42,7 @@ class Executor:
         self.domains = domains
         self.clock = clock
 
-    def run(self, plan: Plan, known: Callable[[bytes], object], label: str) -> Done:
+    def run(self, plan: Plan, known: Callable[[bytes], State], label: str) -> Done:
         """Carries a plan out. The caller holds the locks and has just made sure that the plan is not stale."""
         groups = [
             (domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))
@@ -53,7 +53,7 @@ class Executor:
         for domain, steps in groups:
             changes = changes_of(steps)
             if domain == "files":
-                changes += [Change(p, known(p), e) for p, e in plan.folder_times.items()]  # type: ignore[arg-type]
+                changes += [Change(p, known(p), e) for p, e in plan.folder_times.items()]
             segments.append({"domain": domain, "verdict": steps[0].verdict, "list": pack_list(changes, self.blobs.put)})
         self.blobs.flush()
         kept = plan.left.union(*(s.units for s in plan.kept)) if plan.kept or plan.left else frozenset()
@@ -77,7 +77,7 @@ class Executor:
                 self.journal.append([New("intent", intent, {"takeback": id, "segment": number})], self.clock())
             times = plan.folder_times if domain == "files" else {}
             found = list(self.domains[domain].apply(steps, intent, times))
-            seq = self._conclude(id, number, domain, steps, found, times, made, known)
+            seq = self._conclude(id, number, domain, steps, found, times, made)
             results += found
         return Done(id, results, made, seq)
 
@@ -90,7 +90,6 @@ class Executor:
         found: list[Result],
         times: Mapping[bytes, Entry],
         made: list[Change],
-        known: Callable[[bytes], object],
     ) -> int:
         """Syncs what was done and journals it; only then is it called done."""
         _sync(self.domains[domain])
@@ -113,9 +112,7 @@ class Executor:
 
     # -- after an interruption -----------------------------------------------
 
-    def finish(
-        self, takeback: Takeback, segments: list[Segment], abort: bool, known: Callable[[bytes], object]
-    ) -> Done:
+    def finish(self, takeback: Takeback, segments: list[Segment], abort: bool, known: Callable[[bytes], State]) -> Done:
         """Brings an interrupted take-back to its end or, to abort it, back to where it began."""
         results: list[Result] = []
         made: list[Change] = []
@@ -135,12 +132,12 @@ class Executor:
             steps = [s.reversed() for s in forward] if abort else forward
             back = _times_before(steps, times, known) if abort else times
             key = intent + BACKWARDS if abort else intent
-            found = list(domain.apply(steps, key, back, again=True))  # type: ignore[arg-type]
+            found = list(domain.apply(steps, key, back, again=True))
             results += found
             if abort:
                 _sync(domain)
                 continue
-            seq = self._conclude(takeback.id, number, segment.domain, steps, found, times, made, known)
+            seq = self._conclude(takeback.id, number, segment.domain, steps, found, times, made)
         if abort:
             first = next((n for n, s in enumerate(segments) if not s.ended), 0)
             body = {"takeback": takeback.id, "segment": first, "aborted": True, "not_done": _not_done(results)}
@@ -172,8 +169,8 @@ def steps_of(segment: Segment) -> tuple[list[Step], dict[bytes, Entry]]:
 
 
 def _times_before(
-    steps: list[Step], times: Mapping[bytes, Entry], known: Callable[[bytes], object]
-) -> dict[bytes, object]:
+    steps: list[Step], times: Mapping[bytes, Entry], known: Callable[[bytes], State]
+) -> dict[bytes, Entry]:
     """What an aborted segment gave other times, the folders around its steps among them, as it was."""
     around = {parent(s.path) for s in steps if s.path}
     found = {p: known(p) for p in {*times, *around}}

@@ -236,7 +236,7 @@ class Packs:
         )
         try:
             content = decompress(codec, data, raw)
-        except Exception as error:  # each codec has errors of its own; all mean the same here
+        except ValueError as error:
             raise damaged(id, where, f"does not decompress ({error})") from None
         if len(content) != raw or sha256(content).digest() != id:
             raise damaged(id, where, "the bytes are not those of its hash")
@@ -434,7 +434,7 @@ class Packs:
                     try:
                         if sha256(decompress(record[1], stored, record[3])).digest() != record[5]:
                             raise ValueError("not the bytes of its hash")
-                    except Exception as error:
+                    except ValueError as error:
                         yield Bad(record[5], where, str(error))
                 if progress:
                     progress(len(stored))

@@ -69,7 +69,14 @@ def unzstd() -> Any:
 
 
 def decompress(codec: int, data: bytes, size: int) -> bytes:
-    """The raw bytes; a record that would unpack to more than it says is refused before it does."""
+    """The raw bytes, or ValueError; a record that would unpack to more than it says is refused before it does."""
+    try:
+        return _unpacked(codec, data, size)
+    except (zlib.error, zstd_error()) as error:
+        raise ValueError(str(error)) from error
+
+
+def _unpacked(codec: int, data: bytes, size: int) -> bytes:
     if codec == RAW:
         return data
     if codec == ZLIB:
