@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import typing
 from pathlib import Path
@@ -17,14 +18,21 @@ aapply(self, plan: 'Plan | str') -> 'Outcome'
 acheckpoint(self, label: 'str' = '', *, actor: 'str' = '') -> 'Checkpoint'
 adiff(self, a: 'str' = '', b: 'str' = '', paths: 'Iterable[str]' = ()) -> 'Diff'
 alog(self, filter: 'str' = '') -> 'list[LogRow]'
+apin(self, name: 'str', keep: 'bool' = True) -> 'Checkpoint'
 aplan(self, verb: 'str', *what: 'str | int', **options: 'Any') -> 'Plan'
 apply(self, plan: 'Plan | str') -> 'Outcome'
+aprune(self, **asked: 'Any') -> 'Pruned'
 aredo(self, n: 'int' = 1, **options: 'Any') -> 'Outcome'
+arepair(self) -> 'Repaired'
 arestore(self, checkpoint: 'str', *paths: 'str', **options: 'Any') -> 'Outcome'
+aresume(self, abort: 'bool' = False) -> 'Outcome | None'
 arevert(self, *what: 'str', **options: 'Any') -> 'Outcome'
 arollback(self, to: 'str' = '', **options: 'Any') -> 'Outcome'
+ashow(self, name: 'str') -> 'Shown'
 astatus(self) -> 'Status'
+atrack(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
 aundo(self, n: 'int' = 1, **options: 'Any') -> 'Outcome'
+averify(self, data: 'bool' = False) -> 'Verified'
 checkpoint(self, label: 'str' = '', *, actor: 'str' = '', named: 'bool | None' = None, deadline: 'float | None' = None) -> 'Checkpoint'
 close(self) -> 'None'
 diff(self, a: 'str' = '', b: 'str' = '', paths: 'Iterable[str]' = ()) -> 'Diff'
@@ -73,18 +81,38 @@ def test_open_is_pinned():
 def test_every_verb_has_an_async_twin():
     for verb in (
         "checkpoint",
+        "track",
         "status",
         "diff",
         "log",
+        "show",
         "plan",
         "apply",
+        "resume",
         "undo",
         "redo",
         "rollback",
         "revert",
         "restore",
+        "pin",
+        "prune",
+        "verify",
+        "repair",
     ):
         assert inspect.iscoroutinefunction(getattr(Workspace, f"a{verb}")), verb
+
+
+def test_async_twins_do_what_the_verbs_do(ws: Workspace, project: Path):
+    async def use() -> None:
+        (project / "f").write_text("1\n")
+        assert (await ws.atrack(["f"], actor="claude")).changed == ("f",)
+        assert (await ws.apin("start")).pinned and not (await ws.apin("start", keep=False)).pinned
+        assert (await ws.ashow("start")).row.label == "start"
+        assert await ws.aresume() is None
+        assert (await ws.aprune(keep=1, dry_run=True)).checkpoints == ()
+        assert (await ws.averify(data=True)).ok and (await ws.arepair()).quarantined == 0
+
+    asyncio.run(use())
 
 
 def test_results_are_typed():

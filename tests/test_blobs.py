@@ -46,6 +46,26 @@ def again(packs: Packs) -> Packs:
     return Packs(packs.folder, sync=False, portable=PORTABLE)
 
 
+def test_a_process_that_stores_little_need_not_load_zstandard(tmp_path: Path):
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from takeback.packs import Packs
+        packs = Packs(Path(sys.argv[1]), sync=False)
+        few = [b"%d, " % n * 500 for n in range(20)]
+        assert [packs.get(packs.put(data)) for data in few] == few
+        assert packs.size() < sum(map(len, few)) / 5
+        assert "zstandard" not in sys.modules
+        many = [b"%d, " % n * 5000 for n in range(20)]
+        ids = [packs.put(data) for data in many]
+        assert "zstandard" in sys.modules
+        packs.flush()
+        packs = Packs(packs.folder, sync=False)
+        assert [packs.get(id) for id in ids] == many
+    """
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
 def test_what_was_flushed_is_there_after_reopening(packs: Packs):
     ids = [packs.put(os.urandom(n * 100)) for n in range(50)]
     packs.flush()

@@ -60,6 +60,22 @@ def start(project: Path):
     return begin
 
 
+def test_a_take_back_of_one_name_does_not_stand_between_the_others_and_their_undo(start):
+    """It took a name away from a file, which changed the links of the name that stays, and nothing else."""
+    ws = start("z")
+    root = ws.root
+    (root / "a").write_text("alone\n")
+    ws.checkpoint("alone")
+    (root / "a").unlink()
+    os.link(root / "z", root / "a")
+    ws.checkpoint("linked")
+    (root / "z").write_text("edited\n")
+    ws.checkpoint(actor="claude")
+    ws.restore("alone", "a")
+    assert (root / "z").stat().st_nlink == 1
+    assert [(s.path, s.verdict) for s in ws.plan("undo").steps if s.path == b"z"] == [(b"z", "exact")]
+
+
 def test_a_revert_done_again_keeps_the_group(project: Path, start):
     with start("e/q") as ws:
         os.link(project / "e/q", project / "a")

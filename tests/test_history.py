@@ -17,6 +17,7 @@ from takeback.history import (
     unpack_snapshot,
     unpack_units,
 )
+from takeback.journal import Row
 from takeback.workspace import Workspace
 
 
@@ -320,3 +321,25 @@ def test_shared_work_goes_with_the_last_of_its_turns(ws: Workspace, project: Pat
     assert content(ws) == {"B": "1", "both": "1"}, "the other one's work too, so it stays"
     ws.undo()
     assert content(ws) == {"both": "0"}, "it goes with the last of its turns"
+
+
+def test_a_take_back_that_did_not_put_the_path_exactly_back_shows():
+    """It took all that lies above, but merged: what it left is a change of its own, and so is what it took."""
+
+    def folded(left: Entry) -> History:
+        body = {"request": {"verb": "undo"}, "kept": [], "segments": [listed(Change(b"p", entry(2), left, (1,)))]}
+        return History(
+            [
+                Row(1, "work", "change", 0.0, listed(Change(b"p", entry(1), entry(2)))),
+                Row(2, "undo", "takeback", 0.0, body),
+                Row(3, "begun", "intent", 0.0, {"takeback": "undo", "segment": 0}),
+                Row(4, "done", "outcome", 0.0, {"takeback": "undo", "segment": 0, "not_done": []}),
+            ],
+            {}.__getitem__,
+        )
+
+    def listed(change: Change) -> dict:
+        return {"domain": "files", "verdict": "exact", "list": pack_list([change], lambda _: b"")}
+
+    assert folded(entry(1)).layers(b"p", 0) == []
+    assert folded(entry(3)).layers(b"p", 0) == [Unit(1, b"p"), Unit(4, b"p")]

@@ -13,7 +13,7 @@ SOURCE = Path(takeback.__file__).parent
 
 # From the ground up: a module imports from its own layer and those below it.
 LAYERS = [
-    {"effects", "errors", "ids", "units"},
+    {"effects", "errors", "ids", "typed", "units"},
     {
         "journal",
         "blobs",
@@ -23,6 +23,7 @@ LAYERS = [
         "trees",
         "changes",
         "index",
+        "index_file",
         "reading",
         "safefs",
         "locks",
@@ -40,6 +41,7 @@ LAYERS = [
         "views",
         "prune",
         "verify",
+        "salvage",
         "names",
         "reach",
         "capture",

@@ -10,7 +10,7 @@ import pytest
 from takeback.effects import FILE, FOLDER, LINK, UNOBSERVED, Change, Entry
 from takeback.index import Index
 from takeback.safefs import keys
-from takeback.trees import Folder, Gap
+from takeback.trees import Folder
 
 
 def file(n: int = 1) -> Entry:
@@ -86,29 +86,6 @@ def test_what_becomes_unobserved_is_neither_there_nor_absent(index: Index):
     assert index.state(b"a") == UNOBSERVED
     index.apply([Change(b"a", UNOBSERVED, file(7))])
     assert index.state(b"a") == file(7)
-
-
-def test_it_survives_being_saved(index: Index, tmp_path: Path):
-    index.put_folder(b"late", Folder([], [], {}, (Gap(b"pipe", "fifo"),), False, frozenset({b"gone"})), b"")
-    index.links = {7: (b"a", b"d/b")}
-    index.seq, index.rules = 42, "fingerprint"
-    index.save(tmp_path / "index")
-    found = Index.load((tmp_path / "index").read_bytes())
-    assert found is not None
-    assert (found.folders, found.root, found.gaps, found.incomplete, found.links, found.seq, found.rules) == (
-        index.folders, index.root, index.gaps, index.incomplete, index.links, 42, "fingerprint",
-    )  # fmt: skip
-    assert (tmp_path / "index").stat().st_mode & 0o077 == 0
-    assert [p.name for p in tmp_path.iterdir()] == ["index"]
-
-
-def test_any_damage_makes_it_rebuilt(index: Index):
-    data = b"".join(index.dump())
-    assert Index.load(b"") is None and Index.load(b"tbi0" + data[4:]) is None and Index.load(data[:-1]) is None
-    for at in range(0, len(data), 3):
-        broken = bytearray(data)
-        broken[at] ^= 1
-        assert Index.load(bytes(broken)) is None, at
 
 
 def test_a_snapshot_gives_the_same_tree_with_keys_that_match_nothing(index: Index):

@@ -203,3 +203,47 @@ def test_automatic_prune_is_journaled_as_such(project: Path, monkeypatch):
             ws.checkpoint(f"c{n}")
         assert labels(ws)[0] in ("c3", "c4") and labels(ws)[-1] == "c5"
         assert ws.store.journal.last("prune").body["automatic"] is True
+
+
+def test_a_budget_that_cannot_be_kept_is_told_with_what_stays(aged: Workspace):
+    aged.pin("c2")
+    planned = aged.prune(max_bytes=150_000, dry_run=True)
+    assert planned.over > 50_000
+    for part in ("would still take", "the last checkpoint 1", "pinned checkpoints 1"):
+        assert part in planned.why_over, part
+    done = aged.prune(max_bytes=150_000)
+    assert labels(aged) == ["c2", "c9"]
+    assert abs(done.over - (aged.store.size() - 150_000)) < 5_000, "but for lock files"
+    assert "still takes" in done.why_over
+    aged.pin("c2", keep=False)
+    assert "pinned" not in aged.prune(max_bytes=150_000).why_over
+    assert aged.prune(max_bytes=400_000).over == 0
+
+
+def test_a_budget_that_fits_says_nothing(aged: Workspace):
+    assert aged.prune(max_bytes=600_000, dry_run=True).why_over == ""
+    assert aged.prune(max_bytes=10**9).why_over == ""
+    assert aged.prune(keep=1).why_over == ""
+
+
+def test_a_checkpoint_says_that_young_history_is_above_the_budget(ws: Workspace, project: Path):
+    ws.settings = ws.settings._replace(max_bytes=200_000)
+    told = []
+    for n in range(8):
+        (project / "f").write_bytes(bytes([n]) + os.urandom(100_000))
+        told.append(ws.checkpoint(str(n)).over_budget)
+    (why,) = filter(None, told)  # the size is looked up at every eighth
+    assert "what is younger than a day" in why and "the last checkpoint" in why
+
+
+def test_the_paths_that_share_a_secret_are_named_before_it_goes(ws: Workspace, project: Path):
+    for name in ("one", "two"):  # two folders that are alike, times and all
+        (project / name).mkdir()
+        (project / name / "key").write_text("secret\n")
+        os.utime(project / name / "key", ns=(10**18, 10**18))
+        os.utime(project / name, ns=(10**18, 10**18))
+    (project / "copy").write_text("secret\n")
+    ws.checkpoint("shared")
+    planned = ws.prune(path="two", dry_run=True)
+    assert planned.also == ("copy", "one/key") and planned.path_blobs == 1
+    assert ws.prune(path="two/key").also == ("copy", "one/key")

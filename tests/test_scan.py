@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -294,3 +295,17 @@ def test_a_file_that_became_a_link_and_a_mode_on_linked_names_go_back(ws: Worksp
     (project / "a").chmod(0o600)
     ws.revert("./a")
     assert [(project / n).stat().st_mode & 0o777 for n in "ab"] == [0o644, 0o600], "only the path that was named"
+
+
+@pytest.mark.posix_only("hard links")
+def test_a_link_that_went_with_a_folder_above_it_is_no_name_of_the_file_any_more(looking: Looking, project: Path):
+    (project / "a/deep").mkdir(parents=True)
+    (project / "a/deep/f").write_text("x")
+    for name in ("b", "c"):
+        os.link(project / "a/deep/f", project / name)
+    looking.whole()
+    assert {looking.index.state(p).group for p in (b"a/deep/f", b"b", b"c")} == {b"a/deep/f"}
+    shutil.rmtree(project / "a")
+    looking.whole()
+    assert {looking.index.state(p).group for p in (b"b", b"c")} == {b"b"}
+    assert list(looking.index.links.values()) == [(b"b", b"c")]

@@ -1,10 +1,15 @@
-"""Times come and go with what is taken back; what only its times changed comes back with its row."""
+"""Times come and go with what is taken back; restore changes the kind of a path; what an interruption kept is told."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
+import pytest
+
+import takeback
+from support import picture
 from takeback.workspace import Workspace
 
 OLD, NEW = 1_600_000_000_000_000_001, 1_700_000_000_000_000_002
@@ -56,3 +61,106 @@ def test_a_later_touch_by_somebody_stays(ws: Workspace, project: Path):
     ws.undo()
     assert (project / "edited").read_text() == "1\n"
     assert (project / "touched").stat().st_mtime_ns == NEW
+
+
+@pytest.fixture
+def kinds(ws: Workspace, project: Path) -> Workspace:
+    """At "before" `file` is a file and `folder` a folder; now it is the other way round."""
+    (project / "file").write_text("1\n")
+    (project / "folder/deep").mkdir(parents=True)
+    (project / "folder/deep/f").write_text("2\n")
+    ws.checkpoint("before")
+    (project / "file").unlink()
+    (project / "file/deep").mkdir(parents=True)
+    (project / "file/deep/new").write_text("3\n")
+    shutil.rmtree(project / "folder")
+    (project / "folder").write_text("4\n")
+    return ws
+
+
+def test_restore_makes_a_file_of_a_folder_and_a_folder_of_a_file(kinds: Workspace, project: Path):
+    now = picture(project, times=False)
+    plan = kinds.plan("restore", "before", "file", "folder")
+    assert {s.path: s.goal is None for s in plan.steps} == {
+        b"file": False, b"file/deep": True, b"file/deep/new": True,
+        b"folder": False, b"folder/deep": False, b"folder/deep/f": False,
+    }  # fmt: skip
+    assert kinds.apply(plan).whole
+    assert (project / "file").read_text() == "1\n" and (project / "folder/deep/f").read_text() == "2\n"
+    kinds.redo()
+    assert picture(project, times=False) == now
+
+
+@pytest.mark.posix_only("fifos")
+def test_restore_says_beforehand_that_a_folder_with_uncovered_content_is_kept(kinds: Workspace, project: Path):
+    os.mkfifo(project / "file/deep/pipe")
+    now = picture(project, times=False, skip=(b"file/deep/pipe",))
+    plan = kinds.plan("restore", "before", "file")
+    assert [(s.path, s.verdict, s.note) for s in plan.steps] == [
+        (b"file", "uncovered", "it holds file/deep/pipe, which is not captured")
+    ]
+    assert [r.result for r in kinds.apply(plan).results] == ["kept"]
+    assert picture(project, times=False, skip=(b"file/deep/pipe",)) == now
+
+
+def test_restore_says_beforehand_that_there_is_no_folder_for_a_path(kinds: Workspace, project: Path):
+    plan = kinds.plan("restore", "before", "folder/deep/f")
+    assert [(s.path, s.verdict) for s in plan.steps] == [(b"folder/deep", "drifted"), (b"folder/deep/f", "drifted")]
+    assert plan.steps[0].note == "folder is no folder now"
+    assert {r.result for r in kinds.apply(plan).results} == {"kept"}
+    assert (project / "folder").read_text() == "4\n"
+
+
+def test_restore_never_writes_into_the_store(ws: Workspace, project: Path):
+    (project / "f").write_text("1\n")
+    ws.checkpoint("before")
+    assert ws.store.folder is not None
+    (project / "link").symlink_to(ws.store.folder)
+    for inside in (ws.settings.home, ws.store.folder, ws.store.folder / "packs/new", project / "link/new"):
+        with pytest.raises(takeback.UsageError, match="takeback's own store"):
+            ws.restore("before", "f", to=inside)
+    assert not (ws.store.folder / "packs/new").exists() and not (ws.store.folder / "f").exists()
+
+
+def test_what_was_kept_before_an_interruption_is_named_after_it(ws: Workspace, project: Path, monkeypatch):
+    for name in ("a", "b"):
+        (project / name).write_text("1\n")
+    ws.checkpoint("before")
+    for name in ("a", "b"):
+        (project / name).write_text("2\n")
+    ws.checkpoint(actor="claude")
+    (project / "b").write_text("mine\n")
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("takeback.executor.Executor._conclude", dies)
+    with pytest.raises(KeyboardInterrupt):
+        ws.rollback()
+    monkeypatch.undo()
+    outcome = ws.resume()
+    assert outcome is not None and [r.path for r in outcome.results] == [b"a"]
+    claude = next(e for e in ws.history().effects if e.turns)
+    assert [(s.path, s.units[0].seq) for s in outcome.plan.kept] == [(b"b", claude.seq)]
+
+
+def test_a_folder_that_did_not_get_its_mode_is_tried_again_and_is_nobodys_change(
+    ws: Workspace, project: Path, monkeypatch
+):
+    (project / "d").mkdir(mode=0o750)
+    (project / "d/f").write_text("1\n")
+    ws.checkpoint("before")
+    shutil.rmtree(project / "d")
+    ws.checkpoint(actor="claude")
+
+    def refuses(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with ws.open_tree() as tree:
+        monkeypatch.setattr(type(tree), "set_self", refuses)
+    outcome = ws.undo()
+    monkeypatch.undo()
+    assert {r.path: r.result for r in outcome.results} == {b"d": "failed", b"d/f": "done"}
+    again = ws.undo()
+    assert [(r.path, r.verdict, r.result) for r in again.results] == [(b"d", "exact", "done")]
+    assert (project / "d").stat().st_mode & 0o777 == 0o750

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from typing import Protocol
 
 from .records import Bad, chunks, missing
+from .typed import Protocol
 
 BIG = 4 << 20  # from here on a blob is a file of its own
 
@@ -24,6 +24,7 @@ class Blobs(Protocol):
     def stream(self, id: bytes) -> Iterator[bytes]: ...
     def is_sparse(self, id: bytes) -> bool: ...
     def has(self, id: bytes) -> bool: ...
+    def lacking(self, ids: set[bytes]) -> set[bytes]: ...
     def flush(self) -> None: ...
     def discard(self) -> None: ...
     def ids(self) -> Iterator[bytes]: ...
@@ -70,6 +71,9 @@ class MemoryBlobs:
 
     def has(self, id: bytes) -> bool:
         return id in self._data
+
+    def lacking(self, ids: set[bytes]) -> set[bytes]:
+        return ids - self._data.keys()
 
     def flush(self) -> None:
         pass

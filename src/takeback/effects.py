@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+
+from .typed import Any, NamedTuple, Protocol
 
 # -- paths -------------------------------------------------------------------
 
@@ -115,6 +116,7 @@ class Checkpoint(NamedTuple):
     number: int = 0
     pinned: bool = False
     too_large: tuple[tuple[str, str], ...] = ()  # (path, why): named as not captured, which is no lack
+    over_budget: str = ""  # why the store does not fit its budget, where it was measured
 
 
 class Snapshot(NamedTuple):

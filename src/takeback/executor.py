@@ -10,22 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
-from typing import NamedTuple
 
 from .blobs import Blobs
-from .effects import DONE, FOLDER, KEPT, Change, Domain, Entry, Plan, Result, State, Step, Takeback, Unit, same, text
+from .effects import (
+    DONE,
+    FAILED,
+    FOLDER,
+    KEPT,
+    Change,
+    Domain,
+    Entry,
+    Plan,
+    Result,
+    State,
+    Step,
+    Takeback,
+    Unit,
+    same,
+    text,
+)
 from .errors import Damaged
 from .history import Segment, pack_list, pack_units
 from .ids import new_id
 from .journal import Journal, New
 from .planner import changes_of
 from .trees import parent
+from .typed import Any, NamedTuple
 
 BACKWARDS = "-a"  # after the key of a segment that is being aborted: what it leaves means the reverse
 
 
 class Done(NamedTuple):
-    """What a take-back came to: its id, the result of each step, and the changes it made to the tree."""
+    """What a take-back came to: its id, the result of each step, the changes it made to the tree, its last row."""
 
     id: str
     results: list[Result]
@@ -42,19 +58,15 @@ class Executor:
         self.domains = domains
         self.clock = clock
 
-    def run(self, plan: Plan, known: Callable[[bytes], State], label: str) -> Done:
-        """Carries a plan out. The caller holds the locks and has just made sure that the plan is not stale."""
+    def run(self, plan: Plan, times_now: Mapping[bytes, State], label: str) -> Done:
+        """Carries a plan out. The caller holds the locks and has just made sure that the plan is not stale; it knows
+        the present states of what only gets other times."""
         groups = [
             (domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))
         ]
         self._check_stored(plan.taken)
         id = new_id()
-        segments = []
-        for domain, steps in groups:
-            changes = changes_of(steps)
-            if domain == "files":
-                changes += [Change(p, known(p), e) for p, e in plan.folder_times.items()]
-            segments.append({"domain": domain, "verdict": steps[0].verdict, "list": pack_list(changes, self.blobs.put)})
+        segments = [self._segment(domain, steps, plan.folder_times, times_now) for domain, steps in groups]
         self.blobs.flush()
         kept = plan.left.union(*(s.units for s in plan.kept)) if plan.kept or plan.left else frozenset()
         body = {
@@ -81,6 +93,14 @@ class Executor:
             results += found
         return Done(id, results, made, seq)
 
+    def _segment(
+        self, domain: str, steps: list[Step], times: Mapping[bytes, Entry], times_now: Mapping[bytes, State]
+    ) -> dict[str, Any]:
+        changes = changes_of(steps)
+        if domain == "files":
+            changes += [Change(path, times_now[path], entry) for path, entry in times.items()]
+        return {"domain": domain, "verdict": steps[0].verdict, "list": pack_list(changes, self.blobs.put)}
+
     def _conclude(
         self,
         id: str,
@@ -98,17 +118,37 @@ class Executor:
             made += [Change(s.path, s.expected, s.goal) for s in steps if s.path in done]
             made += [Change(p, None, e) for p, e in times.items()]
         body = {"takeback": id, "segment": number, "not_done": _not_done(found)}
-        return self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
+        rows = [New("outcome", new_id(), body)]
+        if halfway := self._halfway(domain, steps, found):
+            made += halfway
+            rows.append(New("note", new_id(), {"what": "sight", "list": pack_list(halfway, self.blobs.put)}))
+            self.blobs.flush()
+        return self.journal.append(rows, self.clock())[-1]
+
+    def _halfway(self, domain: str, steps: list[Step], found: list[Result]) -> list[Change]:
+        """Folders that were made or changed but did not get all they should: ours, so the next look must not take
+        them for somebody's."""
+        failed = {r.path for r in found if r.result == FAILED} if domain == "files" else ()
+        changes = []
+        for step in steps:
+            if step.path in failed and step.goal is not None and step.goal.kind == FOLDER:
+                try:
+                    now = self.domains[domain].present(step.path)
+                except OSError:
+                    continue
+                if now is not None and now.kind == FOLDER and not same(now, step.expected):
+                    changes.append(Change(step.path, step.expected, now))
+        return changes
 
     def _check_stored(self, steps: Iterable[Step]) -> None:
         """Nothing is overwritten that is not stored."""
-        for step in steps:
-            state = step.expected
-            if state is not None and step.domain == "files" and state.content and not self.blobs.has(state.content):
-                raise Damaged(
-                    f"the store lacks the present state of {text(step.path)}; nothing was changed",
-                    "take a checkpoint, which stores it, and run it again; takeback verify says what is lost",
-                )
+        present = {s.expected.content: s.path for s in steps if s.domain == "files" and s.expected is not None}
+        present.pop(b"", None)
+        for id in self.blobs.lacking(set(present)):
+            raise Damaged(
+                f"the store lacks the present state of {text(present[id])}; nothing was changed",
+                "take a checkpoint, which stores it, and run it again; takeback verify says what is lost",
+            )
 
     # -- after an interruption -----------------------------------------------
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
 
 from .errors import UsageError
+from .typed import NamedTuple, Protocol
 from .units import parse_duration
 
 KINDS = ("checkpoint", "effect", "takeback")

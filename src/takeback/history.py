@@ -6,11 +6,10 @@ unit of a take-back took it. Everything here is computed from rows; nothing is s
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
 
 from . import changes as change_lists
 from .effects import (
@@ -32,6 +31,7 @@ from .effects import (
 )
 from .errors import Damaged
 from .journal import Row
+from .typed import Any
 
 NUMBERED = (
     "checkpoint",
@@ -50,12 +50,12 @@ def pack_list(found: list[Change], put: Callable[[bytes], bytes]) -> dict[str, A
     """A change list for a row's body: in the row while it is small, else a blob that the row names."""
     data = change_lists.encode(found)
     if len(data) <= _INLINE:
-        return {"inline": b64encode(data).decode(), "count": len(found)}
+        return {"inline": b2a_base64(data, newline=False).decode(), "count": len(found)}
     return {"blob": put(data).hex(), "count": len(found)}
 
 
 def unpack_list(packed: Mapping[str, Any], load: LoadBlob) -> list[Change]:
-    data = b64decode(packed["inline"]) if "inline" in packed else load(bytes.fromhex(packed["blob"]))
+    data = a2b_base64(packed["inline"]) if "inline" in packed else load(bytes.fromhex(packed["blob"]))
     return change_lists.decode(data)
 
 

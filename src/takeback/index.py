@@ -1,26 +1,21 @@
 """The known tree, cached: for every folder its names, stat keys and folder object, as last observed.
 
-The truth is in the journal (a checkpoint's snapshot plus all later changes); this file only saves reading it all.
+The truth is in the journal (a checkpoint's snapshot plus all later changes); the index only saves reading it all.
 A missing, old or damaged index is rebuilt, and its zero keys make the next look read every file again.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
-import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import NamedTuple
 
 from . import trees
 from .effects import FOLDER, UNOBSERVED, UNSEEN, Change, Entry, Snapshot, State
 from .safefs import keys
 from .trees import Folder, Gap, Ids, join
+from .typed import Any, NamedTuple
 
-_MAGIC = b"tbi2"
 _DECODED = 2048  # folders kept decoded: enough for what a day's work touches, and no more memory than that
-_MARSHAL = 4  # readable by every Python we support
 
 
 class Record(NamedTuple):
@@ -126,6 +121,12 @@ class Index:
         if not folder.complete:
             self.incomplete[path] = folder.absent
         return ids
+
+    def add(self, other: Index) -> None:
+        """Takes up folders that were settled apart."""
+        self.folders.update(other.folders)
+        self.gaps.update(other.gaps)
+        self.incomplete.update(other.incomplete)
 
     def drop_folder(self, path: bytes) -> None:
         for table in (self.folders, self.gaps, self.incomplete):
@@ -234,52 +235,21 @@ class Index:
                 self.put_folder(path, folder._replace(subtrees=subtrees), packed)
         return {path for path in todo if path in self.folders}
 
-    # -- the file ------------------------------------------------------------
+    # -- made elsewhere ------------------------------------------------------
 
-    def dump(self) -> tuple[bytes, bytes]:
-        """Header and body apart: joining them would copy the largest thing there is."""
-        body = marshal.dumps(
-            (
-                {path: tuple(record) for path, record in self.folders.items()},
-                tuple(self.root),
-                self.root_key,
-                {path: [tuple(g) for g in gaps] for path, gaps in self.gaps.items()},
-                {path: sorted(names) for path, names in self.incomplete.items()},
-                self.links,
-                self.seq,
-                self.rules,
-            ),
-            _MARSHAL,
+    def packed_folders(self) -> tuple[Any, ...]:
+        """All that is known of folders, as values that marshal takes."""
+        return (
+            {path: tuple(record) for path, record in self.folders.items()},
+            {path: [tuple(g) for g in gaps] for path, gaps in self.gaps.items()},
+            {path: sorted(names) for path, names in self.incomplete.items()},
         )
-        return _MAGIC + zlib.crc32(body).to_bytes(4, "little"), body
 
-    def save(self, path: Path) -> None:
-        """Not synced: after a crash the checksum tells, and the index is rebuilt."""
-        staging = path.with_name("index.new")  # under the store lock, so one is enough, and a killed one is reused
-        fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.writelines(self.dump())
-        os.replace(staging, path)
-
-    @classmethod
-    def load(cls, data: bytes) -> Index | None:
-        """None where it cannot be trusted: then it is rebuilt."""
-        if data[:4] != _MAGIC or zlib.crc32(memoryview(data)[8:]) != int.from_bytes(data[4:8], "little"):
-            return None
-        try:
-            folders, root, root_key, gaps, incomplete, links, seq, rules = marshal.loads(memoryview(data)[8:])
-            return cls(
-                {path: Record(*record) for path, record in folders.items()},
-                Entry(*root),
-                root_key,
-                {path: tuple(Gap(*g) for g in rows) for path, rows in gaps.items()},
-                {path: frozenset(names) for path, names in incomplete.items()},
-                links,
-                seq,
-                rules,
-            )
-        except (ValueError, TypeError, EOFError):
-            return None
+    def add_packed_folders(self, packed: tuple[Any, ...]) -> None:
+        folders, gaps, incomplete = packed
+        self.folders.update(zip(folders, map(Record._make, folders.values())))
+        self.gaps.update((path, tuple(Gap(*g) for g in rows)) for path, rows in gaps.items())
+        self.incomplete.update((path, frozenset(names)) for path, names in incomplete.items())
 
     @classmethod
     def from_snapshot(cls, load: trees.Load, snapshot: Snapshot, seq: int) -> Index:

@@ -19,9 +19,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from .errors import Damaged, TakebackError
+from .typed import Any, NamedTuple
 
 VERSION = 1
 _TABLE = (
@@ -128,12 +128,28 @@ class Journal:
         if found != _SCHEMA:
             raise Damaged(
                 "the journal's tables are not those takeback made; something else changed them",
-                "restore the store from a backup, or move it away and start anew with takeback init",
+                "takeback repair sets the database aside and makes a new one of every row that holds",
             )
         return db
 
     def close(self) -> None:
         self._db.close()
+
+    def reopen(self) -> None:
+        """After its file was replaced."""
+        self._db.close()
+        with _explained():
+            self._db = self._connect(create=False)
+
+    def broken(self) -> str:
+        """What SQLite finds wrong with its own pages, as a sentence; empty if it can read them all."""
+        try:
+            found = [text for (text,) in self._db.execute("PRAGMA integrity_check(3)")]
+        except sqlite3.OperationalError:
+            return ""  # in use, or not to be read just now: no damage
+        except sqlite3.DatabaseError as error:
+            found = [str(error)]
+        return "" if found == ["ok"] else f"the journal's database is damaged ({'; '.join(found)})"
 
     # -- the seam: append, rows, get, head, forget ---------------------------
 
@@ -148,16 +164,10 @@ class Journal:
                 head = self.head()
                 seqs = []
                 for new in rows:
-                    body = json.dumps({**new.body, "salt": os.urandom(8).hex()}, separators=(",", ":")).encode()
-                    body_hash = hashlib.sha256(body).digest()
-                    seq, when = head.seq + 1, int(at * 1e6)
-                    hash = _chained(seq, new.id, new.kind, when, body_hash, head.hash)
-                    self._db.execute(
-                        "INSERT INTO log VALUES(?,?,?,?,?,?,?,?)",
-                        (seq, new.id, new.kind, when, body_hash, head.hash, hash, body),
-                    )
-                    head = Head(seq, hash)
-                    seqs.append(seq)
+                    row = _stored(new, head, at)
+                    self._db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
+                    head = Head(row[0], row[6])
+                    seqs.append(head.seq)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -240,6 +250,7 @@ class Journal:
     def compact(self) -> None:
         with _explained():
             self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     # -- the head file -------------------------------------------------------
 
@@ -260,16 +271,7 @@ class Journal:
     def _read_head(self) -> Head | None:
         if self._head_file is None:
             return self.head()
-        try:
-            data = self._head_file.read_bytes()
-        except FileNotFoundError:
-            return None
-        found = []
-        for place in (data[: _HEAD.size + 4], data[_HEAD.size + 4 :]):
-            packed = place[: _HEAD.size]
-            if len(place) == _HEAD.size + 4 and zlib.crc32(packed).to_bytes(4, "little") == place[_HEAD.size :]:
-                found.append(Head(*_HEAD.unpack(packed)))
-        return max(found, default=None)
+        return kept_head(self._head_file)
 
     def cut(self) -> tuple[int, int] | None:
         """The first and last row that were lost: the head file is ahead of the table, or tells of another row."""
@@ -283,7 +285,7 @@ class Journal:
             found = self._db.execute(
                 "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE seq = ?", (kept.seq,)
             ).fetchone()
-        if found is not None and (found[6] == kept.hash or not _holds(found)):
+        if found is not None and (found[6] == kept.hash or not holds(found)):
             return None  # an altered row is told as such, and is still there
         return kept.seq, head
 
@@ -293,6 +295,7 @@ class Journal:
         """Walks the chain and names each row that does not hold."""
         prev, expected = _START, 1
         forgotten: set[int] = set()
+        known_gaps = {seq for row in self.rows(kinds=("note",)) if row.body for seq in _span(row.body.get("gap", ()))}
         empty: list[int] = []
         with _explained():
             found = self._db.execute(
@@ -300,20 +303,21 @@ class Journal:
             ).fetchall()
         for seq, id, kind, at, body_hash, row_prev, hash, body in found:
             if seq != expected:
-                yield BadRow(expected, f"rows {expected} to {seq - 1} are missing")
+                if not known_gaps.issuperset(range(expected, seq)):
+                    yield BadRow(expected, f"rows {expected} to {seq - 1} are missing")
             elif row_prev != prev:
                 yield BadRow(seq, "does not follow the row before it")
-            if not _holds((seq, id, kind, at, body_hash, row_prev, hash, None)):
+            if not holds((seq, id, kind, at, body_hash, row_prev, hash, None)):
                 yield BadRow(seq, "the row was altered")
             elif body is None:
                 empty.append(seq)
-            elif not _holds((seq, id, kind, at, body_hash, row_prev, hash, body)):
+            elif not holds((seq, id, kind, at, body_hash, row_prev, hash, body)):
                 yield BadRow(seq, "its body was altered")
             elif kind == "prune":
                 forgotten.update(_span(json.loads(body)["forgot"]))
             prev, expected = hash, seq + 1
         for seq in empty:
-            if seq not in forgotten:
+            if seq not in forgotten and seq not in known_gaps:
                 yield BadRow(seq, "its body is gone, and no prune removed it")
         kept = self._read_head()
         if kept is None and found and self._head_file is not None:
@@ -322,6 +326,42 @@ class Journal:
             yield BadRow(expected, _cut_said(expected, kept.seq))
         elif kept is not None and kept.seq and next((row[6] for row in found if row[0] == kept.seq), None) != kept.hash:
             yield BadRow(kept.seq, "the journal was rewritten: its head is not the one that was kept")
+
+
+def glimpse(path: Path, kinds: Sequence[str], most: int) -> list[Row]:
+    """The newest rows of these kinds that are not pruned. Read-only, and it waits for nobody: a person is typing."""
+    marks = ",".join("?" * len(kinds))
+    db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.1)
+    try:
+        found = db.execute(
+            "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log "
+            f"WHERE kind IN ({marks}) AND body IS NOT NULL ORDER BY seq DESC LIMIT ?",
+            (*kinds, most),
+        ).fetchall()
+    finally:
+        db.close()
+    return [_checked(row) for row in found]
+
+
+def rebuild(path: Path, rows: Iterable[Stored], note: New, at: float) -> None:
+    """A new database of rows as they were written, and one more that says so. Synced when this returns."""
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    db = sqlite3.connect(path, isolation_level=None)
+    try:
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute("BEGIN")
+        db.execute(_TABLE)
+        db.execute(_KIND_INDEX)
+        db.execute(f"PRAGMA user_version={VERSION}")
+        head = Head(0, _START)
+        for row in rows:
+            db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
+            head = Head(row[0], row[6])
+        db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", _stored(note, head, at))
+        db.execute("COMMIT")
+    finally:
+        db.close()
 
 
 def spans(seqs: Iterable[int]) -> list[list[int]]:
@@ -335,6 +375,20 @@ def spans(seqs: Iterable[int]) -> list[list[int]]:
     return out
 
 
+def kept_head(path: Path) -> Head | None:
+    """The newest head that a head file holds; its two places are used in turn."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    found = []
+    for place in (data[: _HEAD.size + 4], data[_HEAD.size + 4 :]):
+        packed = place[: _HEAD.size]
+        if len(place) == _HEAD.size + 4 and zlib.crc32(packed).to_bytes(4, "little") == place[_HEAD.size :]:
+            found.append(Head(*_HEAD.unpack(packed)))
+    return max(found, default=None)
+
+
 def _span(pairs: Iterable[Sequence[int]]) -> Iterator[int]:
     for first, last in pairs:
         yield from range(first, last + 1)
@@ -344,10 +398,19 @@ def _cut_said(first: int, last: int) -> str:
     return f"the journal's tail is cut: rows {first} to {last} are lost"
 
 
-_Stored = tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]
+Stored = tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]
 
 
-def _holds(row: _Stored) -> bool:
+def _stored(new: New, head: Head, at: float) -> Stored:
+    """A new row as it is written after the head."""
+    body = json.dumps({**new.body, "salt": os.urandom(8).hex()}, separators=(",", ":")).encode()
+    body_hash = hashlib.sha256(body).digest()
+    seq, when = head.seq + 1, int(at * 1e6)
+    hash = _chained(seq, new.id, new.kind, when, body_hash, head.hash)
+    return seq, new.id, new.kind, when, body_hash, head.hash, hash, body
+
+
+def holds(row: Stored) -> bool:
     """Whether a row is as it was written. What was altered may even be of another type."""
     seq, id, kind, at, body_hash, prev, hash, body = row
     try:
@@ -358,8 +421,8 @@ def _holds(row: _Stored) -> bool:
         return False
 
 
-def _checked(row: _Stored) -> Row:
+def _checked(row: Stored) -> Row:
     seq, id, kind, at, _, _, _, body = row
-    if not _holds(row):
+    if not holds(row):
         return Row(seq, str(id), str(kind), at / 1e6 if isinstance(at, int) else 0.0, None, damaged=True)
     return Row(seq, id, kind, at / 1e6, None if body is None else json.loads(body))

@@ -109,7 +109,7 @@ class LargeFiles:
         try:
             with os.fdopen(fd, "w+b", buffering=0) as file:
                 digest, raw, chunk = sha256(), 0, next(content, b"")
-                codec = ZSTD if sparse else compress(chunk[:_SAMPLE])[0]
+                codec = RAW if not sparse and compress(chunk[:_SAMPLE])[0] == RAW else ZSTD
                 shared = codec == RAW and source is not None and not self._portable and reflink(source, fd)
                 if shared:  # hash what was cloned, not what the source has become since
                     os.lseek(fd, 0, os.SEEK_SET)

@@ -21,9 +21,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from .errors import Locked, TakebackError
+from .typed import Protocol
 
 try:
     import fcntl

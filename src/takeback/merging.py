@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TypeVar
 
 from .effects import FILE, Entry, State, same
 from .textdiff import Conflict, merge3
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 _LARGEST = 4 << 20
-T = TypeVar("T")
 
 
 class Merger:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .errors import NotFound, UsageError
 from .history import History
+from .typed import NamedTuple
 
 
 class Named(NamedTuple):

@@ -19,6 +19,7 @@ from .errors import Damaged, UsageError
 from .history import History, pack_list, unpack_list, unpack_snapshot
 from .ids import new_id
 from .index import Index
+from .index_file import IndexFile
 from .journal import New, Row
 from .rules import Rules, load_rules
 from .safefs import TEMPORARY
@@ -28,6 +29,9 @@ from .settings import Settings
 from .store import Store
 
 Progress = Callable[[int], None]
+_FOLDERS = 256  # decoded ones kept by whoever asks for many states
+MANY = 10_000  # changes: from here on the memory they took is worth giving back
+_BEHIND = 32  # rows that an index which needs no change may lie behind the journal: they are replayed each time
 _TREE_ROWS = ("change", "note", "outcome")  # rows that move the known tree
 
 
@@ -41,21 +45,19 @@ class Observer:
         self.clock = clock
         self.progress: Progress | None = None
         self.broken_rules = ""  # why the project's own rules do not count
-        self._cached: tuple[object, Index] | None = None
+        self._index = IndexFile(store.folder and store.folder / "index")
         self._history: tuple[int, History] | None = None
 
     def forget(self) -> None:
         """Drops what is cached in memory: after a failure the files say what is true."""
-        self._cached = None
+        self._index.forget()
 
     def forget_history(self) -> None:
         self._history = None
 
     def start_anew(self) -> None:
         """Knows nothing any more: the next checkpoint is a first one."""
-        self._cached = None
-        if self.store.folder is not None:
-            (self.store.folder / "index").unlink(missing_ok=True)
+        self._index.remove()
 
     # -- the known tree ------------------------------------------------------
 
@@ -63,18 +65,22 @@ class Observer:
         """The journal, folded; kept while nothing is appended."""
         head = self.store.journal.head().seq
         if self._history is None or self._history[0] != head:
-            self._history = head, History(self.store.journal.rows(), self.store.blobs.get)
+            folded = History(self.store.journal.rows(), self.store.blobs.get)
+            self._history = head, folded
+            if any(len(effect.changes) >= MANY for effect in folded.effects):
+                give_back_memory()
         return self._history[1]
 
-    def known(self) -> Index:
-        """The last observed state of every path: the index, brought up to the journal's head."""
-        index = self._load_index() or self._snapshot()
-        head = self.store.journal.head().seq
+    def known(self, until: int | None = None) -> Index:
+        """The last observed state of every path, as the journal's rows up to its head, or up to an earlier one, say:
+        the index, with the rows after it."""
+        index = self._index.load() or self._snapshot()
+        head = self.store.journal.head().seq if until is None else until
         if index.seq > head:  # of another journal: one put back from a backup, or cut
-            self._cached = None
-            return self._rebuilt()
+            self._index.forget()
+            return self._rebuilt(head)
         if index.seq < head and not self._replay(index, head):
-            return self._rebuilt()
+            return self._rebuilt(head)
         return index
 
     def _snapshot(self) -> Index:
@@ -87,16 +93,18 @@ class Observer:
             return Index(seq=self.store.journal.head().seq)
         return Index.from_snapshot(self.store.blobs.get, unpack_snapshot(last.body["snapshot"]), last.seq)
 
-    def _rebuilt(self) -> Index:
+    def _rebuilt(self, head: int) -> Index:
         index = self._snapshot()
-        self._replay(index, self.store.journal.head().seq)
+        self._replay(index, head)
         return index
 
     def _replay(self, index: Index, head: int) -> bool:
-        """Brings an index up to the head, or to before the first row that is altered or lost: then what follows is
+        """Brings an index up to a row, or to before the first row that is altered or lost: then what follows is
         not known, and the next look finds it in the tree. Whether all of it could be followed."""
         whole = True
         for row in self.store.journal.rows(index.seq):
+            if row.seq > head:
+                break
             if row.damaged or (row.body is None and row.kind in _TREE_ROWS):
                 whole = False
                 break
@@ -109,38 +117,8 @@ class Observer:
         index.seq = head
         return whole
 
-    def _load_index(self) -> Index | None:
-        if self.store.folder is None:
-            return self._cached[1].copy() if self._cached else None
-        path = self.store.folder / "index"
-        try:
-            st = path.stat()
-        except FileNotFoundError:
-            return None
-        key = (st.st_ino, st.st_mtime_ns, st.st_size)
-        if self._cached is not None and self._cached[0] == key:
-            return self._cached[1].copy()
-        try:
-            index = Index.load(path.read_bytes())
-        except OSError:
-            return None
-        if index is not None:
-            self._cached = key, index
-            return index.copy()
-        return None
-
     def save(self, index: Index) -> None:
-        if self.store.folder is None:
-            self._cached = None, index
-            return
-        path = self.store.folder / "index"
-        try:
-            index.save(path)
-        except OSError:
-            path.unlink(missing_ok=True)  # only a cache: the journal has it all
-            return
-        st = path.stat()
-        self._cached = (st.st_ino, st.st_mtime_ns, st.st_size), index
+        self._index.save(index)
 
     def _moved(self, row: Row) -> list[Change]:
         """How one row moved the known tree."""
@@ -241,14 +219,14 @@ class Observer:
         """Looks at the whole tree and journals what differs."""
         look = self.scan(tree, self.known())
         self.journal_look(look, self.rows_of(look, actor))
-        look.changes.clear()  # they are in the journal now, and large trees have many
+        _let_go(look.changes)  # they are in the journal now, and large trees have many
         return look
 
     def journal_look(self, look: Look, rows: Sequence[New]) -> list[int]:
         self.store.blobs.flush()
         seqs = self.store.journal.append(rows, self.clock()) if rows else []
         look.index.seq = seqs[-1] if seqs else look.index.seq
-        if look.dirty or look.changes:
+        if look.dirty or look.changes or look.index.seq - self._index.seq > _BEHIND:
             self.save(look.index)
         return seqs
 
@@ -258,13 +236,25 @@ class Observer:
         waiting = [b""]
         while waiting:
             path = waiting.pop()
-            record = index.folders[path]
-            if blobs.has(record.stored):
+            record = index.folders.get(path)
+            if record is None or blobs.has(record.stored):
                 continue
-            folder = index.folder(path)
-            assert folder is not None
             blobs.put(record.object, record.stored)
-            waiting += [trees.join(path, name) for name in folder.subtrees]
+            waiting += [trees.join(path, name) for name in trees.subfolders(record.object)]
+
+
+def _let_go(changes: list[Change]) -> None:
+    many = len(changes) >= MANY
+    changes.clear()
+    if many:
+        give_back_memory()
+
+
+def give_back_memory() -> None:
+    """What was freed goes back to the system, between the stages of work on a large tree."""
+    from .safefs import linux
+
+    linux.trim_memory()
 
 
 def is_work(change: Change) -> bool:
@@ -274,7 +264,7 @@ def is_work(change: Change) -> bool:
 
 
 def states(index: Index) -> Callable[[bytes], State]:
-    """Known states, with each folder decoded once."""
+    """Known states. The last folders asked about stay decoded: who asks goes from neighbour to neighbour."""
     folders: dict[bytes, dict[bytes, Entry]] = {}
     elsewhere: dict[bytes, State] = {}  # what any name is in a folder that is not there
 
@@ -286,6 +276,8 @@ def states(index: Index) -> Callable[[bytes], State]:
             folder = index.folder(parent)
             if folder is None:
                 return elsewhere.setdefault(parent, index.state(path))
+            if len(folders) >= _FOLDERS:
+                folders.clear()
             folders[parent] = dict(zip(folder.names, folder.entries))
         found = folders[parent].get(name) if path else None
         return found if found is not None else index.state(path)

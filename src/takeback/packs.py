@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from .blobs import BIG
 from .errors import Damaged
@@ -40,6 +39,7 @@ from .records import (
     sync_folder,
     write_all,
 )
+from .typed import NamedTuple
 
 _TOC = struct.Struct("<32sQ")
 _TOC_ROW = _TOC.size + CRC.size  # in a toc each row has its own checksum
@@ -182,21 +182,23 @@ class Packs:
         assert self._open is not None
         if (found := self._open.get(id)) is not None:
             return found
-        width = _TOC.size
         for name, data in self._sealed.items():
-            low, high = 0, len(data) // width
-            while low < high:
-                middle = (low + high) // 2
-                if data[middle * width : middle * width + 32] < id:
-                    low = middle + 1
-                else:
-                    high = middle
-            if data[low * width : low * width + 32] == id:
-                return _Found(name, _TOC.unpack_from(data, low * width)[1])
+            if (row := _row_of(data, id)) is not None:
+                return _Found(name, _TOC.unpack_from(data, row)[1])
         return None
 
     def has(self, id: bytes) -> bool:
         return id in self._fresh or self._find(id) is not None or self.large.has(id)
+
+    def lacking(self, ids: set[bytes]) -> set[bytes]:
+        """Which of many are not there: cheaper than asking for each, since whole tables are looked through."""
+        if self._open is None:
+            self._load()
+        left = ids - (self._open or {}).keys() - self._fresh.keys()
+        for data in self._sealed.values():
+            if left:
+                left.difference_update(data[at : at + 32] for at in range(0, len(data), _TOC.size))
+        return {id for id in left if not self.large.has(id)}
 
     # -- reading -------------------------------------------------------------
 
@@ -305,8 +307,13 @@ class Packs:
         if not self._buffer:
             return
         data = b"".join(self._buffer)
-        os.lseek(self._fd, self._end - len(data), os.SEEK_SET)
+        start = self._end - len(data)
+        os.lseek(self._fd, start, os.SEEK_SET)
         write_all(self._fd, data)
+        if self._sync and len(data) > _BUFFER:
+            from .safefs import linux
+
+            linux.start_writing(self._fd, start, len(data))
         self._buffer.clear()
         self._buffered = 0
         self._fresh.clear()
@@ -351,15 +358,14 @@ class Packs:
         self._loose.pop(self._name, None)
         if self._sync:
             datasync(self._fd)
-        mine = sorted((id, f.offset) for id, f in (self._open or {}).items() if f.pack == self._name)
-        data = b"".join(_TOC.pack(*row) for row in mine)
+        listed = self._open or {}
+        mine = {id: f.offset for id, f in listed.items() if f.pack == self._name}
+        data = b"".join(sorted(map(_TOC.pack, mine, mine.values())))
         _write_idx(self.packs / f"{self._name}.idx", data, self._sync)
         (self.packs / f"{self._name}.toc").unlink(missing_ok=True)
         os.close(self._fd)
         self._sealed[self._name] = data
-        for id, _ in mine:
-            assert self._open is not None
-            del self._open[id]
+        self._open = {id: f for id, f in listed.items() if id not in mine}
         self._toc.clear()
         self._fd = -1
 
@@ -544,6 +550,23 @@ class Packs:
             os.close(self._fds.pop(name))
         self._sealed.pop(name, None)
         self._open = None
+
+
+def _row_of(data: bytes, id: bytes) -> int | None:
+    """Where an id stands in a sorted table. Hashes are spread evenly, so it is near where its first bytes say."""
+    width, high = _TOC.size, len(data) // _TOC.size
+    low, guess, step = 0, int.from_bytes(id[:4]) * high >> 32, 8
+    while low < high:
+        at = guess * width
+        if (found := data[at : at + 32]) == id:
+            return at
+        if found < id:
+            low, near = guess + 1, guess + step
+        else:
+            high, near = guess, guess - step
+        guess = near if low <= near < high else (low + high) // 2
+        step *= 2
+    return None
 
 
 def _toc_row(id: bytes, offset: int) -> bytes:

@@ -164,9 +164,8 @@ class Planner:
         lowest = request.since or min((u.seq for u in ours), default=0)
         ours.clear()  # large trees have many: each is let go once its step is made
         steps: list[Step] = []
-        while grouped:
-            path, units = grouped.popitem()
-            steps += self._path_steps(path, set(units), request, acts, lowest)
+        for path in sorted(grouped):  # neighbours one after another: their folder is decoded once
+            steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
         steps = self._with_real_groups(self._standing_on(steps), request.since)
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(
@@ -211,7 +210,7 @@ class Planner:
                 continue
             state = taken[above].goal if above in taken and above not in kept else self.known(above)
             if not _is_folder(state):
-                kept[path] = "its folder is gone"
+                kept[path] = "its folder is gone" if state is None else f"{text(above)} is no folder now"
         if not kept:
             return steps
         return [
@@ -301,25 +300,47 @@ class Planner:
         steps = []
         for path, goal in sorted(goals.items()):
             present = self.known(path)
-            units = tuple(self.history.layers(path, request.since))
             if same(present, goal):
                 continue
-            if present is not None and present.kind == UNSEEN:
-                steps.append(
-                    Step("files", path, present, present, UNCOVERED, units, note="what is there now is not captured")
-                )
+            if _is_folder(present) and not _is_folder(goal):
+                steps += self._emptied(path, goal, request.since)
             else:
-                steps.append(Step("files", path, present, goal, EXACT, units))
-        steps = sorted(self._with_real_groups(steps, request.since), key=lambda s: (not s.taken, s.path))
+                steps.append(self._restored(path, goal, request.since))
+        steps = self._with_real_groups(self._standing_on(steps), request.since)
+        steps.sort(key=lambda s: (not s.taken, s.path))
         return Plan(self.workspace, request, tuple(steps), folder_times={})
 
-    def _path_steps(self, path: bytes, ours: set[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:
+    def _restored(self, path: bytes, goal: State, since: int) -> Step:
+        present = self.known(path)
+        units = tuple(self.history.layers(path, since))
+        if _unseen(present):
+            return Step("files", path, present, present, UNCOVERED, units, note="what is there now is not captured")
+        return Step("files", path, present, goal, EXACT, units)
+
+    def _emptied(self, path: bytes, goal: State, since: int) -> list[Step]:
+        """A folder where something else was: all that is in it goes too, or, if some is not captured, nothing."""
+        below: list[bytes] = []
+        waiting = [path]
+        while waiting:
+            inside = list(self.children(waiting.pop()))
+            below += inside
+            waiting += inside
+        step = self._restored(path, goal, since)
+        if unseen := [p for p in below if _unseen(self.known(p))]:
+            note = f"it holds {text(min(unseen))}, which is not captured"
+            return [step._replace(goal=step.expected, verdict=UNCOVERED, note=note)]
+        return [step, *(self._restored(p, None, since) for p in below)]
+
+    def _path_steps(self, path: bytes, units: list[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:
         """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""
         history = self.history
-        layers = history.layers(path, min(ours).seq)
+        layers = history.layers(path, min(units).seq)
+        if not acts and layers == units:  # by far the most: one exact step
+            return self._exact_step(path, layers, lowest)
+        ours = set(units)
         if len(layers) > len(ours):
-            ours = ours | {u for u in layers if self._is_aside(u)}
-        if not acts and len(layers) == len(ours) and ours.issuperset(layers):  # by far the most: one exact step
+            ours |= {u for u in layers if self._is_aside(u)}
+        if not acts and len(layers) == len(ours) and ours.issuperset(layers):
             return self._exact_step(path, layers, lowest)
         domain = history.by_seq[layers[-1].seq].domain if layers else "files"
         state = self._present(path, layers)
@@ -354,8 +375,8 @@ class Planner:
                 continue
             verdict = MERGED if above else EXACT if domain == "files" else self._act_verdict(run[0].seq)
             first = steps.get(segment)
-            expected, units = (first.expected, (*first.units, *run)) if first else (state, tuple(run))
-            steps[segment] = Step(domain, path, expected, goal, verdict, units, segment)
+            expected, taken = (first.expected, (*first.units, *run)) if first else (state, tuple(run))
+            steps[segment] = Step(domain, path, expected, goal, verdict, taken, segment)
             state = goal
         made = [_noted(s) for s in steps.values()]
         if kept:
@@ -369,8 +390,10 @@ class Planner:
 
     def _exact_step(self, path: bytes, layers: list[Unit], lowest: int) -> list[Step]:
         newest = self.history.by_seq[layers[-1].seq]
-        before = self.history.change(layers[0]).before
+        before, after = self.history.change(layers[0]).before, newest.changes[path].after
         state = self._present(path, layers)
+        if state == after:
+            state = after  # one object for both: large trees have many
         units = tuple(layers)
         if newest.domain != "files":
             return [Step(newest.domain, path, state, before, self._act_verdict(newest.seq), units)]

@@ -17,6 +17,7 @@ from .ids import new_id
 from .journal import New, Row, spans
 from .reach import needs
 from .safefs import keys
+from .units import format_size
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -44,6 +45,9 @@ class Pruned:
     path_blobs: int = 0
     dry_run: bool = False
     note: str = ""
+    also: tuple[str, ...] = ()  # other paths that hold the same bytes: theirs go too
+    over: int = 0  # bytes that the store is still above its budget
+    why_over: str = ""
 
 
 def within_budget(ws: Workspace) -> Pruned:
@@ -62,10 +66,14 @@ def prune(ws: Workspace, asked: Asked) -> Pruned:
     horizon = _horizon(ws, history, asked)
     doomed = _doomed(ws, history, horizon, asked.everything)
     gone = tuple(r.id for r in doomed if r.kind == "checkpoint")
+    staying = _staying(ws, history, doomed, asked)
     if asked.dry_run or (asked.automatic and not doomed):
-        return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run)
+        over, why = _over(ws, asked, staying)
+        return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run, over=over, why_over=why)
     if not doomed:
-        return Pruned(gone, 0, collect(ws))  # what a failed or killed run left behind
+        freed = collect(ws)  # what a failed or killed run left behind
+        over, why = _over(ws, asked, staying)
+        return Pruned(gone, 0, freed, over=over, why_over=why)
     seqs = [r.seq for r in doomed]
     body = {"forgot": spans(seqs), "horizon": horizon, "automatic": asked.automatic}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
@@ -75,7 +83,8 @@ def prune(ws: Workspace, asked: Asked) -> Pruned:
     freed = collect(ws)
     if not asked.automatic:
         ws.store.journal.compact()
-    return Pruned(gone, len(doomed), freed)
+    over, why = _over(ws, asked, staying)
+    return Pruned(gone, len(doomed), freed, over=over, why_over=why)
 
 
 def _horizon(ws: Workspace, history: History, asked: Asked) -> int:
@@ -103,6 +112,7 @@ def _fitting(ws: Workspace, history: History, budget: int) -> int:
     """The oldest checkpoint from which on everything fits, with what is pinned; at least the last one stays."""
     if ws.store.size() <= budget:
         return 0
+    budget -= _besides_blobs(ws)
     sizes = ws.store.blobs.sizes()
     rows = [row for row in ws.store.journal.rows() if row.body is not None]
     rows.sort(key=lambda row: (row.id in history.pins, row.seq), reverse=True)
@@ -119,6 +129,43 @@ def _fitting(ws: Workspace, history: History, budget: int) -> int:
         if row.kind == "checkpoint" and row.id not in history.pins:
             horizon = min(horizon, row.seq)
     return horizon
+
+
+def _besides_blobs(ws: Workspace) -> int:
+    """What the journal and the index take up."""
+    return ws.store.size() - ws.store.blobs.size()
+
+
+def _staying(ws: Workspace, history: History, doomed: list[Row], asked: Asked) -> dict[str, int]:
+    """Bytes that rows which stay need, by why they stay; nothing is measured where the store fits its budget."""
+    if asked.max_bytes is None or asked.everything or ws.store.size() <= asked.max_bytes:
+        return {}
+    going = {row.seq for row in doomed}
+    rows = [row for row in ws.store.journal.rows() if row.seq not in going]
+    last = history.checkpoints[-1].seq if history.checkpoints else 0
+    rest = "what is younger than a day" if asked.automatic else "what else stays"
+    sizes = ws.store.blobs.sizes()
+    found: dict[str, int] = {}
+    seen: set[bytes] = set()
+    for row in reversed(rows):
+        why = "the last checkpoint" if row.seq >= last else "pinned checkpoints" if row.id in history.pins else rest
+        for need in needs(row, ws.store.blobs, seen):
+            found[why] = found.get(why, 0) + sizes.pop(need.id, 0)
+    return found
+
+
+def _over(ws: Workspace, asked: Asked, staying: dict[str, int]) -> tuple[int, str]:
+    """By how much the store is above its budget after all, and why; of a dry run, by how much it would be."""
+    if not staying or asked.max_bytes is None:
+        return 0, ""
+    needed = sum(staying.values())
+    size = needed + _besides_blobs(ws) if asked.dry_run else ws.store.size()
+    if size <= asked.max_bytes:
+        return 0, ""
+    parts = {**staying, "the journal and half-empty packs": size - needed}
+    told = ", ".join(f"{why} {format_size(bytes)}" for why, bytes in parts.items() if bytes > 0)
+    verb = "would still take" if asked.dry_run else "still takes"
+    return size - asked.max_bytes, f"the store {verb} {format_size(size)} of {format_size(asked.max_bytes)} ({told})"
 
 
 def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> list[Row]:
@@ -140,7 +187,7 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
 
 def _still_needed(row: Row, history: History, interrupted: Any) -> bool:
     body = row.body or {}
-    if row.kind == "note" and body.get("what") in ("pin", "unpin", "repair", "cut"):
+    if row.kind == "note" and body.get("what") in ("pin", "unpin", "repair", "cut", "gap"):
         return True
     return interrupted is not None and interrupted[0].id in (row.id, body.get("takeback"))
 
@@ -165,26 +212,27 @@ def _prune_path(ws: Workspace, history: History, asked: Asked) -> Pruned:
     if not path:
         raise UsageError("prune --path needs a path inside the workspace", "to forget everything, say prune --all")
     wanted: set[bytes] = set()
-    elsewhere: set[bytes] = set()
+    elsewhere: dict[bytes, set[bytes]] = {}
     for row in ws.store.journal.rows():
-        for need in needs(row, ws.store.blobs, set()):
+        for need in needs(row, ws.store.blobs, None):
             if need.path == path or need.path.startswith(path + b"/"):
                 wanted.add(need.id)
             elif need.path:
-                elsewhere.add(need.id)
+                elsewhere.setdefault(need.id, set()).add(need.path)
     folders = _folder_objects(ws)
     wanted -= folders
     if not wanted:
         raise NotFound(f"no checkpoint holds {text(path)}", "see what one holds with takeback show CHECKPOINT")
-    shared = wanted & elsewhere
+    shared = wanted & elsewhere.keys()
+    also = tuple(sorted(text(p) for p in set().union(*(elsewhere[id] for id in shared))))
     note = f"{len(shared)} of its versions are also another path's, whose copies go too" if shared else ""
     if asked.dry_run:
-        return Pruned((), 0, 0, len(wanted), True, note)
+        return Pruned((), 0, 0, len(wanted), True, note, also)
     body = {"forgot": [], "path": text(path), "blobs": sorted(id.hex() for id in wanted)}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
     freed = collect(ws, frozenset(wanted))
     forget_keys(ws, wanted)
-    return Pruned((), 0, freed, len(wanted), note=note)
+    return Pruned((), 0, freed, len(wanted), note=note, also=also)
 
 
 def _folder_objects(ws: Workspace) -> set[bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from . import changes as change_lists
 from . import trees
@@ -12,6 +11,7 @@ from .effects import FILE, LINK
 from .errors import Damaged
 from .history import unpack_list, unpack_snapshot
 from .journal import Row
+from .typed import NamedTuple
 
 
 class Need(NamedTuple):
@@ -19,8 +19,9 @@ class Need(NamedTuple):
     path: bytes  # what would be lost without it; empty for a folder object or a change list
 
 
-def needs(row: Row, blobs: Blobs, seen: set[bytes]) -> Iterator[Need]:
-    """Every blob a row leads to; subtrees already seen are not walked again."""
+def needs(row: Row, blobs: Blobs, seen: set[bytes] | None) -> Iterator[Need]:
+    """Every blob a row leads to; subtrees already seen are not walked again. With None each path is named, also of
+    folders that are alike."""
     body = row.body
     if body is None:
         return
@@ -42,13 +43,14 @@ def needs(row: Row, blobs: Blobs, seen: set[bytes]) -> Iterator[Need]:
                 yield Need(id, change.path)
 
 
-def _tree_needs(stored: bytes, blobs: Blobs, seen: set[bytes]) -> Iterator[Need]:
+def _tree_needs(stored: bytes, blobs: Blobs, seen: set[bytes] | None) -> Iterator[Need]:
     waiting = [(b"", stored)]
     while waiting:
         path, id = waiting.pop()
-        if id in seen:
-            continue
-        seen.add(id)
+        if seen is not None:
+            if id in seen:
+                continue
+            seen.add(id)
         yield Need(id, path)
         try:
             folder = trees.decode(blobs.get(id))

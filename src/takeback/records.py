@@ -11,9 +11,12 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
 
 from .errors import Damaged
+from .typed import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 MAGIC = b"tbr1"
 RECORD = struct.Struct("<4sBBHQQ32s")  # magic, codec, flags, -, raw length, stored length, sha256
@@ -23,6 +26,7 @@ RAW, ZLIB, ZSTD = 0, 1, 2
 SPARSE = 1  # a flag: zeros are written as holes again
 CHUNK = 1 << 20
 WORTH = 0.9  # compress only where it saves a tenth
+_LITTLE = 128 << 10  # to pack no more than this, zlib is done before zstandard is loaded
 CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -40,8 +44,18 @@ class Bad(NamedTuple):
 def compress(data: bytes) -> tuple[int, bytes]:
     if len(data) < 128:
         return RAW, data
-    packed = zstd().compress(data)
-    return (ZSTD, packed) if len(packed) < len(data) * WORTH else (RAW, data)
+    codec, packed = (ZLIB, zlib.compress(data, 1)) if _is_little(data) else (ZSTD, zstd().compress(data))
+    return (codec, packed) if len(packed) < len(data) * WORTH else (RAW, data)
+
+
+_total = 0
+
+
+def _is_little(data: bytes) -> bool:
+    """Whether this process has packed little so far, with this."""
+    global _total
+    _total += len(data)
+    return _compressor is None and _total <= _LITTLE
 
 
 _compressor: Any = None

@@ -15,9 +15,9 @@ import os
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import UsageError
+from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .settings import Settings

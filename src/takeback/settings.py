@@ -15,9 +15,9 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from .errors import UsageError
+from .typed import Any, NamedTuple
 from .units import LARGEST, format_duration, format_size, parse_duration, parse_size
 
 PROJECT_FILE = ".takeback.toml"

@@ -11,14 +11,14 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from .blobs import Blobs, MemoryBlobs
-from .errors import NoWorkspace, TakebackError
+from .errors import Damaged, NoWorkspace, TakebackError
 from .ids import new_id
 from .journal import Journal
 from .locks import Lock, NullLock
 from .packs import Packs
+from .typed import Any, NamedTuple
 from .workers import is_running
 
 FORMAT = 1
@@ -79,16 +79,22 @@ def read_meta(folder: Path) -> dict[str, Any]:
         meta["id"], meta["root"]
     except FileNotFoundError:
         raise NoWorkspace("nothing is protected here", "protect this folder with takeback init") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
         raise TakebackError(
             f"{path} cannot be read ({error})", "mend its permissions, or restore it from a backup"
         ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{path} cannot be read ({error})", "takeback repair makes it anew") from error
     if version > FORMAT:
         raise TakebackError(
             f"this store was written by a newer takeback (format {version}, this one reads {FORMAT})",
             "upgrade takeback: pip install -U takeback",
         )
     return meta
+
+
+def new_meta(root: Path, inode: int) -> dict[str, Any]:
+    return {"format": FORMAT, "id": new_id(), "root": str(root), "inode": inode}
 
 
 def write_meta(folder: Path, meta: dict[str, Any]) -> None:
@@ -123,7 +129,7 @@ def create(home: Path, root: Path, inode: int) -> None:
         for private in (home, folder, folder / "packs", folder / "big"):
             private.mkdir(mode=0o700, exist_ok=True)
         Journal(folder / "journal.db", create=True).close()
-        write_meta(folder, {"format": FORMAT, "id": new_id(), "root": str(root), "inode": inode})
+        write_meta(folder, new_meta(root, inode))
     except OSError as error:
         raise TakebackError(
             f"the store at {folder} cannot be made ({error.strerror})",

@@ -8,36 +8,38 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from . import names, requests
 from .capture.scan import Look
 from .domains.files import Files, export
 from .effects import (
+    DRIFTED,
     FILE,
     FOLDER,
     UNCOVERED,
     UNOBSERVED,
-    Entry,
     Outcome,
     Plan,
     Request,
     State,
     Step,
+    Takeback,
+    Unit,
     raw,
     text,
 )
 from .errors import Damaged, Stale, TakebackError, UsageError
-from .executor import Done, Executor, kept_results
+from .executor import Done, Executor, kept_results, steps_of
 from .history import NUMBERED, History
 from .ids import new_id
 from .index import Index
 from .journal import New
 from .merging import Merger
-from .observer import Observer, children_of, links_of, states
+from .observer import MANY, Observer, children_of, give_back_memory, links_of, states
 from .planner import Planner
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
+from .typed import Any
 
 Ask = Callable[[Planner], Request]
 _MANY = 1000  # steps: beyond this nobody reads a note per step
@@ -71,15 +73,14 @@ class Takebacks:
 
     def _kept_without_bytes(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         """A path whose earlier bytes are gone from the store is kept and named; the rest goes back all the same."""
-        lost = {s.path for s in steps if s.taken and s.goal is not None and s.goal.content and not self._has(s.goal)}
+        goals = {s.goal.content for s in steps if s.taken and s.goal is not None and s.goal.content}
+        gone = self.store.blobs.lacking(goals - self.merged.keys())
+        lost = {s.path for s in steps if gone and s.taken and s.goal is not None and s.goal.content in gone}
         if not lost:
             return steps
         note = "its earlier bytes are not in the store: pruned or damaged"
         kept = [s._replace(goal=s.expected, verdict=UNCOVERED, segment=-1, note=note) for s in steps if s.path in lost]
         return (*(s for s in steps if s.path not in lost), *kept)
-
-    def _has(self, goal: Entry) -> bool:
-        return goal.content in self.merged or self.store.blobs.has(goal.content)
 
     def _goals(self, request: Request, index: Index) -> dict[bytes, State]:
         """What a checkpoint has at the named paths. What it lacks is never deleted; folders above them come back
@@ -121,11 +122,16 @@ class Takebacks:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
         for data in self.merged.values():
             self.store.blobs.put(data)
-        if len(plan.steps) > _MANY:
-            self.observer.forget_history()  # room for the work itself; it is folded anew when asked for
-        index = self.observer.known()
-        done = self._executor(tree).run(plan, states(index), plan.request.label)
-        self._advance(index, done)
+        known = states(self.observer.known())
+        times_now = {path: known(path) for path in plan.folder_times}
+        del known
+        if len(plan.steps) >= MANY:
+            self.observer.forget_history()  # room for the work itself; all is read anew when asked for
+            self.observer.forget()
+            give_back_memory()
+        head = self.store.journal.head().seq
+        done = self._executor(tree).run(plan, times_now, plan.request.label)
+        self._advance(head, done)
         number = self.store.journal.count(NUMBERED, done.seq)
         return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
 
@@ -133,8 +139,9 @@ class Takebacks:
         files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
         return Executor(self.store.journal, self.store.blobs, {"files": files}, self.observer.clock)
 
-    def _advance(self, index: Index, done: Done) -> None:
+    def _advance(self, head: int, done: Done) -> None:
         """The known tree after a take-back. What was written is read again by the next look: its key is too young."""
+        index = self.observer.known(head)
         index.apply(done.changes)
         index.seq = done.seq
         self.observer.save(index)
@@ -144,10 +151,13 @@ class Takebacks:
         if found is None:
             return None
         takeback, segments = found
-        index = self.observer.known()
-        done = self._executor(tree).finish(takeback, segments, abort, index.state)
-        self._advance(index, done)
-        return Outcome(Plan(self.id, takeback.request, ()), done.id, tuple(done.results), finished_earlier=True)
+        steps = [step for segment in segments if not segment.ended for step in steps_of(segment)[0]]
+        kept = [] if abort else _kept_then(takeback)
+        head = self.store.journal.head().seq
+        done = self._executor(tree).finish(takeback, segments, abort, self.observer.known().state)
+        self._advance(head, done)
+        plan = Plan(self.id, takeback.request, (*steps, *kept))
+        return Outcome(plan, done.id, tuple(done.results), finished_earlier=True)
 
     # -- out of the workspace --------------------------------------------------
 
@@ -158,7 +168,10 @@ class Takebacks:
             "restore", checkpoint=checkpoint.id, label=requests.called(checkpoint), paths=tuple(paths) or (b"",)
         )
         found = requests.goals(self.store.blobs.get, checkpoint, request.paths)
-        if force and Path(os.path.realpath(to)).is_relative_to(self.observer.root):
+        real = Path(os.path.realpath(to))
+        if real.is_relative_to(os.path.realpath(self.observer.settings.home)):
+            raise UsageError(f"{to} lies inside takeback's own store", "name a folder elsewhere")
+        if force and real.is_relative_to(self.observer.root):
             raise UsageError(
                 f"{to} lies inside the project, where nothing is replaced without storing it first",
                 "leave out --force, name a folder outside, or restore in place without --to",
@@ -173,6 +186,17 @@ class Takebacks:
         with folder:
             results = export(folder, self.store.blobs, sorted(found.items()), force)
         return Outcome(Plan(self.id, request, ()), "", tuple(results))
+
+
+def _kept_then(takeback: Takeback) -> list[Step]:
+    """What the plan of an interrupted take-back had kept, as far as its row tells."""
+    units: dict[bytes, list[Unit]] = {}
+    for unit in sorted(takeback.kept):
+        units.setdefault(unit.path, []).append(unit)
+    return [
+        Step("files", path, UNOBSERVED, UNOBSERVED, DRIFTED, tuple(found), -1, "changed since")
+        for path, found in units.items()
+    ]
 
 
 def _refuse_across_damage(history: History, plan: Plan) -> None:

@@ -11,9 +11,14 @@ import io
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
 
-T = TypeVar("T")
+from .typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
 Lines = list[bytes]
 
 NO_NEWLINE = b"\\ No newline at end of file"

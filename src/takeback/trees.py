@@ -16,10 +16,10 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
 from .effects import FOLDER, UNOBSERVED, Entry, Snapshot, State, raw, same, text
 from .errors import Damaged
+from .typed import NamedTuple
 
 _MAGIC = b"tbt1"
 _HEAD = struct.Struct("<4sIIIBI")  # magic, entries, bytes of names, bytes of the identity part, flags, bytes of groups
@@ -184,6 +184,17 @@ def _decode(data: bytes) -> Folder:
     gaps = tuple(Gap(raw(name), reason) for name, reason in rest["gaps"])
     absent = frozenset(raw(name) for name in rest["absent"])
     return Folder(names, entries, subtrees, gaps, rest["complete"], absent)
+
+
+def subfolders(data: bytes) -> list[bytes]:
+    """The names of the subfolders in an object of ours, without decoding the rest of it."""
+    _, count, names_size, *_ = _HEAD.unpack_from(data)
+    at = _HEAD.size + names_size
+    kinds = data[at : at + count]
+    if FOLDER not in kinds:
+        return []
+    names = data[_HEAD.size : at].split(b"\0")
+    return [name for name, kind in zip(names, kinds) if kind == FOLDER]
 
 
 # -- snapshots ---------------------------------------------------------------

@@ -14,14 +14,14 @@ _SIZE_UNITS: dict[str, int] = {"": 1, "b": 1} | {
     for suffix, base in (("", 1000), ("b", 1000), ("ib", 1024))
 }
 _NUMBER = r"([0-9]{1,20}(?:\.[0-9]{1,20})?)"
-_SIZE = re.compile(rf"{_NUMBER}\s*([a-z]*)", re.IGNORECASE)
+_SIZE = rf"{_NUMBER}\s*([A-Za-z]*)"
 _DURATION_UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-_DURATION = re.compile(r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _DURATION_UNITS))
+_DURATION = r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _DURATION_UNITS)
 
 
 def parse_size(text: str) -> int:
     """Bytes meant by "5GB", "1.5 GiB" or "1000"; KB is 1000 and KiB is 1024."""
-    found = _SIZE.fullmatch(text.strip())
+    found = re.fullmatch(_SIZE, text.strip())
     unit = _SIZE_UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:
         raise UsageError(f"{text!r} is not a size", hint="write a number and a unit, such as 5GB or 1.5GiB")
@@ -33,7 +33,7 @@ def parse_size(text: str) -> int:
 
 def parse_duration(text: str) -> float:
     """Seconds meant by "30d", "2h" or "1h30m"; a unit is required, since prune takes durations too."""
-    found = _DURATION.fullmatch(text.strip())
+    found = re.fullmatch(_DURATION, text.strip())
     if found is None or not any(found.groups()):
         raise UsageError(f"{text!r} is not a duration", hint="write numbers with units, such as 30d, 2h or 1h30m")
     seconds = sum(float(n) * unit for n, unit in zip(found.groups(), _DURATION_UNITS.values()) if n)

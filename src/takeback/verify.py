@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from . import salvage
 from .effects import text
 from .errors import Damaged
 from .ids import new_id
@@ -14,6 +15,8 @@ from .reach import needs
 from .records import Bad
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .workspace import Workspace
 
 
@@ -47,6 +50,8 @@ class Repaired:
 
 
 def verify(ws: Workspace, data: bool) -> Verified:
+    if (broken := ws.store.journal.broken()) and ws.store.folder is not None:
+        return of_damaged(ws.store.folder, broken)
     problems = [f"row {bad.seq}: {bad.why}" for bad in ws.store.journal.check()]
     bad = {b.id: b for b in ws.store.blobs.check(data, ws.progress)}
     problems += [f"blob {b.id.hex()[:12]} ({b.where}): {b.why}" for b in bad.values()]
@@ -66,6 +71,16 @@ def verify(ws: Workspace, data: bool) -> Verified:
     )
 
 
+def of_damaged(folder: Path, why: str) -> Verified:
+    """Of a store whose database or description is damaged: which rows that costs."""
+    found = salvage.read(folder)
+    lost = [
+        Lost("journal", "journal", f"({salvage.said([span])})", "cannot be read; take-backs across it are refused")
+        for span in found.lost
+    ]
+    return Verified(False, why, tuple(lost), len(found.rows), 0, (why,), 0, True)
+
+
 def _lost(ws: Workspace, rows: list[Row], bad: dict[bytes, Bad]) -> tuple[list[Lost], list[Lost], list[bytes]]:
     """Walks everything the rows lead to; names each path that is not there whole, known losses apart."""
     removed = purged(rows)
@@ -81,6 +96,9 @@ def _lost(ws: Workspace, rows: list[Row], bad: dict[bytes, Bad]) -> tuple[list[L
         elif row.kind == "note" and row.body and row.body.get("what") == "cut":
             first, last = row.body["rows"]
             known.append(Lost(row.id, "journal", f"(rows {first} to {last})", "the tail was cut; repair went on"))
+        elif row.kind == "note" and row.body and row.body.get("gap"):
+            why = "the database was damaged, and repair went on; take-backs across it are refused"
+            known.append(Lost(row.id, "journal", f"({salvage.said(row.body['gap'])})", why))
         for need in needs(row, ws.store.blobs, set()):
             if need.id in removed or (need.id in present and need.id not in bad):
                 continue
@@ -106,16 +124,20 @@ def _accepted(rows: list[Row]) -> set[bytes]:
 
 
 def repair(ws: Workspace) -> Repaired:
-    """Sets damaged blobs aside, rebuilds the caches and says what is lost. The journal itself is never rewritten: a
+    """Sets damaged blobs aside, rebuilds the caches and says what is lost. No row of the journal is ever rewritten: a
     note says what repair found, lost rows among it, and it goes on from there."""
     journal = ws.store.journal
+    notes = []
+    if journal.broken() and ws.store.folder is not None:
+        notes.append(salvage.rebuild_journal(ws.store.folder))
+        journal.reopen()
+        ws.observer.forget_history()
     rows = list(journal.rows())
     found = list(ws.store.blobs.check(True))
     bad = {b.id: b for b in found}
     lost, _, _ = _lost(ws, rows, bad)
     moved = ws.store.blobs.quarantine(found)
     _, _, missing = _lost(ws, rows, {})
-    notes = []
     ws.observer.forget()
     cut = journal.cut()
     try:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from . import filters, names, textdiff, trees
 from .effects import (
@@ -26,6 +24,7 @@ from .safefs import Folder as OpenFolder
 from .safefs import components
 from .textdiff import Hunk
 from .trees import Difference, Ids
+from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -36,15 +35,13 @@ _LARGEST_DIFF = 4 << 20
 # -- status ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(NamedTuple):
     path: str
     change: str  # new, modified, deleted, mode, type
     actor: str  # empty: nobody known, so a person
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(NamedTuple):
     checkpoint: Checkpoint | None
     changes: tuple[Changed, ...]
     uncovered: tuple[tuple[str, str], ...]  # (path, why)
@@ -111,8 +108,7 @@ def kind_of_change(before: State, after: State) -> str:
 # -- diff --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FileDiff:
+class FileDiff(NamedTuple):
     path: str
     status: str  # new, modified, deleted, renamed, mode, type
     kind: str  # file, folder, symlink
@@ -126,8 +122,7 @@ class FileDiff:
     new_size: int = 0
 
 
-@dataclass(frozen=True)
-class Diff:
+class Diff(NamedTuple):
     a: Checkpoint
     b: Checkpoint | None  # None: now
     files: tuple[FileDiff, ...]
@@ -285,8 +280,7 @@ def _read_link(tree: OpenFolder, path: bytes) -> bytes | None:
 # -- log and show ------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LogRow:
+class LogRow(NamedTuple):
     """One line of the log. `verdict` is how well it could be taken back; `live` whether it still stands."""
 
     id: str
@@ -363,8 +357,7 @@ def summarise(changes: Iterable[Any]) -> str:
     return ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())) + f": {listed}"
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """One entry of the log in full."""
 
     row: LogRow

@@ -17,9 +17,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from . import store
+from . import store, workers
 from .capture.scan import Look, Scan
 from .effects import Checkpoint, Outcome, Plan, Request, text
 from .errors import NoWorkspace, Off, TakebackError, UsageError
@@ -30,14 +29,18 @@ from .observer import Observer, Progress, is_work
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
 from .settings import Settings
+from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from . import views
     from .prune import Pruned
     from .takebacks import Takebacks
     from .verify import Repaired, Verified
 
-T = TypeVar("T")
+    T = TypeVar("T")
+
 _DAY = 86_400.0  # what is younger is never pruned by itself
 _MEASURED = 8  # the store's size is looked up every so many checkpoints: it means a stat of every pack
 
@@ -107,7 +110,10 @@ class Workspace:
         with self._mutex, _explained():
             if self._closed:
                 raise UsageError("this workspace was closed", "open it again: takeback.open(root)")
-            yield
+            try:
+                yield
+            finally:
+                workers.reap()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -233,13 +239,13 @@ class Workspace:
             at = self.clock()
             seqs = observer.journal_look(look, [*rows, New("checkpoint", id, body)])
             number = self.store.journal.count(NUMBERED, seqs[-1])
-            self._stay_within_budget()
+            over = self._stay_within_budget()
         lacking = tuple((path, why) for path, why in partial)
         large = tuple((text(p), why) for p, why in look.index.uncovered() if why.startswith("larger than"))
-        return Checkpoint(seqs[-1], id, at, label, is_named, snapshot, lacking, actor, number, too_large=large)
+        return Checkpoint(seqs[-1], id, at, label, is_named, snapshot, lacking, actor, number, False, large, over)
 
-    def _stay_within_budget(self) -> None:
-        """Prunes after a checkpoint that is over budget."""
+    def _stay_within_budget(self) -> str:
+        """Prunes after a checkpoint that is over budget; says why where it still does not fit."""
         pruned = self.store.journal.last("prune")
         horizon = pruned.body.get("horizon", 0) if pruned is not None and pruned.body else 0
         living = [at for seq, at in self.store.journal.bodied("checkpoint") if seq >= horizon]  # the rest is pinned
@@ -250,7 +256,8 @@ class Workspace:
         if too_old or too_many or too_large:
             from . import prune
 
-            prune.within_budget(self)
+            return prune.within_budget(self).why_over
+        return ""
 
     def track(self, paths: Iterable[str | bytes], *, actor: str = "") -> Tracked:
         """Captures just these paths, before they change or after."""
@@ -473,6 +480,9 @@ class Workspace:
     async def acheckpoint(self, label: str = "", *, actor: str = "") -> Checkpoint:
         return await _in_thread(lambda: self.checkpoint(label, actor=actor))
 
+    async def atrack(self, paths: Iterable[str | bytes], *, actor: str = "") -> Tracked:
+        return await _in_thread(lambda: self.track(paths, actor=actor))
+
     async def astatus(self) -> views.Status:
         return await _in_thread(self.status)
 
@@ -482,11 +492,17 @@ class Workspace:
     async def alog(self, filter: str = "") -> list[views.LogRow]:
         return await _in_thread(lambda: self.log(filter))
 
+    async def ashow(self, name: str) -> views.Shown:
+        return await _in_thread(lambda: self.show(name))
+
     async def aplan(self, verb: str, *what: str | int, **options: Any) -> Plan:
         return await _in_thread(lambda: self.plan(verb, *what, **options))
 
     async def aapply(self, plan: Plan | str) -> Outcome:
         return await _in_thread(lambda: self.apply(plan))
+
+    async def aresume(self, abort: bool = False) -> Outcome | None:
+        return await _in_thread(lambda: self.resume(abort))
 
     async def aundo(self, n: int = 1, **options: Any) -> Outcome:
         return await _in_thread(lambda: self.undo(n, **options))
@@ -502,6 +518,18 @@ class Workspace:
 
     async def arestore(self, checkpoint: str, *paths: str, **options: Any) -> Outcome:
         return await _in_thread(lambda: self.restore(checkpoint, *paths, **options))
+
+    async def apin(self, name: str, keep: bool = True) -> Checkpoint:
+        return await _in_thread(lambda: self.pin(name, keep))
+
+    async def aprune(self, **asked: Any) -> Pruned:
+        return await _in_thread(lambda: self.prune(**asked))
+
+    async def averify(self, data: bool = False) -> Verified:
+        return await _in_thread(lambda: self.verify(data))
+
+    async def arepair(self) -> Repaired:
+        return await _in_thread(self.repair)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

@@ -16,7 +16,6 @@ import stat
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
 
 from .. import trees, workers
 from ..blobs import BIG, Blobs
@@ -28,6 +27,7 @@ from ..safefs import Folder as OpenFolder
 from ..safefs import components, keys
 from ..safefs.descent import Descent
 from ..trees import Folder, Gap, join
+from ..typed import Any, NamedTuple
 
 
 class Limits(NamedTuple):
@@ -104,6 +104,7 @@ class Scan:
         self.held_back: list[bytes] = []
         self.closed: list[tuple[bytes, str]] = []  # folders that cannot be entered, listed by another process
         self.late: set[bytes] = set()
+        self.settled = Index()  # new folders that the process which captured them has settled and stored already
         self.relist = index.rules != rules.fingerprint + limits.confirmed_rules
 
     # -- the whole tree ------------------------------------------------------
@@ -245,10 +246,13 @@ class Scan:
                 except OSError as error:
                     self._cannot_enter(path, error)
         if frontier:
-            self._by_two(frontier, lambda mine, descent, paths: mine._capture(descent, paths))
+            self._by_two(frontier, lambda mine, descent, paths: mine._capture(descent, paths), new=True)
 
-    def _by_two(self, paths: list[bytes], work: Callable[[Scan, Descent, list[bytes]], None]) -> None:
-        """Shares folders out between this process and a second one, which seals a pack of its own."""
+    def _by_two(
+        self, paths: list[bytes], work: Callable[[Scan, Descent, list[bytes]], None], new: bool = False
+    ) -> None:
+        """Shares folders out between this process and a second one, which seals a pack of its own. Where they are
+        `new`, with all that is below them, each process also settles what it captured."""
         put = self.put
         if put is not None:
             put.flush()
@@ -262,27 +266,40 @@ class Scan:
             with Descent(self.root) as descent:
                 for number in numbers:
                     work(mine, descent, paths[number::groups])
+            if new and store is not None:
+                mine._settle_new(store)
             if store is not None and name:
                 store.flush()
-            return mine._packed()
+            return mine._packed() if name else mine
 
-        for packed in workers.share(job, groups):
-            self._unpack(packed)
+        here, there = workers.share(job, groups)
+        self._take_up(here)
+        self._unpack(there)
         if put is not None:
             put.flush()
             put.reload(True)
+
+    def _settle_new(self, store: Blobs) -> None:
+        """Folder objects of whole subtrees that nothing was known of, made and stored by whom captured them."""
+        self.settled.settle(_pending(self.fresh))
+        self.fresh.clear()
+        for record in self.settled.folders.values():
+            store.put(record.object, record.stored)
 
     def _packed(self) -> tuple[Any, ...]:
         rows = [
             (p, f.missing is None, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
             for p, f in self.fresh.items()
         ]
-        return rows, self.linked, list(self.late), self.held_back, self.closed
+        return rows, self.settled.packed_folders(), self.linked, list(self.late), self.held_back, self.closed
 
     def _unpack(self, packed: tuple[Any, ...]) -> None:
-        rows, linked, late, held_back, closed = packed
-        for path, was_absent, names, packed_keys, entries, gaps in rows:
-            self.fresh[path] = _Fresh(
+        rows, settled, linked, late, held_back, closed = packed
+        other = Scan(self.root, self.index, self.rules, None, self.limits)
+        other.settled.add_packed_folders(settled)
+        while rows:  # each is let go once it is unpacked: large trees have many
+            path, was_absent, names, packed_keys, entries, gaps = rows.pop()
+            other.fresh[path] = _Fresh(
                 self.index.folder(path),
                 None if was_absent else UNOBSERVED,
                 names,
@@ -290,13 +307,20 @@ class Scan:
                 list(map(Entry._make, entries)),
                 [Gap(*g) for g in gaps],
             )
-        for path, why in closed:
+        other.linked, other.late, other.held_back, other.closed = linked, set(late), held_back, closed
+        self._take_up(other)
+
+    def _take_up(self, other: Scan) -> None:
+        """What another scan of the same tree found, in this process or in a second one."""
+        self.fresh.update(other.fresh)
+        self.settled.add(other.settled)
+        for path, why in other.closed:
             parent, _, name = path.rpartition(b"/")
             if parent in self.fresh:
                 self.fresh[parent].gaps.append(Gap(name, why))
-        self.linked.update(linked)
-        self.late.update(late)
-        self.held_back += held_back
+        self.linked.update(other.linked)
+        self.late.update(other.late)
+        self.held_back += other.held_back
 
     # -- named paths only ----------------------------------------------------
 
@@ -438,9 +462,8 @@ class Scan:
             if reason := self._why_not(at, st, name in known):
                 fresh.gaps.append(Gap(name, reason))
                 continue
-            key = keys.pack(st)
             was = known.get(name)
-            if was is not None and was[0] == key:
+            if was is not None and was[0] == (key := keys.pack(st)):
                 entry = was[1]
             else:
                 if reason := self._no_room(st):
@@ -506,6 +529,7 @@ class Scan:
 
     def _settle(self, first: bool) -> Look:
         index = self.index.copy()
+        index.add(self.settled)
         self._group_links(index)
         changes: list[Change] = []
         gone: list[bytes] = []
@@ -526,9 +550,7 @@ class Scan:
                     changes.append(Change(at, state, UNOBSERVED if unseen else None))
             for at in list(index.below(path)):
                 index.drop_folder(at)
-        pending = {
-            path: (Folder(f.names, f.entries, {}, tuple(f.gaps)), b"".join(f.keys)) for path, f in self.fresh.items()
-        }
+        pending = _pending(self.fresh)
         for path in self.late - set(self.fresh):
             if path not in index.folders:
                 pending[path] = Folder([], [], {}, complete=False), b""
@@ -604,6 +626,10 @@ class Scan:
 def _allocated(st: os.stat_result) -> int:
     """What a file takes up on disk: of a sparse one far less than its size."""
     return min(getattr(st, "st_blocks", 1 << 60) * 512, st.st_size)
+
+
+def _pending(fresh: dict[bytes, _Fresh]) -> dict[bytes, tuple[Folder, bytes]]:
+    return {path: (Folder(f.names, f.entries, {}, tuple(f.gaps)), b"".join(f.keys)) for path, f in fresh.items()}
 
 
 def _reuse(index: Index, path: bytes, old: Folder) -> _Fresh:

@@ -189,16 +189,25 @@ class Files:
 
     def _unlink_displaced(self, results: dict[bytes, Result]) -> None:
         """All at the end: ext4 steps over inodes freed of late, ever more slowly, when it makes new ones."""
-        for path, step in self._displaced.items():
-            parent, _, name = path.rpartition(b"/")
-            try:
-                with self.root.descend(components(parent)) as here:
+        here: OpenFolder | None = None
+        try:
+            for path, step in self._displaced.items():
+                parent, _, name = path.rpartition(b"/")
+                try:
+                    if here is None or here.path != parent:
+                        if here is not None:
+                            here.close()
+                            here = None
+                        here = self.root.descend(components(parent))
                     self._clear(here, name)
-            except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
-                    raise
-                note = f"its folder was moved away meanwhile; {text(name)} is left in it"
-                results[step.path] = Result(step.path, step.verdict, FAILED, note)
+                except OSError as error:
+                    if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
+                        raise
+                    note = f"its folder was moved away meanwhile; {text(name)} is left in it"
+                    results[step.path] = Result(step.path, step.verdict, FAILED, note)
+        finally:
+            if here is not None:
+                here.close()
         self._displaced.clear()
 
     def _do(

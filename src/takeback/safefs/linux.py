@@ -9,6 +9,7 @@ import sys
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 _OPENAT2 = 437
+_SYNC_FILE_RANGE_WRITE = 2
 _BENEATH_NO_LINKS_NO_MOUNTS = 0x08 | 0x04 | 0x02 | 0x01  # RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS, NO_XDEV
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -56,6 +57,18 @@ def rename2(folder: int, old: bytes, new: bytes, flags: int) -> None:
             _have[f"rename2-{flags}"] = False
             raise NotImplementedError
         _fail(old)
+
+
+def start_writing(fd: int, offset: int, size: int) -> None:
+    """Lets the disk begin with what was written, so that the sync at the end waits for little. Only a hint."""
+    if _libc is not None and hasattr(_libc, "sync_file_range"):
+        _libc.sync_file_range(fd, ctypes.c_int64(offset), ctypes.c_int64(size), _SYNC_FILE_RANGE_WRITE)
+
+
+def trim_memory() -> None:
+    """Gives memory that was freed back to the system, after work on a large tree."""
+    if _libc is not None and hasattr(_libc, "malloc_trim"):
+        _libc.malloc_trim(0)
 
 
 def sync_filesystem(fd: int) -> None:

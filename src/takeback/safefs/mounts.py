@@ -16,5 +16,9 @@ def mounts_below(root: str) -> frozenset[bytes]:
             lines = file.read().splitlines()
     except OSError:
         return frozenset()
-    points = (line.split(b" ")[4].decode("unicode_escape").encode("latin-1") for line in lines)
+    points = (_unescaped(line.split(b" ")[4]) for line in lines)
     return frozenset(p[len(prefix) :] for p in points if p.startswith(prefix))
+
+
+def _unescaped(point: bytes) -> bytes:
+    return point.decode("unicode_escape").encode("latin-1") if b"\\" in point else point

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -15,6 +16,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO swa
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PATH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOATIME = getattr(os, "O_NOATIME", 0)
+_NAMES, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _SKIPPED_XATTRS = ("security.selinux", "security.ima", "security.evm")  # set by the system's policy, not by people
 
 
@@ -85,12 +87,11 @@ class PosixFolder:
 
     def listing(self) -> list[tuple[bytes, os.stat_result]]:
         """Every name with its lstat, sorted by bytes."""
-        encode = os.fsencode
         found = []
         with os.scandir(self.fd) as entries:
             for entry in entries:
                 try:
-                    found.append((encode(entry.name), entry.stat(follow_symlinks=False)))
+                    found.append((entry.name.encode(_NAMES, _ERRORS), entry.stat(follow_symlinks=False)))
                 except FileNotFoundError:
                     continue  # gone since the folder was read
         found.sort()
@@ -120,7 +121,11 @@ class PosixFolder:
             return []
         try:
             names = os.listxattr(fd)
-            return sorted((os.fsencode(n), os.getxattr(fd, n)) for n in names if n not in _SKIPPED_XATTRS)
+            return (
+                []
+                if not names
+                else sorted((os.fsencode(n), os.getxattr(fd, n)) for n in names if n not in _SKIPPED_XATTRS)
+            )
         except OSError as error:
             if error.errno not in _NO_XATTRS:
                 raise

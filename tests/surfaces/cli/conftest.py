@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,10 +154,11 @@ def store_folder(own_home: Path) -> Callable[[], Path]:
 
 
 @pytest.fixture
-def interrupted(changed: Cli) -> Iterator[Cli]:
-    """A rollback killed after its first file."""
+def killed_rollback() -> Callable[[Cli], None]:
+    """Rolls back, and is killed before a second file."""
     script = """
 import os, sys, takeback
+from takeback.executor import Executor
 from takeback.domains.files import Files
 real, calls = Files._do, []
 def dying(self, *args):
@@ -166,8 +167,19 @@ def dying(self, *args):
     calls.append(1)
     return real(self, *args)
 Files._do = dying
+Executor._conclude = lambda *_: os._exit(9)
 takeback.open(sys.argv[1]).rollback()
 """
-    done = subprocess.run([sys.executable, "-c", script, str(changed.project)], check=False)
-    assert done.returncode == 9
-    yield changed
+
+    def kill(cli: Cli) -> None:
+        done = subprocess.run([sys.executable, "-c", script, str(cli.project)], check=False)
+        assert done.returncode == 9
+
+    return kill
+
+
+@pytest.fixture
+def interrupted(changed: Cli, killed_rollback: Callable[[Cli], None]) -> Cli:
+    """A rollback killed after its first file."""
+    killed_rollback(changed)
+    return changed

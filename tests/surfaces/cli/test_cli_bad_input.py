@@ -119,8 +119,9 @@ def test_journal_that_is_no_database(cli, store_folder: Callable[[], Path]) -> N
         path = store_folder() / name
         if path.exists():
             path.write_bytes(b"not a database" * 1000)
-    for words in (["status"], ["verify"], ["log"], ["rollback", "--yes"]):
+    for words in (["status"], ["log"], ["rollback", "--yes"]):
         fails(cli(*words), 1, "journal")
+    assert cli("verify").code == 1
     assert cli("doctor").code == 1
 
 

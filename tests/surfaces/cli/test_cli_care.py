@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -143,6 +146,32 @@ def test_an_altered_row_is_named_and_the_rest_works(changed, store_folder, conte
     assert "row 2" in changed("doctor").out
 
 
+def test_a_damaged_database_is_told_and_rebuilt(changed, store_folder, contents) -> None:
+    changed.ok("checkpoint", "later")
+    with open(store_folder() / "journal.db", "r+b") as file:
+        file.write(b"no database at all")
+    ran = changed("verify")
+    assert ran.code == 1
+    assert ran.out.startswith("damaged: the journal is damaged (") and "→ set the damaged parts aside" in ran.err
+    assert changed("verify", "--json").json["ok"] is False
+    assert changed("repair").code == 4
+    assert "rebuilt from 3 rows" in changed.ok("repair", "--yes").out
+    assert changed.ok("verify", "--data").out.startswith("whole: ")
+    changed.ok("rollback", "start", "--yes")
+    assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
+
+
+def test_a_damaged_workspace_json_is_told_and_made_anew(changed, store_folder, contents) -> None:
+    (store_folder() / "workspace.json").write_text("{")
+    ran = changed("verify")
+    assert ran.code == 1 and "workspace.json cannot be read" in ran.out
+    assert "takeback repair makes it anew" in changed("status").err
+    assert "workspace.json was made anew" in changed.ok("-C", "src", "repair", "--yes").out
+    assert [p.read_text() for p in store_folder().glob("quarantine/*/workspace.json")] == ["{"]
+    changed.ok("rollback", "--yes")
+    assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
+
+
 def test_repair_of_a_whole_store(cli) -> None:
     assert cli.ok("repair", "--yes").out == "nothing to repair: everything stored is whole\n"
     assert cli("verify", "--json").json["first_bad"] is None
@@ -252,3 +281,67 @@ def test_bash_completes_verbs_and_options(bare) -> None:
     assert complete("roll") == ["rollback"]
     assert "--dry-run" in complete("-C", "x", "rollback", "--d")
     assert complete("help", "unp") == ["unpin"]
+
+
+def test_bash_completes_ids_and_labels(drifted) -> None:
+    project = drifted.project
+    drifted.ok("checkpoint", "before the fix")
+    rows = drifted("log", "--json").json["rows"]
+    ids = {kind: [r["id"][:8] for r in rows if r["kind"] == kind] for kind in ("checkpoint", "effect")}
+    plan = drifted("plan", "undo", "--json").json["plan"]["id"][:8]
+    program = f'takeback() {{ {sys.executable} -m takeback "$@"; }}'
+    script = drifted.ok("completion", "bash").out
+
+    def complete(*words: str, cwd: Path = project) -> list[str]:
+        line = " ".join(f"'{w}'" for w in words)
+        asked = f"COMP_WORDS=(takeback {line}) COMP_CWORD={len(words)}"
+        code = f'{program}\n{script}\n{asked}; _takeback; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        ran = subprocess.run(["bash", "-c", code], capture_output=True, text=True, cwd=cwd)
+        assert not ran.stderr
+        return ran.stdout.split("\n")[:-1]
+
+    named = {*ids["checkpoint"], "before the fix", "base", "start"}
+    assert set(complete("rollback", "")) == named | set(ids["effect"])
+    assert set(complete("pin", "")) == named
+    assert complete("rollback", "before\\ t") == ["before the fix"]
+    assert complete("plan", "rollback", "bas") == ["base"]
+    assert complete("apply", "") == [plan]
+    assert {*ids["effect"], "notes.md"} <= set(complete("revert", ""))
+    assert {"base", "notes.md"} <= set(complete("restore", ""))
+    assert "base" not in complete("restore", "base", "") and "notes.md" in complete("restore", "base", "")
+    assert complete("-C", str(project), "rollback", "bas", cwd=project.parent) == ["base"]
+    assert complete("rollback", "bas", cwd=project.parent) == [""], "nothing is protected there, and nothing is said"
+
+
+def test_names_for_completion_are_silent_whatever_fails(cli, store_folder) -> None:
+    assert "start\tcheckpoint " in cli.ok("completion", "--names", "rollback").out
+    assert cli.ok("completion", "--names", "status").out == ""
+    before = {p.name: p.read_bytes() for p in store_folder().iterdir() if p.is_file()}
+    cli.ok("completion", "--names", "rollback")
+    assert {p.name: p.read_bytes() for p in store_folder().iterdir() if p.name in before and p.is_file()} == before
+    (store_folder() / "journal.db").write_bytes(b"no database")
+    assert cli("completion", "--names", "rollback") == (0, "", "")
+
+
+def test_prune_names_the_paths_that_share_the_bytes_before_it_asks(cli) -> None:
+    for name in (".env", "copy.env"):
+        (cli.project / name).write_text("TOKEN=hunter2-hunter2-hunter2\n")
+    cli.ok("checkpoint")
+    told = "1 of its versions are also another path's, whose copies go too: copy.env"
+    assert told in cli.ok("prune", "--path", ".env", "--dry-run").out
+    assert told in cli("prune", "--path", ".env").out
+    assert cli("prune", "--path", ".env", "--json").json["prune"]["also"] == ["copy.env"]
+    assert cli.typing("prune", "--path", ".env", answers=[("Forget this", "n\n")]).out.index("copy.env") >= 0
+    assert told in cli.ok("prune", "--path", ".env", "--yes").out
+
+
+def test_prune_says_that_the_budget_does_not_fit_why_and_what_to_do(cli) -> None:
+    (cli.project / "noise").write_bytes(os.urandom(200_000))
+    cli.ok("checkpoint")
+    for words in (["--dry-run"], ["--yes"], ["--yes"]):
+        ran = cli.ok("prune", "--max-bytes", "100KB", *words)
+        assert "of 100 KB (the last checkpoint 2" in ran.err, words
+        assert "→ raise checkpoints.max_bytes, takeback unpin" in ran.err
+    assert ran.out == "nothing to prune: all of it has to stay\n"
+    shape = cli.ok("prune", "--max-bytes", "100KB", "--dry-run", "--json").json["prune"]
+    assert shape["over"] > 100_000 and "the last checkpoint" in shape["why_over"]

@@ -56,6 +56,6 @@ def test_every_option_has_a_line_of_help(verb: str) -> None:
         "--bare",
         "--path",
     }
-    for action in parser._actions:
-        for flag in action.option_strings:
+    for option in parser.options:
+        for flag in option.flags:
             assert flag in general or flag in shown, (verb, flag)

@@ -23,6 +23,25 @@ def test_nothing_heavy_is_imported_for(word: str) -> None:
     assert not {*HEAVY} & {*done.stderr.split()}
 
 
+# What a verb that an agent runs at every step never needs; each costs 1 to 20 ms.
+NEVER = (
+    "argparse", "ast", "asyncio", "base64", "dataclasses", "difflib", "gettext", "inspect", "locale", "pathspec",
+    "platform", "platformdirs", "shutil", "subprocess", "tempfile", "tomllib", "traceback", "typing", "zstandard",
+    "takeback.domains.files", "takeback.executor", "takeback.planner", "takeback.prune", "takeback.verify",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["checkpoint", "status"])
+def test_nothing_rarely_needed_is_imported_for(changed, verb: str) -> None:
+    code = f"import sys\nfrom takeback.surfaces.cli import main\nmain([{verb!r}])\nprint(*sys.modules)"
+    program = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(program, cwd=changed.project, capture_output=True, text=True, env=_with_path())
+    assert done.returncode == 0, done.stderr
+    loaded = {*done.stdout.splitlines()[-1].split()}
+    assert "takeback.workspace" in loaded
+    assert not {*NEVER} & loaded
+
+
 def _with_path() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 

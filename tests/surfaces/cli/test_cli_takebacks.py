@@ -302,3 +302,42 @@ def test_what_would_look_at_a_tree_in_between_is_refused(interrupted, words) -> 
     ran = interrupted(*words)
     assert ran.code == 1
     assert "finish it with takeback resume" in ran.err
+
+
+def test_files_and_folders_are_counted_apart(cli) -> None:
+    for n in range(2):
+        (cli.project / f"d{n}").mkdir()
+        (cli.project / f"d{n}/f").write_text("x\n")
+    assert "took back 2 files and 2 folders: d0, d0/f, d1, …" in cli.ok("rollback", "--yes").out
+    assert "brought back 2 files and 2 folders: " in cli.ok("redo", "--yes").out
+    (cli.project / "empty").mkdir()
+    assert "took back 1 folder: empty" in cli.ok("revert", "empty", "--yes").out
+
+
+def test_undo_of_more_turns_than_there_are_says_so(cli, contents) -> None:
+    first = contents()
+    for n in range(3):
+        (cli.project / "README.md").write_text(f"{n}\n")
+        cli.ok("checkpoint", str(n + 100))
+    ran = cli.ok("undo", "100", "--yes")
+    assert ran.out.splitlines()[0] == "Undo the last 3 turns (by hand) · 1 step"
+    assert "there are only 3 turns to undo" in ran.err
+    assert contents() == first
+    assert "there is only 1 take-back to redo" in cli.ok("redo", "2", "--yes").err
+    assert "only" not in cli.ok("undo", "3", "--yes").err
+
+
+def test_resume_names_what_was_kept_with_the_command_that_takes_it(drifted, contents, killed_rollback) -> None:
+    killed_rollback(drifted)
+    ran = drifted.ok("resume")
+    (kept,) = [line for line in ran.err.splitlines() if line.startswith("  kept notes.md")]
+    command = kept.partition("take it too: takeback ")[2].partition(",")[0].split()
+    assert command[0] == "revert" and command[-1] == "--force"
+    drifted.ok(*command, "--yes")
+    assert contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
+
+
+def test_restore_refuses_the_store_as_its_place(changed, store_folder) -> None:
+    ran = changed("restore", "start", ".", "--to", str(store_folder() / "out"))
+    assert ran.code == 2
+    assert "takeback's own store" in ran.err and "→ name a folder elsewhere" in ran.err

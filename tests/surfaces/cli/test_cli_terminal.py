@@ -70,6 +70,13 @@ def test_rollback_to_a_number_that_was_chosen(drifted) -> None:
     assert "Back to " in ran.out and '"start" · ' in ran.out
 
 
+def test_a_mistyped_number_is_asked_again(drifted) -> None:
+    asks = "Number, label or id"
+    ran = drifted.typing("rollback", answers=[(asks, "99\n"), (asks, "1\n"), ("Apply?", "n\n")], env=PLAIN)
+    assert "no checkpoint, effect or take-back is called '99'" in ran.out
+    assert '"start" · ' in ran.out and ran.code == 4
+
+
 PLAIN = {"NO_COLOR": "1"}
 
 

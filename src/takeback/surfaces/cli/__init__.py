@@ -5,6 +5,7 @@ Nothing heavy is imported here: `--version` and `--help` answer at the speed of 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 _INTERRUPTED, _UNREAD = 130, 141
+_OBJECTS = 50_000  # what a start makes stays to the end: to look it over for cycles would only cost time
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The entry point. As a program it ends at once, without tearing the interpreter down."""
+    if argv is None:
+        gc.set_threshold(_OBJECTS)
     words = list(sys.argv[1:] if argv is None else argv)
     code = 0
     try:

@@ -6,10 +6,8 @@ from . import takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:
@@ -19,7 +17,7 @@ def add(parser: Parser) -> None:
         "request would do something else by now, the plan is stale: nothing is changed, the steps\n"
         "that differ are shown, exit 4."
     )
-    parser.takes("PLAN", "plan", metavar="PLAN", help="how the plan's id begins")
+    parser.takes("PLAN", "plan", help="how the plan's id begins")
     parser.takes("--all-steps", "--all-steps", action="store_true", help="show every step, however many")
     parser.examples = [
         ("takeback plan rollback", "see it first; prints the id"),

@@ -40,7 +40,17 @@ def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:
     terminal.say(f"checkpoint {checkpoint.number} {id}{label}: {counted(checkpoint.snapshot.files, 'path')}{how}")
     for path, why in checkpoint.too_large[:_MOST]:
         terminal.warn(f"  not captured: {safe(path)}, {safe(why)}")
+    if checkpoint.over_budget:
+        over_budget(context, checkpoint.over_budget)
     return lacking(context, checkpoint.partial, "this checkpoint is partial")
+
+
+def over_budget(context: Context, why: str) -> None:
+    context.terminal.warn(f"takeback: {why}")
+    context.terminal.warn(
+        "  → raise checkpoints.max_bytes, takeback unpin what need not stay, or exclude what is large in your "
+        "configuration and take it out with takeback prune --path"
+    )
 
 
 def lacking(context: Context, found: Sequence[tuple[str, str]], what: str) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from . import shapes
 from .capturing import captured, with_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:
@@ -34,6 +31,8 @@ def run(context: Context, args: Namespace) -> int:
         actor = context.environ.get("TAKEBACK_ACTOR", "")
         checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint(label, actor=actor))
         if context.json:
+            from . import shapes
+
             context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})
             return 3 if checkpoint.partial else 0
         code = captured(context, checkpoint)

@@ -7,11 +7,11 @@ import shutil
 import stat
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from ... import store
 from ...errors import TakebackError
 from ...settings import Settings, default_home
+from ...typed import NamedTuple
 from ...units import format_size
 from . import orphans
 from .terminal import counted, listed

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...errors import ApprovalNeeded
+from ... import names
+from ...errors import ApprovalNeeded, UsageError
 from .terminal import age, pad, safe
 
 TYPE_CHECKING = False
@@ -28,10 +29,14 @@ def choose_checkpoint(context: Context, workspace: Workspace) -> str:
         terminal.write(f" {mark} {row.number:>4}  {pad(when, max(map(len, ages)))}  {_called(row)}")
     if len(rows) > _MOST:
         terminal.write(terminal.style(f"   … and {len(rows) - _MOST} older: takeback log kind:checkpoint", "dim"))
-    answer = terminal.ask(f"Number, label or id [{newest.number}]:")
-    if answer.lower() in ("q", "n", "no"):
-        raise ApprovalNeeded("nothing was changed: no checkpoint was chosen")
-    return answer or newest.id
+    while True:
+        answer = terminal.ask(f"Number, label or id [{newest.number}]:")
+        if answer.lower() in ("q", "n", "no"):
+            raise ApprovalNeeded("nothing was changed: no checkpoint was chosen")
+        try:
+            return names.resolve(workspace.history(), answer).id if answer else newest.id
+        except UsageError as unknown:
+            terminal.warn(f"{safe(unknown.message)}; q leaves all as it is")
 
 
 def _called(row: LogRow) -> str:

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from ...errors import UsageError
+from .terminal import counted, safe
 from .verbs import VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
+    from ...journal import Row
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 _GLOBAL = ("-C", "--json", "--yes", "--quiet", "--no-color", "--off", "--help")
 _SHELLS = ("bash", "zsh", "fish")
+_MOST = 200  # names offered, newest first
+_NAMED = {  # verb → kinds of journal rows it can be given
+    "show": ("checkpoint", "change", "takeback"),
+    "diff": ("checkpoint",),
+    "rollback": ("checkpoint", "change"),
+    "revert": ("change", "takeback"),
+    "restore": ("checkpoint",),
+    "apply": ("plan",),
+    "pin": ("checkpoint",),
+    "unpin": ("checkpoint",),
+}
+_AND_PATHS = ("diff", "revert", "restore")
 
 
 def add(parser: Parser) -> None:
     parser.synopsis = "bash|zsh|fish"
     parser.about = "Prints a completion script for your shell."
     parser.takes("SHELL", "shell", nargs="?", default="", help="bash, zsh or fish")
+    parser.takes("--names VERB", "--names", help="the ids and labels VERB can be given; the scripts ask for these")
     parser.examples = [
         ('eval "$(takeback completion bash)"', "in ~/.bashrc"),
         ('eval "$(takeback completion zsh)"', "in ~/.zshrc, after compinit"),
@@ -28,6 +41,9 @@ def add(parser: Parser) -> None:
 
 
 def run(context: Context, args: Namespace) -> int:
+    if args.names is not None:
+        _say_names(context, args.names)
+        return 0
     makers = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     if args.shell not in makers:
         raise UsageError("name a shell: " + ", ".join(_SHELLS), "takeback completion bash")
@@ -35,11 +51,42 @@ def run(context: Context, args: Namespace) -> int:
     return 0
 
 
+def _say_names(context: Context, verb: str) -> None:
+    """What a verb can be given, as the scripts ask for it: a name, a tab, what it is. Silent whatever fails."""
+    from ... import store
+    from ...journal import glimpse
+
+    try:
+        home = context.settings().home
+        root = store.find_root(home, context.cwd)
+        if root is None or verb not in _NAMED:
+            return
+        rows = glimpse(store.folder_of(home, root) / "journal.db", _NAMED[verb], _MOST)
+        named = [pair for row in rows if row.body is not None for pair in _names(row)]
+    except Exception:
+        return
+    for name, about in named:
+        context.terminal.write(f"{name}\t{about}")
+
+
+def _names(row: Row) -> list[tuple[str, str]]:
+    """An entry by its id and, if it has one that can be typed, by its label."""
+    body, id = row.body or {}, row.id[:8]
+    label = body.get("label", "") if row.kind == "checkpoint" else ""
+    if row.kind == "checkpoint":
+        about = f'checkpoint "{safe(label)}"' if label else "checkpoint"
+    elif row.kind == "change":
+        about = f"effect, {counted(body['list']['count'], 'path')}"
+    else:
+        about = body["request"]["verb"]
+    return [(id, about), *([(label, f"checkpoint {id}")] if label and label == safe(label) else [])]
+
+
 def _options(verb: str) -> list[str]:
     """The long options of one verb, beside those of all."""
     from .parsing import parser_of
 
-    flags = [flag for action in parser_of(verb)._actions for flag in action.option_strings]
+    flags = [flag for option in parser_of(verb).options for flag in option.flags]
     return [f for f in flags if f.startswith("--") and f not in (*_GLOBAL, "--bare")]
 
 
@@ -47,14 +94,18 @@ def _bash() -> str:
     cases = "\n".join(f'    {verb}) options="{" ".join(_options(verb))}" ;;' for verb in VERBS)
     return f"""\
 _takeback() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} verb= options= i
+  local word=${{COMP_WORDS[COMP_CWORD]}} verb= options= after= i name
+  local -a where=() words=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${{COMP_WORDS[i]}} in
-      -C) ((i++)) ;;
+      -C) where+=(-C "${{COMP_WORDS[++i]}}") ;;
+      --) after=1 ;;
       -*) ;;
-      *) verb=${{COMP_WORDS[i]}}; break ;;
+      *) words+=("${{COMP_WORDS[i]}}") ;;
     esac
   done
+  [[ ${{words[0]}} == plan && ${{#words[@]}} -gt 1 ]] && words=("${{words[@]:1}}")
+  verb=${{words[0]}}
   if [[ ${{COMP_WORDS[COMP_CWORD-1]}} == -C ]]; then
     COMPREPLY=($(compgen -d -- "$word")); return
   fi
@@ -71,6 +122,12 @@ _takeback() {{
       plan) COMPREPLY=($(compgen -W "undo redo rollback revert restore" -- "$word")) ;;
       config) COMPREPLY=($(compgen -W "rules confirm" -- "$word")) ;;
       completion) COMPREPLY=($(compgen -W "{" ".join(_SHELLS)}" -- "$word")) ;;
+      {"|".join(_NAMED)})
+        COMPREPLY=()
+        [[ $verb != restore || ${{#words[@]}} == 1 ]] && [[ -z $after ]] && while IFS=$'\\t' read -r name _; do
+          [[ $name == "${{word//\\\\/}}"* ]] && COMPREPLY+=("$name")
+        done < <(takeback "${{where[@]}}" completion --names "$verb" 2>/dev/null)
+        case $verb in {"|".join(_AND_PATHS)}) COMPREPLY+=($(compgen -f -- "$word")) ;; esac ;;
       *) COMPREPLY=($(compgen -f -- "$word")) ;;
     esac
   fi
@@ -99,6 +156,13 @@ _takeback() {{
     compadd -- $options {" ".join(_GLOBAL)}
   elif [[ $verb == help ]]; then
     _describe verb verbs
+  elif [[ $verb == ({"|".join(_NAMED)}) ]]; then
+    local -a names
+    names=(${{(f)"$(takeback completion --names $verb 2>/dev/null)"}})
+    names=("${{(@)names//:/\\\\:}}")
+    names=("${{(@)names/$'\\t'/:}}")
+    _describe name names
+    [[ $verb == ({"|".join(_AND_PATHS)}) ]] && _files
   else
     _files
   fi
@@ -116,5 +180,9 @@ def _fish() -> str:
         lines += [
             f"complete -c takeback -n '__fish_seen_subcommand_from {verb}' -l {option[2:]}" for option in _options(verb)
         ]
+    for verb in _NAMED:
+        seen = f"-n '__fish_seen_subcommand_from {verb}'"
+        only = "" if verb in _AND_PATHS else " -f"
+        lines.append(f"complete -c takeback {seen}{only} -a '(takeback completion --names {verb} 2>/dev/null)'")
     lines += [f"complete -c takeback -l {option[2:]}" for option in _GLOBAL if option.startswith("--")]
     return "\n".join(lines)

@@ -9,12 +9,12 @@ from .terminal import Terminal, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from ...settings import Settings
     from ...workspace import Workspace
+    from .parsing import Namespace
 
 
 class Context:

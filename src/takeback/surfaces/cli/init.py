@@ -13,13 +13,11 @@ from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from ...effects import Checkpoint
     from ...settings import Settings
     from ...workspace import Workspace
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:

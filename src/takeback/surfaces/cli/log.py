@@ -11,12 +11,11 @@ from .terminal import age, cells, clip, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
     from ...views import LogRow
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
     from .terminal import Terminal
 
 _MARKS = {"effect": "~", "takeback": "↩"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, FAILED, KEPT, Outcome, Result, text
+from ...effects import DONE, FAILED, FOLDER, KEPT, Outcome, Result, text
 from .terminal import Terminal, counted, listed, safe
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
     history = workspace.history()
     terminal.say(sentence(outcome))
     failures(terminal, outcome)
-    for line in _kept_lines(outcome, history):
+    for line in kept_lines(outcome, history):
         terminal.hint(line)
     if outcome.finished_earlier:
         terminal.hint("nothing more was done; run the command again for what you asked")
@@ -45,7 +45,7 @@ def sentence(outcome: Outcome) -> str:
         by_result[result.result].append(result)
     done, kept, failed = by_result[DONE], by_result[KEPT], by_result[FAILED]
     took = _TOOK.get(verb, "took back")
-    parts = [f"{took} {_files(done)}" if done else f"{took} nothing"]
+    parts = [f"{took} {_counted(done, outcome.plan)}: {_names(done)}" if done else f"{took} nothing"]
     if kept:
         parts.append(f"kept {_names(kept)}" + _why(kept))
     if failed:
@@ -58,8 +58,12 @@ def sentence(outcome: Outcome) -> str:
     return told
 
 
-def _files(results: Sequence[Result]) -> str:
-    return f"{counted(len(results), 'file')}: {_names(results)}"
+def _counted(results: Sequence[Result], plan: Plan) -> str:
+    """'14 files and 2 folders'"""
+    folders = {s.path for s in plan.steps if (state := s.goal or s.expected) is not None and state.kind == FOLDER}
+    n = sum(r.path in folders for r in results)
+    told = [counted(count, word) for count, word in ((len(results) - n, "file"), (n, "folder")) if count]
+    return " and ".join(told)
 
 
 def _names(results: Sequence[Result]) -> str:
@@ -71,14 +75,13 @@ def _why(kept: Sequence[Result]) -> str:
     return f", {safe(reasons.pop())}" if len(reasons) == 1 and "" not in reasons else ""
 
 
-def _kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
+def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
     """Each path that was kept, with the exact command that takes it too."""
-    results = {r.path: r for r in outcome.results if r.result == KEPT}
-    if not results:
-        return
+    results = {r.path for r in outcome.results if r.result == KEPT}
     told = 0
     for step in outcome.plan.steps:
-        if step.path not in results or (step.taken and not step.units):
+        kept_then = outcome.finished_earlier and not step.taken  # by its plan, which has no results here
+        if not (step.path in results or kept_then) or (step.taken and not step.units):
             continue
         told += 1
         if told > _MOST_KEPT:
@@ -92,7 +95,7 @@ def _kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
 
 def _command(step: Step, history: History) -> str:
     if step.verdict == "uncovered":
-        return ": it is not captured, so nothing takes it back"
+        return f": {safe(step.note or 'it is not captured, so nothing takes it back')}"
     ids = ids_of(step, history)
     if not ids:
         return ""

@@ -1,38 +1,148 @@
-"""One parser per verb, built only when that verb was asked for."""
+"""One parser per verb, built only when that verb was asked for.
+
+It knows what our verbs need: flags, options with a value, and words, in any order. argparse would cost every start
+6 ms, and its messages differ from one Python to the next.
+"""
 
 from __future__ import annotations
 
-import argparse
-from importlib import import_module
+from types import SimpleNamespace
 
 from ...errors import UsageError
+from ...typed import TYPE_CHECKING, Any, NamedTuple
 from .verbs import OPTIONS, VERBS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse, with our errors and our help: argparse's own help differs from one Python to the next."""
+class Namespace(SimpleNamespace):
+    """What was asked of a verb: the value of each word and option, by its name."""
 
+
+class Option(NamedTuple):
+    flags: tuple[str, ...]
+    dest: str
+    action: str  # store, append, store_true, store_false
+    default: Any
+
+    @property
+    def takes_value(self) -> bool:
+        return self.action in ("store", "append")
+
+    def __str__(self) -> str:
+        return f"argument {'/'.join(self.flags)}"
+
+
+class Word(NamedTuple):
+    dest: str
+    shown: str
+    nargs: str = ""  # one; ? one or none; * any number, as the last one
+    default: str = ""
+
+
+class Parser:
     def __init__(self, verb: str) -> None:
-        super().__init__(prog=f"takeback {verb}", add_help=False, allow_abbrev=False)
         self.verb = verb
         self.synopsis = ""  # what follows the verb
         self.about = ""
         self.examples: list[tuple[str, str]] = []  # (command, what it does)
         self.listed: list[tuple[str, str]] = []  # (arguments or flags, help)
         self.is_word: Callable[[str], bool] = lambda word: False  # what looks like an option and is none
+        self.options: list[Option] = []
+        self.words: list[Word] = []
+        self._by_flag: dict[str, Option] = {}
+
+    # -- what it takes -------------------------------------------------------
 
     def takes(self, shown: str, *names: str, help: str, **rest: Any) -> None:
-        """Adds an argument or option together with the line of help that shows it."""
+        """Adds a word or an option together with the line of help that shows it."""
         self.listed.append((shown, help))
-        if not names[0].startswith("-"):
-            rest.setdefault("metavar", shown)
-        self.add_argument(*names, **rest)
+        if names[0].startswith("-"):
+            self.option(*names, **rest)
+        else:
+            self.words.append(Word(names[0], shown, **rest))
+
+    def option(self, *flags: str, dest: str = "", action: str = "store", default: Any = None) -> None:
+        if action.startswith("store_"):
+            default = action == "store_false"
+        added = Option(flags, dest or flags[-1].lstrip("-").replace("-", "_"), action, default)
+        self.options.append(added)
+        self._by_flag.update(dict.fromkeys(flags, added))
+
+    # -- what was asked ------------------------------------------------------
+
+    def parse(self, words: list[str]) -> Namespace:
+        asked = Namespace()
+        for option in self.options:
+            setattr(asked, option.dest, option.default)
+        plain: list[str] = []
+        unknown: list[str] = []
+        left = iter(words)
+        ahead = next(left, None)
+        while (word := ahead) is not None:
+            ahead = next(left, None)
+            if not self._is_option(word):
+                plain.append(word)
+                continue
+            found = list(self._read(word))
+            if not found:
+                unknown.append(word)
+            for option, value in found:
+                if option.takes_value and value is None:
+                    if ahead is None or self._is_option(ahead):
+                        self.error(f"{option}: expected one argument")
+                    value, ahead = ahead, next(left, None)
+                _set(asked, option, value)
+        if extra := [*self._name(plain, asked), *unknown]:
+            self.error("unrecognized arguments: " + " ".join(sorted(extra, key=words.index)))
+        return asked
+
+    def _is_option(self, word: str) -> bool:
+        """Whether it is one of ours or looks like one; a negative number or a sentence does not."""
+        if not word.startswith("-") or word == "-":
+            return False
+        return self._knows(word) or not (" " in word or word[1:].replace(".", "", 1).isdecimal())
+
+    def _knows(self, word: str) -> bool:
+        return word in self._by_flag or word.partition("=")[0] in self._by_flag or word[:2] in self._by_flag
+
+    def _read(self, word: str) -> Iterator[tuple[Option, str | None]]:
+        """The options in one word, each with the value that is written into it: --keep=3, -n3, -qy."""
+        flag, equals, value = word.partition("=")
+        given = value if equals else None
+        if flag not in self._by_flag:
+            flag, given = word[:2], word[2:]
+        while option := self._by_flag.get(flag):
+            if given is None or option.takes_value:
+                yield option, given
+                return
+            if word.startswith("--") or "-" + given[:1] not in self._by_flag:
+                self.error(f"{option}: ignored explicit argument {given!r}")
+            yield option, None
+            flag, given = "-" + given[0], given[1:] or None
+
+    def _name(self, plain: list[str], asked: Namespace) -> list[str]:
+        """Gives the words their names, in their order; returns those that have none."""
+        missing = []
+        for word in self.words:
+            if word.nargs == "*":
+                setattr(asked, word.dest, plain)
+                plain = []
+            elif plain:
+                setattr(asked, word.dest, plain[0])
+                plain = plain[1:]
+            elif word.nargs == "?":
+                setattr(asked, word.dest, word.default)
+            else:
+                missing.append(word.shown)
+        if missing:
+            self.error("the following arguments are required: " + ", ".join(missing))
+        return plain
+
+    # -- what it says --------------------------------------------------------
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"see takeback help {self.verb}")
@@ -50,14 +160,21 @@ class Parser(argparse.ArgumentParser):
         return "\n".join(lines)
 
 
+def _set(asked: Namespace, option: Option, value: str | None) -> None:
+    if option.action == "append":
+        setattr(asked, option.dest, [*(getattr(asked, option.dest) or []), value])
+    else:
+        setattr(asked, option.dest, value if option.takes_value else not option.default)
+
+
 def module_of(verb: str) -> ModuleType:
-    return import_module(f".{verb}", __package__)
+    return __import__(f"{__package__}.{verb}", fromlist=["run"])
 
 
 def parser_of(verb: str) -> Parser:
     """The parser of one verb, with the options that every verb takes."""
     parser = Parser(verb)
-    add = parser.add_argument
+    add = parser.option
     add("-C", dest="directory", action="append", default=[])
     add("--json", action="store_true")
     add("-y", "--yes", action="store_true")
@@ -69,15 +186,15 @@ def parser_of(verb: str) -> Parser:
     return parser
 
 
-def parse(verb: str, words: list[str]) -> tuple[Parser, argparse.Namespace]:
+def parse(verb: str, words: list[str]) -> tuple[Parser, Namespace]:
     """What was asked of a verb. What follows `--` is taken as it is and put into `after`."""
     parser = parser_of(verb)
     after: list[str] = []
     if "--" in words:
         at = words.index("--")
         words, after = words[:at], words[at + 1 :]
-    if "-h" in words or "--help" in words:  # before argparse complains about what is missing
-        return parser, argparse.Namespace(help=True)
-    asked = parser.parse_intermixed_args([w for w in words if not parser.is_word(w)])
+    if "-h" in words or "--help" in words:  # before anyone complains about what is missing
+        return parser, Namespace(help=True)
+    asked = parser.parse([w for w in words if not parser.is_word(w)])
     asked.after = [*(w for w in words if parser.is_word(w)), *after]
     return parser, asked

@@ -7,10 +7,8 @@ from . import paths, plans, shapes, takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 VERBS = ("undo", "redo", "rollback", "revert", "restore")
 

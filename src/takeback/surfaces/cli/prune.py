@@ -6,18 +6,17 @@ from ...errors import ApprovalNeeded, UsageError
 from ...units import format_size, parse_duration, parse_size
 from . import orphans, paths
 from .approving import approved
-from .capturing import with_progress
-from .terminal import counted, safe
+from .capturing import over_budget, with_progress
+from .terminal import counted, listed, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from typing import Any
 
     from ...prune import Pruned
     from ...workspace import Workspace
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:
@@ -101,20 +100,22 @@ def _tell(context: Context, pruned: Pruned, empty: bool, asked: dict[str, Any]) 
     if context.json:
         context.terminal.json({"prune": _shape(pruned)})
         return
+    if pruned.over:
+        over_budget(context, pruned.why_over)
     if empty:
-        context.terminal.say("nothing to prune")
+        context.terminal.say("nothing to prune" + (": all of it has to stay" if pruned.over else ""))
         return
     would = pruned.dry_run
     if asked.get("path"):
         what = f"{counted(pruned.path_blobs, 'version')} of {safe(asked['path'])}"
     else:
-        listed = ", ".join(id[:8] for id in pruned.checkpoints[:6]) + (", …" if len(pruned.checkpoints) > 6 else "")
-        what = counted(len(pruned.checkpoints), "checkpoint") + (f" ({listed})" if listed else "")
+        ids = listed([id[:8] for id in pruned.checkpoints], 6)
+        what = counted(len(pruned.checkpoints), "checkpoint") + (f" ({ids})" if ids else "")
         what += f" and {counted(pruned.rows - len(pruned.checkpoints), 'other entry')}"
     freed = f", {format_size(pruned.freed)} freed" if pruned.freed else ""
     context.terminal.say(f"{'would forget' if would else 'forgot'} {what}{freed}")
     if pruned.note:
-        context.terminal.say(f"  {safe(pruned.note)}")
+        context.terminal.say(f"  {safe(pruned.note)}: {listed(pruned.also, 20)}")
 
 
 def _still_there(context: Context, workspace: Workspace, asked: dict[str, Any]) -> int:
@@ -136,4 +137,7 @@ def _shape(pruned: Pruned) -> dict[str, object]:
         "path_blobs": pruned.path_blobs,
         "dry_run": pruned.dry_run,
         "note": pruned.note,
+        "also": list(pruned.also),
+        "over": pruned.over,
+        "why_over": pruned.why_over,
     }

@@ -7,10 +7,8 @@ from .capturing import with_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:
@@ -42,5 +40,7 @@ def run(context: Context, args: Namespace) -> int:
         else:
             terminal.say(outcomes.sentence(outcome))
             outcomes.failures(terminal, outcome)
+            for line in outcomes.kept_lines(outcome, workspace.history()):
+                terminal.hint(line)
             terminal.hint(f"take this back: {outcomes.way_back(outcome, workspace.history())}")
         return 0 if outcome is None or outcome.whole else 3

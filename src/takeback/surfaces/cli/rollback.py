@@ -7,10 +7,8 @@ from .choosing import choose_checkpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:

@@ -24,6 +24,7 @@ def checkpoint(found: Checkpoint) -> dict[str, Any]:
         "pinned": found.pinned,
         "paths": found.snapshot.files,
         "partial": pairs(found.partial),
+        "over_budget": found.over_budget,
     }
 
 

@@ -9,12 +9,11 @@ from .terminal import age, moment, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator
 
     from ...views import Shown
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
     from .terminal import Terminal
 
 

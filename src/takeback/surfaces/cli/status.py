@@ -9,13 +9,12 @@ from .terminal import age, cells, counted, listed, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator
 
     from ...views import Status
     from ...workspace import Workspace
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 _MANY = 40
 
@@ -27,7 +26,7 @@ def add(parser: Parser) -> None:
         "large the store is. Journals nothing."
     )
     parser.takes("--all", "--all", dest="everything", action="store_true", help="every change and path, however many")
-    parser.add_argument("--bare", action="store_true")
+    parser.option("--bare", action="store_true")
     parser.examples = [("takeback status", ""), ("takeback", "the same, with the likely next command")]
 
 

@@ -7,27 +7,24 @@ neither         plan ─► shown; nothing is changed, exit 4
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from ...effects import Outcome, Plan
 from ...errors import ApprovalNeeded, UsageError
+from ...typed import NamedTuple
 from . import diffs, outcomes, plans, shapes
 from .capturing import with_progress
-from .terminal import safe
+from .terminal import counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable
     from typing import Any
 
     from ...workspace import Workspace
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """A take-back as typed: the verb, its words, and how."""
 
     verb: str
@@ -97,6 +94,7 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
     if wanted.dry_run:
         plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
         show(context, workspace, plan, wanted.all_steps)
+        _say_fewer(context, workspace, wanted, plan)
         return 0
     if workspace.interrupted():
         outcome = workspace.resume()  # it was approved when it began
@@ -105,10 +103,14 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
     if context.yes:
 
         def work() -> Outcome:
-            return workspace.take_back(wanted.verb, *wanted.words, **wanted.options)
+            outcome = workspace.take_back(wanted.verb, *wanted.words, **wanted.options)
+            if not outcome.finished_earlier:
+                _say_fewer(context, workspace, wanted, outcome.plan)
+            return outcome
 
         return at_once(context, workspace, work, wanted.all_steps)
     plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
+    _say_fewer(context, workspace, wanted, plan)
     if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
     if not plan.taken and plan.request.verb not in ("undo", "redo") and not _could_merge(context, plan):
@@ -116,6 +118,18 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
     if not context.asks:
         return needs_yes(context, workspace, plan, wanted.all_steps)
     return ask(context, workspace, plan, wanted)
+
+
+def _say_fewer(context: Context, workspace: Workspace, wanted: Asked, plan: Plan) -> None:
+    """`undo 100` where there are 3 turns is all 3 of them, and says so."""
+    if wanted.verb not in ("undo", "redo") or not wanted.words:
+        return
+    known = workspace.history().takebacks
+    takebacks = [id for id in plan.request.takebacks if id in known and known[id].rows]
+    there = len(plan.request.turns if wanted.verb == "undo" else takebacks)
+    if 0 < there < int(wanted.words[0]):
+        what = counted(there, "turn" if wanted.verb == "undo" else "take-back")
+        context.terminal.hint(f"there {'is' if there == 1 else 'are'} only {what} to {wanted.verb}")
 
 
 def _could_merge(context: Context, plan: Plan) -> bool:
@@ -142,7 +156,7 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
         if answer in ("d", "diff"):
             terminal.page(list(diffs.lines(terminal, plans.diff_of(workspace, plan))))
         elif answer in ("m", "merge") and merges:
-            wanted = replace(wanted, merge=True)
+            wanted = wanted._replace(merge=True)
             plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
             show(context, workspace, plan, wanted.all_steps)
         elif answer in ("y", "yes"):

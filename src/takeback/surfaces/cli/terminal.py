@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 
 # C0, DEL, C1; marks that turn text round or hide in it; line and paragraph separators; lone surrogates; tags.
-_UNSAFE = re.compile(
+# As text: most runs meet no such name and never compile it.
+_UNSAFE = (
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-_UNSAFE_IN_TEXT = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x0a-\x1f"))
+_UNSAFE_IN_TEXT = _UNSAFE.replace("\x00-\x1f", "\x00-\x08\x0a-\x1f")
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -39,12 +40,12 @@ _SHORT = {9: "\\t", 10: "\\n", 13: "\\r"}
 
 def safe(text: str) -> str:
     """A name as it can be shown on one line: what would steer the terminal is written out."""
-    return _UNSAFE.sub(_escape, text)
+    return text if text.isascii() and text.isprintable() else re.sub(_UNSAFE, _escape, text)
 
 
 def safe_line(line: bytes) -> str:
     """A line of somebody's file; tabs stay."""
-    return _UNSAFE_IN_TEXT.sub(_escape, line.decode("utf-8", "surrogateescape"))
+    return re.sub(_UNSAFE_IN_TEXT, _escape, line.decode("utf-8", "surrogateescape"))
 
 
 def cells(text: str) -> int:

@@ -6,10 +6,8 @@ from . import takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from ...errors import Damaged
 from .capturing import with_progress
 from .terminal import counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from ...verify import Lost
+    from ...verify import Lost, Verified
     from .context import Context
-    from .parsing import Parser
+    from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:
@@ -25,32 +24,52 @@ def add(parser: Parser) -> None:
 
 
 def run(context: Context, args: Namespace) -> int:
-    with context.open() as workspace:
+    try:
+        workspace = context.open()
+    except Damaged as error:
+        return _tell(context, _of_closed(context, error), args.data)
+    with workspace:
         size = workspace.store.size() if args.data else 0
         found = with_progress(context, workspace, lambda: workspace.verify(args.data), "bytes verified:", size)
-        if context.json:
-            shape = {"ok": found.ok, "first_bad": found.first_bad or None, "lost": lost_shape(found.lost)}
-            more = {"rows": found.rows, "blobs": found.blobs, "problems": list(found.problems)}
-            context.terminal.json({**shape, **more})
-            return 0 if found.ok else 1
-        if found.ok:
-            how = "every byte" if args.data else "every record"
-            counts = f"{counted(found.rows, 'row')}, {counted(found.blobs, 'blob')}, {how}"
-            known = f" but for {found.known:,} known loss{'es' * (found.known != 1)}, set aside by repair"
-            whole = context.terminal.style("whole", "green")
-            context.terminal.say(f"{whole}{known if found.known else ''}: {counts}")
-            tell_lost(context, found.lost)
-            return 0
-        context.terminal.write(f"{context.terminal.style('damaged', 'red')}: {safe(found.first_bad)}")
-        for problem in found.problems[1:20]:
-            context.terminal.write(f"  also: {safe(problem)}")
+        return _tell(context, found, args.data)
+
+
+def _of_closed(context: Context, error: Damaged) -> Verified:
+    """What is found of a store that cannot be opened for damage."""
+    from ... import store
+    from ...verify import of_damaged
+
+    home = context.settings().home
+    root = store.find_root(home, context.cwd)
+    if root is None:
+        raise error
+    return of_damaged(store.folder_of(home, root), error.message)
+
+
+def _tell(context: Context, found: Verified, data: bool) -> int:
+    if context.json:
+        shape = {"ok": found.ok, "first_bad": found.first_bad or None, "lost": lost_shape(found.lost)}
+        more = {"rows": found.rows, "blobs": found.blobs, "problems": list(found.problems)}
+        context.terminal.json({**shape, **more})
+        return 0 if found.ok else 1
+    if found.ok:
+        how = "every byte" if data else "every record"
+        counts = f"{counted(found.rows, 'row')}, {counted(found.blobs, 'blob')}, {how}"
+        known = f" but for {found.known:,} known loss{'es' * (found.known != 1)}, set aside by repair"
+        whole = context.terminal.style("whole", "green")
+        context.terminal.say(f"{whole}{known if found.known else ''}: {counts}")
         tell_lost(context, found.lost)
-        if found.mendable:
-            way = "set the damaged parts aside with takeback repair; the rest can still be restored"
-        else:
-            way = "the journal stays as it is, as evidence; take-backs across the row are refused, all else works"
-        context.terminal.hint(f"  → {way}")
-        return 1
+        return 0
+    context.terminal.write(f"{context.terminal.style('damaged', 'red')}: {safe(found.first_bad)}")
+    for problem in found.problems[1:20]:
+        context.terminal.write(f"  also: {safe(problem)}")
+    tell_lost(context, found.lost)
+    if found.mendable:
+        way = "set the damaged parts aside with takeback repair; the rest can still be restored"
+    else:
+        way = "the journal stays as it is, as evidence; take-backs across the row are refused, all else works"
+    context.terminal.hint(f"  → {way}")
+    return 1
 
 
 def lost_shape(lost: tuple[Lost, ...]) -> list[dict[str, str]]:
