@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from .errors import TakebackError
 from .typed import Any
 
+_PARTS = 48  # of work that two processes share
+
 
 def allowed(wanted: bool) -> bool:
     """Never where threads live: a forked child would inherit their locks, held for ever."""
@@ -38,19 +40,18 @@ def is_running(pid: str) -> bool:
     return True
 
 
-def split(part: Callable[[int, int], list[bytes]], size: int, worth: int, wanted: bool) -> list[bytes]:
-    """`part(0, size)`, the second half of it in a child."""
+def split(work: Callable[[Iterator[range], bool], list[bytes]], size: int, worth: int, wanted: bool) -> list[bytes]:
+    """`work` on all of range(size): where that pays in two processes, each of which draws part after part until none
+    is left, so that neither waits for the other. The second one is told that it is."""
     if size < worth or not allowed(wanted):
-        return part(0, size)
-    half = size * 51 // 100  # the child comes late, by the time that forking takes
-    child = _Child(lambda: part(half, size))
-    try:
-        mine = part(0, half)
-    except BaseException:
-        child.end()
-        raise
-    theirs: list[bytes] = child.result()
-    return mine + theirs
+        return work(iter((range(size),)), False)
+    step = -(-size // _PARTS)
+
+    def job(numbers: Iterator[int], name: str) -> list[bytes]:
+        return work((range(n * step, min(size, n * step + step)) for n in numbers), bool(name))
+
+    mine, theirs = share(job, -(-size // step))
+    return [*mine, *theirs]
 
 
 def share(job: Callable[[Iterator[int], str], Any], count: int) -> list[Any]:

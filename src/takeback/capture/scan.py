@@ -130,19 +130,20 @@ class Scan:
         """Folders in which some key differs, with those that hold a gap which may have passed."""
         items = list(self.index.folders.items())
 
-        def part(start: int, end: int) -> list[bytes]:
+        def part(ranges: Iterator[range], _: bool) -> list[bytes]:
             found = []
             with Descent(self.root) as descent:
-                for path, record in items[start:end]:
-                    try:
-                        if self._is_late():
-                            found.append(b"\0late" + path)
-                            continue
-                        here = descent.to(path)
-                        if record.names and here.keys(record.names.split(b"\0")) != record.keys:
+                for numbers in ranges:
+                    for path, record in items[numbers.start : numbers.stop]:
+                        try:
+                            if self._is_late():
+                                found.append(b"\0late" + path)
+                                continue
+                            here = descent.to(path)
+                            if record.names and here.keys(record.names.split(b"\0")) != record.keys:
+                                found.append(path)
+                        except OSError:
                             found.append(path)
-                    except OSError:
-                        found.append(path)
             return found
 
         found = workers.split(part, len(items), worth=600, wanted=self.limits.fork)

@@ -132,13 +132,14 @@ class Files:
         linked = [s for s in steps if (s.goal and s.goal.group) or _alike(s.expected, s.goal)]
         single = [s for s in steps if not ((s.goal and s.goal.group) or _alike(s.expected, s.goal))]
 
-        def part(start: int, end: int) -> list[bytes]:
+        def part(ranges: Iterator[range], second: bool) -> list[bytes]:
             self._leave()
-            if start:
+            if second:
                 self.progress = None  # the second process has no terminal to speak of
             found: dict[bytes, Result] = {}
-            for step in single[start:end]:
-                self._do(step, found, self._place, numbered)
+            for numbers in ranges:
+                for step in single[numbers.start : numbers.stop]:
+                    self._do(step, found, self._place, numbered)
             self._leave()
             self._unlink_displaced(found)
             return [
