@@ -85,4 +85,4 @@ def open(root: str | _os.PathLike[str], create: bool = False, store: str | None 
     loaded = settings.load(path, _os.environ)
     if store is not None and store != "memory":
         loaded = loaded._replace(home=Path(_os.path.abspath(store)))
-    return workspace.open_workspace(path, loaded, create, memory=store == "memory")
+    return workspace.open_workspace(path, loaded, create, memory=store == "memory", environ=_os.environ)

@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Sequence
 
-from .effects import UNSEEN, Change, Entry, State
+from .effects import FILE, FOLDER, LINK, Change, Entry, State
 from .errors import Damaged
 
 _MAGIC = b"tbc1"
@@ -134,7 +134,7 @@ def references(changes: Iterable[Change]) -> Iterable[bytes]:
     """Every blob a change list needs."""
     for change in changes:
         for state in (change.before, change.after):
-            if state is not None and state.kind != UNSEEN:
+            if state is not None and state.kind in (FILE, LINK, FOLDER):
                 if state.content:
                     yield state.content
                 if state.xattrs:

@@ -144,6 +144,7 @@ class Takeback(NamedTuple):
 
 EXACT, MERGED, DRIFTED, UNCOVERED = "exact", "merged", "drifted", "uncovered"
 COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN = "compensating", "held", "irreversible", "unknown"
+REFUSED = "refused"  # by policy
 TAKEN = frozenset({EXACT, MERGED, COMPENSATING, HELD})  # steps with another verdict are kept
 
 
@@ -163,6 +164,8 @@ class Request(NamedTuple):
     merge: bool = False
     markers: bool = False
     force: bool = False
+    only: tuple[str, ...] = ()  # domains; none: all of them
+    without: tuple[str, ...] = ()  # domains
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
@@ -177,6 +180,10 @@ class Request(NamedTuple):
             out["paths"] = [text(p) for p in self.paths]
         if self.actors is not None:
             out["actors"] = list(self.actors)
+        if self.only:
+            out["only"] = list(self.only)
+        if self.without:
+            out["without"] = list(self.without)
         for name in ("since", "label", "checkpoint", "everything", "merge", "markers", "force"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
@@ -190,6 +197,8 @@ class Request(NamedTuple):
         known["rows"] = tuple(data.get("rows", ()))
         known["paths"] = tuple(raw(p) for p in data.get("paths", ()))
         known["actors"] = None if data.get("actors") is None else tuple(data["actors"])
+        known["only"] = tuple(data.get("only", ()))
+        known["without"] = tuple(data.get("without", ()))
         return cls(**known)
 
 
@@ -236,6 +245,11 @@ class Plan(NamedTuple):
         return [s for s in self.steps if not s.taken]
 
     @property
+    def outside(self) -> list[Step]:
+        """The steps that would act on the world beyond the files."""
+        return [s for s in self.steps if s.taken and s.domain != "files"]
+
+    @property
     def idle(self) -> bool:
         """Whether all is as it should be already. An undo or redo still moves past work that others undid."""
         return self.request.verb not in ("undo", "redo") and all(
@@ -261,7 +275,7 @@ DONE, KEPT, FAILED = "done", "kept", "failed"
 
 
 class Result(NamedTuple):
-    """What came of one step: done, kept (and why) or failed (and why)."""
+    """What came of one step: done, kept or failed (and why); of an outside step perhaps nobody knows."""
 
     path: bytes
     verdict: str
@@ -283,7 +297,7 @@ class Outcome(NamedTuple):
     def counts(self) -> dict[str, int]:
         out = {DONE: 0, KEPT: 0, FAILED: 0}
         for r in self.results:
-            out[r.result] += 1
+            out[r.result] = out.get(r.result, 0) + 1
         return out
 
     @property

@@ -2,13 +2,15 @@
 
     takeback row + intent row (one synced transaction) ─► act ─► sync ─► outcome row
 
-One intent and one outcome per segment, whatever its size. An intent without an outcome is an interrupted take-back,
-which `finish` brings to its end and `abort` brings back, from any process.
+One intent and one outcome per segment, whatever its size; an act outside the files is a segment of its own. An intent
+without an outcome is an interrupted take-back, which `finish` brings to its end and `abort` brings back, from any
+process: files as they should be, outside acts never twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 
 from .blobs import Blobs
@@ -49,18 +51,32 @@ class Done(NamedTuple):
     seq: int
 
 
+class Outer(NamedTuple):
+    """What the executor needs to know of the world around an outside act."""
+
+    unlocked: Callable[[], AbstractContextManager[None]] = nullcontext  # the store is free while it runs
+    stands_on: Callable[[bytes, bytes], bool] = lambda newer, older: False  # whether one act depends on another
+    look: Callable[[str], None] = lambda takeback: None  # journals what an act changed in the tree, as the take-back's
+
+
 class Executor:
     def __init__(
-        self, journal: Journal, blobs: Blobs, domains: Mapping[str, Domain], clock: Callable[[], float]
+        self,
+        journal: Journal,
+        blobs: Blobs,
+        domains: Callable[[str], Domain],
+        clock: Callable[[], float],
+        outer: Outer | None = None,
     ) -> None:
         self.journal = journal
         self.blobs = blobs
         self.domains = domains
         self.clock = clock
+        self.outer = outer or Outer()
 
-    def run(self, plan: Plan, times_now: Mapping[bytes, State], label: str) -> Done:
-        """Carries a plan out. The caller holds the locks and has just made sure that the plan is not stale; it knows
-        the present states of what only gets other times."""
+    def run(self, plan: Plan, times_now: Mapping[bytes, State], label: str, approval: str = "") -> Done:
+        """Carries a plan out. The caller holds the locks, has just made sure that the plan is not stale and, where it
+        acts outside the files, approved; it knows the present states of what only gets other times."""
         groups = [
             (domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))
         ]
@@ -76,6 +92,8 @@ class Executor:
             "kept": pack_units(kept),
             "segments": segments,
         }
+        if approval:
+            body["approval"] = approval
         intent = new_id()
         rows = [New("takeback", id, body)]
         if segments:
@@ -83,15 +101,39 @@ class Executor:
         seq = self.journal.append(rows, self.clock())[-1]
         results: list[Result] = []
         made: list[Change] = []
+        judged_anew = False  # once something ran that may change files by itself
         for number, (domain, steps) in enumerate(groups):
-            if number:
-                intent = new_id()
-                self.journal.append([New("intent", intent, {"takeback": id, "segment": number})], self.clock())
             times = plan.folder_times if domain == "files" else {}
-            found = list(self.domains[domain].apply(steps, intent, times))
+            found = self._blocked(steps, results)
+            if not found:
+                if number:
+                    intent = self._begin(id, number)
+                found = self._act(id, domain, steps, intent, times, again=judged_anew and domain == "files")
+            judged_anew = judged_anew or domain != "files"
             seq = self._conclude(id, number, domain, steps, found, times, made)
             results += found
         return Done(id, results, made, seq)
+
+    def _act(
+        self, id: str, name: str, steps: list[Step], key: str, times: Mapping[bytes, Entry], again: bool
+    ) -> list[Result]:
+        domain = self.domains(name)
+        if name == "files":
+            return list(domain.apply(steps, key, times, again))
+        with self.outer.unlocked():
+            found = list(domain.apply(steps, key, times, again))
+        self.outer.look(id)
+        return found
+
+    def _blocked(self, steps: list[Step], results: list[Result]) -> list[Result]:
+        """An act whose dependents were not taken back stays: they still stand on it."""
+        if steps[0].domain == "files":
+            return []
+        for result in results:
+            if result.result != DONE and self.outer.stands_on(result.path, steps[0].path):
+                note = f"not tried: {text(result.path)[:8]} stands on it and was not taken back"
+                return [Result(step.path, step.verdict, FAILED, note) for step in steps]
+        return []
 
     def _segment(
         self, domain: str, steps: list[Step], times: Mapping[bytes, Entry], times_now: Mapping[bytes, State]
@@ -112,12 +154,14 @@ class Executor:
         made: list[Change],
     ) -> int:
         """Syncs what was done and journals it; only then is it called done."""
-        _sync(self.domains[domain])
+        _sync(self.domains(domain))
         done = {r.path for r in found if r.result == DONE}
         if domain == "files":
             made += [Change(s.path, s.expected, s.goal) for s in steps if s.path in done]
             made += [Change(p, None, e) for p, e in times.items()]
-        body = {"takeback": id, "segment": number, "not_done": _not_done(found)}
+        body: dict[str, Any] = {"takeback": id, "segment": number, "not_done": _not_done(found)}
+        if evidence := getattr(self.domains(domain), "evidence", None):
+            body["evidence"] = {text(s.path): dict(evidence[text(s.path)]) for s in steps if text(s.path) in evidence}
         rows = [New("outcome", new_id(), body)]
         if halfway := self._halfway(domain, steps, found):
             made += halfway
@@ -133,7 +177,7 @@ class Executor:
         for step in steps:
             if step.path in failed and step.goal is not None and step.goal.kind == FOLDER:
                 try:
-                    now = self.domains[domain].present(step.path)
+                    now = self.domains(domain).present(step.path)
                 except OSError:
                     continue
                 if now is not None and now.kind == FOLDER and not same(now, step.expected):
@@ -156,18 +200,21 @@ class Executor:
         """Brings an interrupted take-back to its end or, to abort it, back to where it began."""
         results: list[Result] = []
         made: list[Change] = []
+        earlier = [Result(path, s.verdict, FAILED) for s in segments if s.ended for path in s.undone]
         seq = 0
         for number, segment in enumerate(segments):
             if segment.ended:
                 continue
             if abort and not segment.intent:
                 continue  # never begun
-            intent = segment.intent
-            if not intent:
-                intent = new_id()
-                self.journal.append([New("intent", intent, {"takeback": takeback.id, "segment": number})], self.clock())
             forward, times = steps_of(segment)
-            domain = self.domains[segment.domain]
+            if segment.domain != "files":
+                found = self._finish_act(takeback.id, number, segment, forward, abort, [*earlier, *results])
+                seq = self._conclude(takeback.id, number, segment.domain, forward, found, {}, made)
+                results += found
+                continue
+            intent = segment.intent or self._begin(takeback.id, number)
+            domain = self.domains(segment.domain)
             domain.sweep(forward, intent)
             steps = [s.reversed() for s in forward] if abort else forward
             back = _times_before(steps, times, known) if abort else times
@@ -183,6 +230,29 @@ class Executor:
             body = {"takeback": takeback.id, "segment": first, "aborted": True, "not_done": _not_done(results)}
             seq = self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
         return Done(takeback.id, results, made, seq)
+
+    def _begin(self, takeback: str, number: int) -> str:
+        intent = new_id()
+        self.journal.append([New("intent", intent, {"takeback": takeback, "segment": number})], self.clock())
+        return intent
+
+    def _finish_act(
+        self,
+        id: str,
+        number: int,
+        segment: Segment,
+        steps: list[Step],
+        abort: bool,
+        results: list[Result],
+    ) -> list[Result]:
+        """An outside act of an interrupted take-back: one that may have been sent is never simply sent again."""
+        if abort:
+            with self.outer.unlocked():
+                return [self.domains(segment.domain).settle(step) for step in steps]  # type: ignore[attr-defined]
+        if found := self._blocked(steps, results):
+            return found
+        key = segment.intent or self._begin(id, number)
+        return self._act(id, segment.domain, steps, key, {}, again=bool(segment.intent))
 
 
 def _sync(domain: Domain) -> None:

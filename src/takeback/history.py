@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from . import changes as change_lists
+from .acts import BEGUN, Act, Approval, Inverse, recorded
 from .effects import (
+    DONE,
     FAILED,
+    UNKNOWN,
     UNSEEN,
     Change,
     Checkpoint,
@@ -36,6 +39,7 @@ from .typed import Any
 NUMBERED = (
     "checkpoint",
     "change",
+    "act",
     "takeback",
 )  # rows of `log`; their ordinals count envelopes, so prune never moves them
 _INLINE = 32 << 10
@@ -98,6 +102,12 @@ class Segment:
         self.verdict = verdict
         self.intent = ""  # id of the intent row, once begun
         self.ended = False
+        self.undone: set[bytes] = set()  # paths that its outcome names as not done
+
+
+def _act_effect(act: Act) -> Effect:
+    change = Change(act.path, None, act.entry)
+    return Effect(act.seq, act.id, act.at, frozenset(), {act.path: change}, "", act.domain, act.verdict, act.summary)
 
 
 class History:
@@ -111,6 +121,9 @@ class History:
         self.pins: set[str] = set()
         self.outcomes: set[int] = set()  # rows that take-backs wrote
         self.plans: dict[str, Mapping[str, Any]] = {}
+        self.acts: dict[str, Act] = {}  # outside effects, by id
+        self.approvals: dict[str, Approval] = {}  # of plans, by id; used ones are gone
+        self.sessions: list[Mapping[str, Any]] = []  # processes that were agents
         self.forgotten: set[str] = set()  # ids of pruned rows
         self.horizon = 0  # rows up to here have lost their file changes
         self._open: dict[str, tuple[Row, list[Segment]]] = {}
@@ -123,6 +136,7 @@ class History:
         self.head = 0  # the newest row
         for row in rows:
             self._fold(row)
+        self.effects += [_act_effect(act) for act in self.acts.values() if act.state == BEGUN]
         self.damaged += [seq for seq in self._empty if seq not in self._pruned]
         self.effects.sort(key=lambda e: e.seq)
 
@@ -163,7 +177,10 @@ class History:
     def _fold_change(self, row: Row, body: Mapping[str, Any]) -> None:
         turns = frozenset(Turn(*t) for t in body.get("turns", ()))
         found = self._units(row.seq, unpack_list(body["list"], self._load))
-        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, summary=body.get("summary", "")))
+        by = body.get("takeback", "")  # an outside act of a take-back changed files by itself
+        if by in self.takebacks:
+            self.takebacks[by] = self.takebacks[by]._replace(rows=(*self.takebacks[by].rows, row.seq))
+        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, summary=body.get("summary", "")))
 
     def _fold_note(self, row: Row, body: Mapping[str, Any]) -> None:
         what = body.get("what")
@@ -173,6 +190,63 @@ class History:
             self.pins.add(body["id"])
         elif what == "unpin":
             self.pins.discard(body["id"])
+        elif what == "resolve":
+            self._fold_resolved(row, body)
+        elif what == "session":
+            self.sessions.append(body)
+
+    def _fold_act(self, row: Row, body: Mapping[str, Any]) -> None:
+        act = recorded(row.id, row.seq, row.at, body)
+        self.acts[row.id] = act
+        if act.state == DONE:
+            self.effects.append(_act_effect(act))
+
+    def _fold_acted(self, row: Row, body: Mapping[str, Any]) -> None:
+        """What became of an act: that it is done or failed, or that it can be taken back no longer."""
+        act = self.acts.get(body["act"])
+        if act is None:
+            return
+        now = act._replace(
+            state=body.get("state", act.state),
+            verdict=body.get("verdict", act.verdict),
+            summary=body.get("summary", act.summary),
+            did={**act.did, **body.get("did", {})},
+            target=body.get("target", act.target),
+        )
+        if "inverse" in body:
+            packed = body["inverse"]
+            now = now._replace(inverse=Inverse(packed["op"], packed["args"]) if packed else None)
+        if act.state == BEGUN and now.state == DONE:
+            now = now._replace(seq=row.seq)
+            self.effects.append(_act_effect(now))
+        elif act.state == DONE:
+            self.effects = [_act_effect(now) if e.id == act.id and not e.takeback else e for e in self.effects]
+        self.acts[act.id] = now
+
+    def _fold_resolved(self, row: Row, body: Mapping[str, Any]) -> None:
+        """A person says what came of an inverse that nobody heard of again."""
+        act = self.acts.get(body["act"])
+        if act is None:
+            return
+        if body["done"]:
+            change = Change(act.path, act.entry, None, (act.seq,))
+            takeback = self.takebacks.get(act.in_doubt)
+            by = takeback.id if takeback else row.id
+            if act.state == BEGUN:
+                self.effects.append(_act_effect(act))
+            self.effects.append(
+                Effect(row.seq, row.id, row.at, frozenset(), {act.path: change}, by, act.domain, act.verdict)
+            )
+            if takeback is not None:
+                self.takebacks[takeback.id] = takeback._replace(rows=(*takeback.rows, row.seq))
+        elif act.state == BEGUN:
+            self.effects.append(_act_effect(act))
+        self.acts[act.id] = act._replace(in_doubt="", state=DONE)
+
+    def _fold_approval(self, row: Row, body: Mapping[str, Any]) -> None:
+        if "plan" in body:
+            allowed = tuple((name, origin) for name, origin in body.get("credentials", ()))
+            self.approvals[row.id] = Approval(row.id, body["plan"], body["hash"], row.at, allowed)
 
     def _fold_plan(self, row: Row, body: Mapping[str, Any]) -> None:
         self.plans[row.id] = body
@@ -184,12 +258,17 @@ class History:
 
     def _fold_takeback(self, row: Row, body: Mapping[str, Any]) -> None:
         segments = [Segment(s["domain"], unpack_list(s["list"], self._load), s["verdict"]) for s in body["segments"]]
+        self.approvals.pop(body.get("approval", ""), None)  # an approval is for once
         self._open[row.id] = (row, segments)
         self._settle(row, segments)
 
     def _fold_intent(self, row: Row, body: Mapping[str, Any]) -> None:
         if (known := self._open.get(body["takeback"])) is not None:
-            known[1][body["segment"]].intent = row.id
+            segment = known[1][body["segment"]]
+            segment.intent = row.id
+            for change in segment.changes if segment.domain != "files" else ():
+                if (act := self.acts.get(text(change.path))) is not None:  # until its outcome says otherwise
+                    self.acts[act.id] = act._replace(in_doubt=body["takeback"], sent_at=act.sent_at or row.at)
 
     def _fold_outcome(self, row: Row, body: Mapping[str, Any]) -> None:
         known = self._open.get(body["takeback"])
@@ -200,15 +279,23 @@ class History:
         segment.ended = True
         if body.get("aborted"):
             del self._open[start.id]
-            self.takebacks.pop(start.id, None)
+            began = self.takebacks.pop(start.id, None)
+            if began is not None and began.rows:  # what it had done outside the files stays done
+                self.takebacks[start.id] = began._replace(interrupted=False)
             return
         self.outcomes.add(row.seq)
-        undone = {raw(p) for p, *_ in body["not_done"]}
+        segment.undone = undone = {raw(p) for p, *_ in body["not_done"]}
         done = [c for c in segment.changes if c.path not in undone]
         found = self._units(row.seq, done)
         if found:
             effect = Effect(row.seq, row.id, row.at, frozenset(), found, start.id, segment.domain, segment.verdict)
             self.effects.append(effect)
+        for path, result, *_ in body["not_done"] if segment.domain != "files" else ():
+            if result != UNKNOWN and path in self.acts:
+                self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
+        for path in found:
+            if (act := self.acts.get(text(path))) is not None:
+                self.acts[act.id] = act._replace(in_doubt="")
         kept = {raw(p) for p, result, *_ in body["not_done"] if result != FAILED}  # what failed may be tried again
         self._settle(start, segments, row.seq if found else None, kept)
 
@@ -354,6 +441,8 @@ class History:
         if effect.takeback:
             took = effect.changes[unit.path].took
             return frozenset().union(*(self.actors(Unit(s, unit.path)) for s in took if s in self.by_seq))
+        if (act := self.act_of(unit.seq)) is not None:
+            return frozenset({act.by.get("actor", "")})
         return effect.actors or frozenset({""})
 
     def current_turn(self, actor: str) -> str:
@@ -429,8 +518,34 @@ class History:
         """What a path was just before a row, from what it is now."""
         return next((change.before for at, change in self._by_path.get(path, ()) if at >= seq), now)
 
-    def all_paths(self) -> Iterable[bytes]:
-        return self._by_path
+    @cached_property
+    def all_paths(self) -> set[bytes]:
+        """Every path of the tree that has ever changed."""
+        return {path for effect in self.effects if effect.domain == "files" for path in effect.changes}
+
+    def act_of(self, seq: int) -> Act | None:
+        """The outside effect of a row; None for files and for take-backs."""
+        effect = self.by_seq[seq]
+        return None if effect.takeback or effect.domain == "files" else self.acts.get(effect.id)
+
+    @cached_property
+    def live_acts(self) -> list[Act]:
+        """Outside effects that nothing has taken back, newest first."""
+        found = [a for a in self.acts.values() if a.state != FAILED and (a.seq, a.path) in self.live]
+        return sorted(found, key=lambda act: -act.seq)
+
+    def ledger(self) -> list[Act]:
+        """Every outside effect, newest first, each with who took it back."""
+        took = {
+            (seq, path): effect.takeback
+            for effect in self.effects
+            if effect.takeback and effect.domain != "files"
+            for path, change in effect.changes.items()
+            if (effect.seq, path) in self.live
+            for seq in change.took
+        }
+        acts = sorted(self.acts.values(), key=lambda act: -act.seq)
+        return [act._replace(undone_by=took.get((act.seq, act.path), "")) for act in acts]
 
     def newest_named(self) -> Checkpoint | None:
         return next((c for c in reversed(self.checkpoints) if c.named), None)

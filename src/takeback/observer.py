@@ -205,20 +205,22 @@ class Observer:
         put = None if dry else self.store.blobs
         return Scan(tree, index, self.rules(tree), put, limits).whole()
 
-    def rows_of(self, look: Look, actor: str) -> list[New]:
-        """What a look found as journal rows: changes that count in one, mere sights and touches in a note."""
+    def rows_of(self, look: Look, actor: str, takeback: str = "") -> list[New]:
+        """What a look found as journal rows: changes that count in one, mere sights and touches in a note. They are
+        an actor's, or what an outside act of a take-back did by itself."""
         if look.first or not look.changes:
             return []
         packed = {"list": pack_list(look.changes, self.store.blobs.put)}
         if not any(map(is_work, look.changes)):
             return [New("note", new_id(), {"what": "sight", **packed})]
         turns = [[actor, self.history().current_turn(actor)]] if actor else []
-        return [New("change", new_id(), {"turns": turns, **packed})]
+        whose = {"takeback": takeback} if takeback else {}
+        return [New("change", new_id(), {"turns": turns, **whose, **packed})]
 
-    def look(self, tree: OpenFolder, actor: str = "") -> Look:
+    def look(self, tree: OpenFolder, actor: str = "", takeback: str = "") -> Look:
         """Looks at the whole tree and journals what differs."""
         look = self.scan(tree, self.known())
-        self.journal_look(look, self.rows_of(look, actor))
+        self.journal_look(look, self.rows_of(look, actor, takeback))
         _let_go(look.changes)  # they are in the journal now, and large trees have many
         return look
 

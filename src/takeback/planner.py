@@ -14,8 +14,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
+from .acts import BEGUN, Act, depends
 from .effects import (
-    COMPENSATING,
     DRIFTED,
     EXACT,
     FOLDER,
@@ -23,6 +23,7 @@ from .effects import (
     MERGED,
     TAKEN,
     UNCOVERED,
+    UNKNOWN,
     UNSEEN,
     Change,
     Effect,
@@ -97,15 +98,30 @@ class Planner:
 
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
+        ours, left = self._select(request)
+        if not (request.only or request.without):
+            return ours, left
+        return {u for u in ours if self._is_in_scope(u, request)}, {u for u in left if self._is_in_scope(u, request)}
+
+    def _select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
+        history = self.history
         if request.verb == "undo":
             return self._select_undo(request)
         if request.verb == "redo":
-            known = self.history.takebacks
+            known = history.takebacks
             rows = (seq for id in request.takebacks if id in known for seq in known[id].rows)
-            return {u for u in self.history.units(rows) if u in self.history.live}, set()
+            return {u for u in history.units(rows) if u in history.live}, set()
         if request.verb == "revert":
             return self._select_revert(request), set()
+        if request.verb == "compensate":
+            units = {Unit(act.seq, act.path) for act in history.live_acts if act.seq >= request.since}
+            actors = set(request.actors or ())
+            return {u for u in units if not actors or history.actors(u) <= actors}, set()
         return self._select_rollback(request)
+
+    def _is_in_scope(self, unit: Unit, request: Request) -> bool:
+        domain = self.history.by_seq[unit.seq].domain
+        return (not request.only or domain in request.only) and domain not in request.without
 
     def _select_undo(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, wanted = self.history, set(request.turns)
@@ -153,6 +169,7 @@ class Planner:
 
     def plan(self, request: Request) -> Plan:
         ours, left = self.select(request)
+        self._alone = request.verb == "revert"
         grouped: dict[bytes, list[Unit]] = {}  # lists: large trees have many paths, and a set is five times as heavy
         for unit in ours:
             grouped.setdefault(unit.path, []).append(unit)
@@ -183,7 +200,7 @@ class Planner:
                 by_path.setdefault(above, set(self.history.layers(above, since)))
                 above = parent(above)
             if _is_folder(self.known(path)) and not _is_folder(self.history.change(min(units)).before):
-                for below in self.history.all_paths():
+                for below in self.history.all_paths:
                     if below.startswith(path + b"/"):
                         by_path.setdefault(below, set(self.history.layers(below, since)))
         for path in [p for p, units in by_path.items() if not units]:
@@ -334,6 +351,8 @@ class Planner:
     def _path_steps(self, path: bytes, units: list[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:
         """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""
         history = self.history
+        if self._is_outside(units[0].seq):
+            return [self._act_step(path, units, acts)]
         layers = history.layers(path, min(units).seq)
         if not acts and layers == units:  # by far the most: one exact step
             return self._exact_step(path, layers, lowest)
@@ -342,8 +361,7 @@ class Planner:
             ours |= {u for u in layers if self._is_aside(u)}
         if not acts and len(layers) == len(ours) and ours.issuperset(layers):
             return self._exact_step(path, layers, lowest)
-        domain = history.by_seq[layers[-1].seq].domain if layers else "files"
-        state = self._present(path, layers)
+        state = self.known(path)
         above: list[Unit] = []
         kept: set[Unit] = set()
         steps: dict[int, Step] = {}
@@ -373,15 +391,26 @@ class Planner:
                 kept |= set(run)
                 above += run
                 continue
-            verdict = MERGED if above else EXACT if domain == "files" else self._act_verdict(run[0].seq)
+            verdict = MERGED if above else EXACT
             first = steps.get(segment)
             expected, taken = (first.expected, (*first.units, *run)) if first else (state, tuple(run))
-            steps[segment] = Step(domain, path, expected, goal, verdict, taken, segment)
+            steps[segment] = Step("files", path, expected, goal, verdict, taken, segment)
             state = goal
         made = [_noted(s) for s in steps.values()]
         if kept:
-            made.append(self._kept_step(path, state, domain, tuple(sorted(kept)), above, uncovered))
+            made.append(self._kept_step(path, state, tuple(sorted(kept)), above, uncovered))
         return made
+
+    def _act_step(self, path: bytes, units: list[Unit], acts: list[int]) -> Step:
+        """An outside effect: nobody else changes it, so that its own verdict is all there is to say."""
+        newest = max(units)
+        change = self.history.change(newest)
+        domain, verdict = self.history.by_seq[newest.seq].domain, self._act_verdict(newest.seq)
+        note = self._act_note(newest.seq, verdict)
+        if verdict not in TAKEN:
+            return Step(domain, path, change.after, change.after, verdict, tuple(units), -1, note)
+        segment = bisect_left(acts, newest.seq)
+        return Step(domain, path, change.after, change.before, verdict, tuple(units), segment, note)
 
     def _is_aside(self, unit: Unit) -> bool:
         """Whether a take-back of other paths changed the links of this one, and nothing else."""
@@ -389,25 +418,17 @@ class Planner:
         return bool(self.history.by_seq[unit.seq].takeback) and not change.took and _regroups(change)
 
     def _exact_step(self, path: bytes, layers: list[Unit], lowest: int) -> list[Step]:
-        newest = self.history.by_seq[layers[-1].seq]
-        before, after = self.history.change(layers[0]).before, newest.changes[path].after
-        state = self._present(path, layers)
+        before, after = self.history.change(layers[0]).before, self.history.change(layers[-1]).after
+        state = self.known(path)
         if state == after:
             state = after  # one object for both: large trees have many
         units = tuple(layers)
-        if newest.domain != "files":
-            return [Step(newest.domain, path, state, before, self._act_verdict(newest.seq), units)]
         if _unseen(before) or _unseen(state):
             return [
                 Step("files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")
             ]
         goal = self._timed(path, before, layers[0].seq, lowest)
         return [_noted(Step("files", path, state, goal, EXACT, units))]
-
-    def _present(self, path: bytes, layers: list[Unit]) -> State:
-        if layers and self._is_outside(layers[-1].seq):
-            return self.history.change(layers[-1]).after
-        return self.known(path)
 
     def _timed(self, path: bytes, goal: State, seq: int, lowest: int) -> State:
         """The goal with the times it had where the request leads, not those of a later touch."""
@@ -419,15 +440,13 @@ class Planner:
         )
 
     def _kept_step(
-        self, path: bytes, state: State, domain: str, units: tuple[Unit, ...], above: list[Unit], uncovered: bool
+        self, path: bytes, state: State, units: tuple[Unit, ...], above: list[Unit], uncovered: bool
     ) -> Step:
         if uncovered:
             return Step(
-                domain, path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched"
+                "files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched"
             )
         history = self.history
-        if domain != "files":
-            return Step(domain, path, state, state, self._act_verdict(min(units).seq), units, -1)
         names = {
             a
             for u in above
@@ -436,7 +455,7 @@ class Planner:
         }
         who = ", ".join(sorted(a or "you" for a in names)) or "a take-back that merged"
         return Step(
-            domain,
+            "files",
             path,
             state,
             state,
@@ -459,9 +478,34 @@ class Planner:
         return self.history.by_seq[seq].domain != "files"
 
     def _act_verdict(self, seq: int) -> str:
-        """An act's own verdict; what was only compensated cannot be done again by redo."""
-        effect = self.history.by_seq[seq]
-        return IRREVERSIBLE if effect.takeback and effect.verdict == COMPENSATING else effect.verdict
+        """An act's own verdict; what was taken back outside the files cannot be done again by redo."""
+        act = self.history.act_of(seq)
+        if act is None:
+            return IRREVERSIBLE
+        if act.inverse is None:
+            return act.verdict if act.verdict == UNKNOWN else IRREVERSIBLE
+        if act.state == BEGUN or act.in_doubt:
+            return act.verdict if can_settle(act) else UNKNOWN
+        return act.verdict
+
+    def _act_note(self, seq: int, verdict: str) -> str:
+        act = self.history.act_of(seq)
+        if act is None:
+            return "it was taken back outside the files, which is not done again"
+        if verdict == UNKNOWN:
+            return (
+                f"nobody knows whether it {'happened' if act.state == BEGUN else 'was taken back'}: find out, then "
+                f"takeback resolve {act.id[:8]} --done or --not-done"
+            )
+        if verdict == IRREVERSIBLE:
+            return str(act.did.get("left_to_do", "no inverse was recorded"))
+        if act.state == BEGUN or act.in_doubt:
+            return "in doubt: its probe, or its key, decides whether anything is sent"
+        standing = [a for a in self.history.live_acts if a.seq > act.seq and depends(a, act)]
+        if standing and self._alone:
+            ids = ", ".join(a.id[:8] for a in standing[:3])
+            return f"{ids} stands on it and stays; to take both back: takeback rollback {act.id[:8]}"
+        return ""
 
     def _times(self, steps: list[Step], left: set[Unit], request: Request) -> dict[bytes, Entry]:
         """The times to put back besides the steps: of folders, which our own writing moves, where all that changed in
@@ -495,6 +539,11 @@ class Planner:
             if earliest is not None and now is not None:
                 found[path] = now._replace(mtime_ns=earliest.mtime_ns, uid=earliest.uid, gid=earliest.gid)
         return found
+
+
+def can_settle(act: Act) -> bool:
+    """Whether a probe or a key can tell what became of an inverse that was sent."""
+    return act.inverse is not None and bool(act.inverse.args.get("probe") or act.inverse.args.get("idempotent"))
 
 
 def _is_folder(state: State) -> bool:

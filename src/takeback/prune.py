@@ -172,6 +172,8 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
     """Rows before the horizon that lose their body."""
     doomed = []
     interrupted = history.interrupted
+    outside = {e.takeback for e in history.effects if e.takeback and e.domain != "files"}
+    outside |= {act.in_doubt for act in history.acts.values() if act.in_doubt}
     for row in ws.store.journal.rows():
         altered = row.damaged and (everything or row.seq >= history.horizon)
         if row.seq >= horizon or (row.body is None and not altered):
@@ -179,16 +181,18 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
         if (
             altered
             or (row.kind == "checkpoint" and (row.id not in history.pins or everything))
-            or (row.kind in _FILE_ROWS and not _still_needed(row, history, interrupted))
+            or (row.kind in _FILE_ROWS and not _still_needed(row, outside, interrupted))
         ):
             doomed.append(row)
     return doomed
 
 
-def _still_needed(row: Row, history: History, interrupted: Any) -> bool:
+def _still_needed(row: Row, outside: set[str], interrupted: Any) -> bool:
     body = row.body or {}
-    if row.kind == "note" and body.get("what") in ("pin", "unpin", "repair", "cut", "gap"):
+    if row.kind == "note" and body.get("what") in ("pin", "unpin", "repair", "cut", "gap", "resolve", "session"):
         return True
+    if body.get("takeback", row.id) in outside:
+        return True  # else what it took back outside the files would look as if it stood again
     return interrupted is not None and interrupted[0].id in (row.id, body.get("takeback"))
 
 

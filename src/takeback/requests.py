@@ -30,7 +30,9 @@ def resolve(planner: Planner, relative: Relative, verb: str, what: Sequence[str 
         checkpoint = find_checkpoint(history, str(what[0]))
         paths = tuple(relative(str(p)) for p in what[1:])
         return options._replace(checkpoint=checkpoint.id, since=checkpoint.seq, label=called(checkpoint), paths=paths)
-    raise UsageError(f"{verb} cannot be planned", "plan one of: undo, redo, rollback, revert, restore")
+    if verb == "compensate":
+        return _rollback(history, str(what[0]), options) if what else options
+    raise UsageError(f"{verb} cannot be planned", "plan one of: undo, redo, rollback, revert, restore, compensate")
 
 
 def _rollback(history: History, name: str, options: Request) -> Request:
@@ -59,7 +61,7 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
     ids, paths = [], []
     for word in what:
         found, unknown = _resolved(history, word)
-        is_path = raw(word) in history.all_paths()
+        is_path = raw(word) in history.all_paths
         if found is not None and is_path and found.kind != "checkpoint":
             raise UsageError(
                 f"{word!r} is both a {found.kind} and a path that changed",
@@ -69,7 +71,7 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
             ids.append(found.id)
             continue
         path = relative(word)
-        below = [p for p in history.all_paths() if p == path or not path or p.startswith(path + b"/")]
+        below = [p for p in history.all_paths if p == path or not path or p.startswith(path + b"/")]
         if not below:
             if unknown is not None and "pruned" in unknown.message:
                 raise unknown

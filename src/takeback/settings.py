@@ -16,7 +16,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from . import policy
 from .errors import UsageError
+from .policy import Policy
 from .typed import Any, NamedTuple
 from .units import LARGEST, format_duration, format_size, parse_duration, parse_size
 
@@ -96,6 +98,18 @@ def _read_home(value: Any) -> Path:
     return Path(value)
 
 
+def _read_text_value(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+def _read_provider(value: Any) -> str:
+    if value not in ("", "gmail", "outlook", "smtp"):
+        raise ValueError
+    return str(value)
+
+
 SWITCH = Kind("true or false", _read_switch, _switch_from_text, lambda on: "true" if on else "false")
 COUNT = Kind("a whole number of at least 1", _read_count, int)
 SIZE = Kind('a size, such as "5GB"', _read_size, str, format_size)
@@ -113,6 +127,20 @@ PATTERNS = Kind(
     lambda text: [pattern for pattern in text.split(":") if pattern],
     lambda patterns: " ".join(patterns) or "none",
 )
+TEXT = Kind("text", _read_text_value, show=lambda value: value or "none")
+SECRET = Kind("text", _read_text_value, show=lambda value: "set" if value else "none")
+PROVIDER = Kind('"gmail", "outlook" or "smtp"', _read_provider, show=lambda value: value or "none")
+POLICY = Kind(
+    'a table such as [policy.http] with compensating = "allow", "ask" or "refuse"', policy.read, show=policy.shown
+)
+CREDENTIALS = Kind(
+    'tables such as [credentials.STRIPE_KEY] with origins = ["https://api.stripe.com"]',
+    policy.read_credentials,
+    show=lambda bound: " ".join(f"{name}→{','.join(origins)}" for name, origins in bound.items()) or "none",
+)
+NAMES = Kind(
+    'a list of names such as ["package.module:function"]', _read_patterns, show=lambda n: " ".join(n) or "none"
+)
 FOLDER = Kind("an absolute path", _read_home, show=lambda path: str(path or "the system's state folder"))
 
 
@@ -124,11 +152,17 @@ def _turned_off(new: Any, old: Any) -> bool:
     return bool(old and not new)
 
 
+def _always(new: Any, old: Any) -> bool:
+    return bool(new != old)
+
+
 def _sooner(new: float | None, old: float | None) -> bool:
     return new is not None and (old is None or new < old)
 
 
+_SHOWN = (SECRET, POLICY, CREDENTIALS)  # as a person reads them: no secret, no nested table
 _NO_SOURCES: Mapping[str, str] = {}
+_NO_CREDENTIALS: Mapping[str, tuple[str, ...]] = {}
 
 
 class Settings(NamedTuple):
@@ -145,6 +179,16 @@ class Settings(NamedTuple):
     scan_deadline: float | None = None
     lock_timeout: float = 30.0
     portable: bool = False
+    policy: Policy = Policy()
+    credentials: Mapping[str, tuple[str, ...]] = _NO_CREDENTIALS  # names, and the origins they are bound to
+    functions: tuple[str, ...] = ()  # what may be called to undo a harness's own act
+    provider: str = ""
+    smtp_url: str = ""
+    smtp_from: str = ""
+    gmail_access_token: str = ""
+    gmail_api_base: str = "https://gmail.googleapis.com"
+    outlook_access_token: str = ""
+    outlook_api_base: str = "https://graph.microsoft.com/v1.0"
     sources: Mapping[str, str] = _NO_SOURCES
     ignored: tuple[str, ...] = ()
     broken: str = ""  # why the project's file does not count at all
@@ -158,7 +202,8 @@ class Settings(NamedTuple):
         """Every setting as (key, value for JSON, source)."""
         rows = []
         for setting in SETTINGS:
-            value = _for_json(getattr(self, setting.attribute))
+            value = getattr(self, setting.attribute)
+            value = setting.kind.show(value) if setting.kind in _SHOWN else _for_json(value)
             rows.append((setting.key, value, self.sources.get(setting.key, "default")))
             if setting.key == "checkpoints.exclude" and self.project_exclude:
                 rows.append(("checkpoints.project_exclude", list(self.project_exclude), PROJECT_FILE))
@@ -252,6 +297,85 @@ SETTINGS: tuple[Setting, ...] = (
         _smaller,
     ),
     Setting(
+        "policy",
+        POLICY,
+        _DEFAULTS["policy"],
+        "",
+        "What may run, must be asked or is refused, per domain and verdict; a project may only tighten it.",
+    ),
+    Setting(
+        "credentials",
+        CREDENTIALS,
+        _DEFAULTS["credentials"],
+        "",
+        "Where the value of an environment variable may be sent by an inverse, without being asked each time.",
+        _always,
+    ),
+    Setting(
+        "python.functions",
+        NAMES,
+        _DEFAULTS["functions"],
+        "",
+        "Functions that may be called to take back what a harness did, as package.module:function.",
+        _always,
+    ),
+    Setting(
+        "email.provider",
+        PROVIDER,
+        _DEFAULTS["provider"],
+        "EMAIL_PROVIDER",
+        "How mail is held and sent: gmail, outlook or smtp.",
+        _always,
+    ),
+    Setting(
+        "email.smtp_url",
+        SECRET,
+        _DEFAULTS["smtp_url"],
+        "TAKEBACK_SMTP_URL",
+        "The server that releases mail of the local outbox: smtp://user:password@host:587, or smtps://.",
+        _always,
+    ),
+    Setting(
+        "email.smtp_from",
+        TEXT,
+        _DEFAULTS["smtp_from"],
+        "TAKEBACK_SMTP_FROM",
+        "The sender of mail released through the SMTP server.",
+        _always,
+    ),
+    Setting(
+        "email.gmail_access_token",
+        SECRET,
+        _DEFAULTS["gmail_access_token"],
+        "GMAIL_ACCESS_TOKEN",
+        "The OAuth token for Gmail drafts.",
+        _always,
+    ),
+    Setting(
+        "email.gmail_api_base",
+        TEXT,
+        _DEFAULTS["gmail_api_base"],
+        "GMAIL_API_BASE",
+        "Where Gmail's API is.",
+        _always,
+    ),
+    Setting(
+        "email.outlook_access_token",
+        SECRET,
+        _DEFAULTS["outlook_access_token"],
+        "OUTLOOK_ACCESS_TOKEN",
+        "The OAuth token for Microsoft 365 messages.",
+        _always,
+    ),
+    Setting(
+        "email.outlook_api_base",
+        TEXT,
+        _DEFAULTS["outlook_api_base"],
+        "OUTLOOK_API_BASE",
+        "Where Microsoft Graph is.",
+        _always,
+    ),
+    Setting(
         "home",
         FOLDER,
         None,
@@ -291,7 +415,13 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
         broken = f"{error.message}; nothing in that file counts until it is mended"
     for setting, value in from_project:
         old = values[setting.key]
-        if setting.lessens is None:
+        if setting.key == "policy":
+            values["policy"], in_vain = old.tightened(value)
+            sources["policy"] = PROJECT_FILE if values["policy"] != old else sources["policy"]
+            ignored += [
+                f"{PROJECT_FILE} sets {what} and does not count; to have it, set it in {user_file}" for what in in_vain
+            ]
+        elif setting.lessens is None:
             project_exclude = value
         elif setting.lessens(value, old):
             ignored.append(
@@ -363,7 +493,7 @@ def _read_environment(environ: Mapping[str, str]) -> Iterator[tuple[Setting, Any
                 hint="correct it or unset it",
             )
     for setting in SETTINGS:
-        if text := environ.get(setting.env, ""):
+        if setting.env and (text := environ.get(setting.env, "")):
             yield setting, _read_value(setting, text, setting.env, setting.kind.from_text)
 
 

@@ -6,18 +6,23 @@ The caller (workspace.py) holds the locks: `apply` for all of it, `store` for ea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from . import names, requests
+from . import domains, names, requests
+from .acts import Act, Approval, Credential, World, depends
 from .capture.scan import Look
 from .domains.files import Files, export
+from .domains.outside import Acts
 from .effects import (
     DRIFTED,
     FILE,
     FOLDER,
+    REFUSED,
     UNCOVERED,
     UNOBSERVED,
+    Domain,
     Outcome,
     Plan,
     Request,
@@ -28,8 +33,8 @@ from .effects import (
     raw,
     text,
 )
-from .errors import Damaged, Stale, TakebackError, UsageError
-from .executor import Done, Executor, kept_results, steps_of
+from .errors import ApprovalNeeded, Damaged, Stale, TakebackError, UsageError
+from .executor import Done, Executor, Outer, kept_results, steps_of
 from .history import NUMBERED, History
 from .ids import new_id
 from .index import Index
@@ -37,6 +42,7 @@ from .journal import New
 from .merging import Merger
 from .observer import MANY, Observer, children_of, give_back_memory, links_of, states
 from .planner import Planner
+from .policy import ALLOW, REFUSE
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
 from .typed import Any
@@ -46,9 +52,17 @@ _MANY = 1000  # steps: beyond this nobody reads a note per step
 
 
 class Takebacks:
-    def __init__(self, id: str, observer: Observer) -> None:
+    def __init__(
+        self,
+        id: str,
+        observer: Observer,
+        environ: Mapping[str, str],
+        unlocked: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self.id = id
         self.observer = observer
+        self.environ = environ
+        self.unlocked = unlocked
         self.store = observer.store
         self.merged: dict[bytes, bytes] = {}  # texts the last plan merges; stored when it is applied
 
@@ -69,7 +83,20 @@ class Takebacks:
             _refuse_across_damage(history, plan)
         if request.verb == "rollback":
             plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
-        return plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
+        plan = plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
+        return plan._replace(steps=self._within_policy(plan.steps)) if plan.outside else plan
+
+    def _within_policy(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """What the owner's policy refuses is kept, and named so."""
+        out = []
+        for step in steps:
+            if step.taken and step.domain != "files":
+                decision, source = self.observer.settings.policy.decide(step.domain, step.verdict)
+                if decision == REFUSE:
+                    note = f"refused by policy ({source})"
+                    step = step._replace(goal=step.expected, verdict=REFUSED, segment=-1, note=note)
+            out.append(step)
+        return tuple(out)
 
     def _kept_without_bytes(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         """A path whose earlier bytes are gone from the store is kept and named; the rest goes back all the same."""
@@ -113,13 +140,15 @@ class Takebacks:
     # -- applying ------------------------------------------------------------
 
     def run(self, tree: OpenFolder, plan: Plan) -> Outcome:
-        """Carries out a plan that was made a moment ago, under the same lock."""
+        """Carries out a plan that was made a moment ago, under the same lock. What it does outside the files, a
+        person has approved, or the owner's policy allows."""
         left = tuple(sorted({u.path for u in plan.left}))
         moves_on = plan.request.verb in ("undo", "redo") and bool(plan.request.turns or plan.request.takebacks)
         if plan.idle:
             return Outcome(plan, "", (), left)
         if not plan.taken and not moves_on:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
+        approval = self._approval(plan)
         for data in self.merged.values():
             self.store.blobs.put(data)
         known = states(self.observer.known())
@@ -130,17 +159,84 @@ class Takebacks:
             self.observer.forget()
             give_back_memory()
         head = self.store.journal.head().seq
-        done = self._executor(tree).run(plan, times_now, plan.request.label)
-        self._advance(head, done)
+        executor = self._executor(tree, approval)
+        done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
+        self._advance(head, done, bool(plan.outside))
         number = self.store.journal.count(NUMBERED, done.seq)
         return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
 
-    def _executor(self, tree: OpenFolder) -> Executor:
-        files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
-        return Executor(self.store.journal, self.store.blobs, {"files": files}, self.observer.clock)
+    # -- outside the files -----------------------------------------------------
 
-    def _advance(self, head: int, done: Done) -> None:
+    def unapproved(self, plan: Plan) -> tuple[list[Step], list[Credential]]:
+        """The outside steps of a plan that a person has to approve, and the credentials that would leave for places
+        no setting binds them to."""
+        decide = self.observer.settings.policy.decide
+        steps = [s for s in plan.outside if decide(s.domain, s.verdict).decision != ALLOW]
+        unbound: list[Credential] = []
+        for step in plan.outside:
+            act = self._act(step.path)
+            assert act.inverse is not None
+            found = domains.load(act.domain, self.world()).credentials(act.inverse)
+            unbound += [credential for credential in found if credential not in unbound]
+        return steps, unbound
+
+    def approve(self, plan: Plan, credentials: Iterable[Credential] = ()) -> Approval:
+        """A person says yes to exactly this plan, for once."""
+        id = new_id()
+        body = {"plan": plan.id, "hash": plan.hash, "credentials": sorted([c.name, c.origin] for c in credentials)}
+        self.store.journal.append([New("approval", id, body)], self.observer.clock())
+        return self.observer.history().approvals[id]
+
+    def _approval(self, plan: Plan) -> Approval | None:
+        """The approval that a plan needs, unused; None if it needs none."""
+        steps, unbound = self.unapproved(plan) if plan.outside else ([], [])
+        if not steps and not unbound:
+            return None
+        wanted = {(c.name, c.origin) for c in unbound}
+        found = None
+        for approval in self.observer.history().approvals.values():
+            if approval.hash == plan.hash and wanted <= set(approval.credentials):
+                found = approval
+        if found is None:
+            raise _not_approved(plan, steps, unbound)
+        return found
+
+    def world(self, approval: Approval | None = None) -> World:
+        allowed = frozenset(Credential(*pair) for pair in approval.credentials) if approval else frozenset()
+        observer = self.observer
+        return World(observer.root, observer.settings, self.environ, self.store.blobs, observer.clock, allowed)
+
+    def _act(self, path: bytes) -> Act:
+        return self.observer.history().acts[text(path)]
+
+    def _executor(self, tree: OpenFolder, approval: Approval | None = None) -> Executor:
+        files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
+        known: dict[str, Domain] = {"files": files}
+        acts = self.observer.history().acts if approval or self._has_acts() else {}
+
+        def domain(name: str) -> Domain:
+            if name not in known:
+                known[name] = Acts(domains.load(name, self.world(approval)), lambda path: acts[text(path)])
+            return known[name]
+
+        def stands_on(newer: bytes, older: bytes) -> bool:
+            a, b = acts.get(text(newer)), acts.get(text(older))
+            return a is not None and b is not None and a.seq > b.seq and depends(a, b)
+
+        def look(takeback: str) -> None:
+            self.observer.look(tree, takeback=takeback)
+
+        outer = Outer(self.unlocked, stands_on, look)
+        return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
+
+    def _has_acts(self) -> bool:
+        return self.store.journal.last("act") is not None
+
+    def _advance(self, head: int, done: Done, outside: bool) -> None:
         """The known tree after a take-back. What was written is read again by the next look: its key is too young."""
+        if outside:  # others may have journaled meanwhile, and so has the look after each act
+            self.observer.save(self.observer.known())
+            return
         index = self.observer.known(head)
         index.apply(done.changes)
         index.seq = done.seq
@@ -154,10 +250,21 @@ class Takebacks:
         steps = [step for segment in segments if not segment.ended for step in steps_of(segment)[0]]
         kept = [] if abort else _kept_then(takeback)
         head = self.store.journal.head().seq
-        done = self._executor(tree).finish(takeback, segments, abort, self.observer.known().state)
-        self._advance(head, done)
+        outside = any(segment.domain != "files" for segment in segments)
+        executor = self._executor(tree, self._approval_of(takeback) if outside else None)
+        done = executor.finish(takeback, segments, abort, self.observer.known().state)
+        self._advance(head, done, outside)
         plan = Plan(self.id, takeback.request, (*steps, *kept))
         return Outcome(plan, done.id, tuple(done.results), finished_earlier=True)
+
+    def _approval_of(self, takeback: Takeback) -> Approval | None:
+        """The approval under which an interrupted take-back began: it was used then, and holds to its end."""
+        row = self.store.journal.get(takeback.id)
+        used = self.store.journal.get((row.body or {}).get("approval", "")) if row is not None else None
+        if used is None or used.body is None:
+            return None
+        pairs = tuple((name, origin) for name, origin in used.body.get("credentials", ()))
+        return Approval(used.id, used.body["plan"], used.body["hash"], used.at, pairs)
 
     # -- out of the workspace --------------------------------------------------
 
@@ -197,6 +304,16 @@ def _kept_then(takeback: Takeback) -> list[Step]:
         Step("files", path, UNOBSERVED, UNOBSERVED, DRIFTED, tuple(found), -1, "changed since")
         for path, found in units.items()
     ]
+
+
+def _not_approved(plan: Plan, steps: list[Step], unbound: list[Credential]) -> ApprovalNeeded:
+    parts = [f"{len(steps)} step{'s' * (len(steps) != 1)} outside the files"] if steps else []
+    parts += [f"sending {c.name} to {c.origin}" for c in unbound]
+    return ApprovalNeeded(
+        f"nothing was changed: {' and '.join(parts)} need{'s' * (len(parts) == 1 and len(steps) < 2)} a person's yes",
+        "on a terminal, run it again and type yes; or save it with takeback plan, then takeback approve PLAN and "
+        "takeback apply PLAN; or take back the files alone with --only files",
+    )
 
 
 def _refuse_across_damage(history: History, plan: Plan) -> None:

@@ -14,14 +14,15 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from . import store, workers
+from .acts import Act, Approval, Credential, NewAct, Outside, body_of
 from .capture.scan import Look, Scan
-from .effects import Checkpoint, Outcome, Plan, Request, text
-from .errors import NoWorkspace, Off, TakebackError, UsageError
+from .effects import Checkpoint, Outcome, Plan, Request, Step, text
+from .errors import Locked, NotFound, NoWorkspace, Off, TakebackError, UsageError
 from .history import NUMBERED, History, pack_snapshot
 from .ids import new_id
 from .journal import New
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _DAY = 86_400.0  # what is younger is never pruned by itself
+_LONG = 3600.0  # seconds
 _MEASURED = 8  # the store's size is looked up every so many checkpoints: it means a stat of every pack
 
 
@@ -57,9 +59,16 @@ class Workspace:
     """Safe to use from several threads: each call runs whole before the next begins."""
 
     def __init__(
-        self, root: Path, opened: store.Store, settings: Settings, inode: int, clock: Callable[[], float] = time.time
+        self,
+        root: Path,
+        opened: store.Store,
+        settings: Settings,
+        inode: int,
+        clock: Callable[[], float] = time.time,
+        environ: Mapping[str, str] = {},
     ) -> None:
         self.root = root
+        self.environ = environ  # where credentials are looked up by name, when an inverse is sent
         self.store = opened
         self.settings = settings
         self.clock = clock
@@ -67,6 +76,7 @@ class Workspace:
         self._inode = inode
         self._mutex = threading.RLock()
         self._closed = False
+        self._is_applying = False
         self._made: Takebacks | None = None
 
     def __enter__(self) -> Workspace:
@@ -99,7 +109,7 @@ class Workspace:
         from .takebacks import Takebacks
 
         if self._made is None:
-            self._made = Takebacks(self.id, self.observer)
+            self._made = Takebacks(self.id, self.observer, self.environ, self._unlocked)
         return self._made
 
     # -- locks and guards ----------------------------------------------------
@@ -127,9 +137,35 @@ class Workspace:
                 raise
 
     @contextmanager
+    def _unlocked(self) -> Iterator[None]:
+        """The store is free while a take-back acts outside the files: nobody else waits for a slow server."""
+        self.store.blobs.flush()
+        self.store.write.release()
+        try:
+            yield
+        finally:
+            self.store.write.acquire(_LONG)  # what was done must be journaled
+            self.store.blobs.reload()
+
+    @contextmanager
     def _applying(self) -> Iterator[None]:
         with self._alone(), self.store.apply.hold(self.settings.lock_timeout):
-            yield
+            self._is_applying = True
+            try:
+                yield
+            finally:
+                self._is_applying = False
+
+    def _is_running(self) -> bool:
+        """Whether another process is at a take-back just now."""
+        if self._is_applying:
+            return False
+        try:
+            self.store.apply.acquire(0)
+        except Locked:
+            return True
+        self.store.apply.release()
+        return False
 
     def _must_be_on(self) -> None:
         if not self.settings.enabled:
@@ -149,7 +185,7 @@ class Workspace:
         """What was interrupted, as a sentence; empty if nothing was."""
         with self._alone():
             found = self.observer.open_intents()
-        return "" if found is None else f"a {found[0]} was interrupted"
+            return "" if found is None or self._is_running() else f"a {found[0]} was interrupted"
 
     @contextmanager
     def open_tree(self) -> Iterator[OpenFolder]:
@@ -287,11 +323,13 @@ class Workspace:
         merge: bool = False,
         markers: bool = False,
         force: bool = False,
+        only: Iterable[str] = (),
+        without: Iterable[str] = (),
         save: bool = False,
     ) -> Plan:
         """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later."""
         self._must_be_on()
-        options = _options(verb, actors, everything, merge, force, markers)
+        options = _options(verb, actors, everything, merge, force, markers, only, without)
         with self._applying(), self._writing(), self.open_tree() as tree:
             self._must_not_be_interrupted()
             plan = self._takebacks.plan(tree, self._asked(verb, what, options))
@@ -327,9 +365,11 @@ class Workspace:
         merge: bool = False,
         markers: bool = False,
         force: bool = False,
+        only: Iterable[str] = (),
+        without: Iterable[str] = (),
     ) -> Outcome:
         """Any verb that can be planned, planned and applied in one go."""
-        options = _options(verb, actors, everything, merge, force, markers)
+        options = _options(verb, actors, everything, merge, force, markers, only, without)
         return self._finishing_first(lambda tree: self._takebacks.plan(tree, self._asked(verb, what, options)))
 
     def _finishing_first(self, planned: Callable[[OpenFolder], Plan]) -> Outcome:
@@ -395,6 +435,76 @@ class Workspace:
             return self.take_back("restore", checkpoint, *paths, force=force)
         with self._alone():
             return self._takebacks.export(checkpoint, [self.relative(p) for p in paths], Path(to), force)
+
+    # -- outside the files -----------------------------------------------------
+
+    def record(self, act: NewAct, by: Mapping[str, str] | None = None) -> Act:
+        """Journals an outside effect with its inverse. What changed in the tree before it stands before it."""
+        self._must_be_on()
+        with self._writing(), self.open_tree() as tree:
+            self._must_not_be_interrupted()
+            self.observer.look(tree)
+            id = new_id()
+            self.store.journal.append([New("act", id, body_of(act, by or {}))], self.clock())
+            return self.history().acts[id]
+
+    def acted(self, id: str, **what: Any) -> Act:
+        """Journals what became of an act: its state, its inverse, a verdict that changed."""
+        self._must_be_on()
+        with self._writing(), self.open_tree() as tree:
+            self.observer.look(tree)
+            inverse = what.pop("inverse", False)
+            if inverse is not False:
+                what["inverse"] = inverse.to_json() if inverse else None
+            self.store.journal.append([New("acted", new_id(), {"act": id, **what})], self.clock())
+            return self.history().acts[id]
+
+    def outside(self, name: str) -> Outside:
+        """A domain of the outside world, in this workspace."""
+        from . import domains
+
+        return domains.load(name, self._takebacks.world())
+
+    def effects(self) -> list[Act]:
+        """The ledger: every outside effect, newest first."""
+        with self._alone():
+            return self.history().ledger()
+
+    def find_effect(self, name: str) -> Act:
+        """An outside effect by its number, the beginning of its id, or the id of the take-back that left it in
+        doubt."""
+        from . import names
+
+        with self._alone():
+            history = self.history()
+            found = names.resolve(history, name)
+            for act in history.ledger():
+                if act.id == found.id or found.id == act.in_doubt:
+                    return act
+        raise NotFound(f"{name!r} is no effect outside the files", "list them with takeback effects")
+
+    def unapproved(self, plan: Plan) -> tuple[list[Step], list[Credential]]:
+        """What a plan would do outside the files that a person has to approve: steps, and credentials that would be
+        sent where no setting binds them."""
+        with self._alone():
+            return self._takebacks.unapproved(plan) if plan.outside else ([], [])
+
+    def approve(self, plan: Plan, credentials: Iterable[Credential] = ()) -> Approval:
+        """A person's yes to exactly this plan, good for one apply."""
+        self._must_be_on()
+        with self._writing():
+            return self._takebacks.approve(plan, credentials)
+
+    def resolve(self, name: str, done: bool) -> Act:
+        """A person says what came of an inverse nobody heard of again: it took effect, or it may be sent again."""
+        self._must_be_on()
+        act = self.find_effect(name)
+        if act.shown_state != "unknown":
+            raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
+        with self._applying(), self._writing():
+            note = {"what": "resolve", "act": act.id, "done": done}
+            self.store.journal.append([New("note", new_id(), note)], self.clock())
+        return self.find_effect(act.id)
 
     # -- seeing --------------------------------------------------------------
 
@@ -569,13 +679,15 @@ def _explained() -> Iterator[None]:
 
 
 @_explained()
-def open_workspace(root: Path, settings: Settings, create: bool = False, memory: bool = False) -> Workspace:
+def open_workspace(
+    root: Path, settings: Settings, create: bool = False, memory: bool = False, environ: Mapping[str, str] = {}
+) -> Workspace:
     """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed."""
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise UsageError(f"{root} is not a folder", "name the folder to protect")
     if memory:
-        workspace = Workspace(real, store.open_memory(), settings, 0)
+        workspace = Workspace(real, store.open_memory(), settings, 0, environ=environ)
         workspace.checkpoint("start")
         return workspace
     if not store.is_workspace(settings.home, real):
@@ -588,7 +700,7 @@ def open_workspace(root: Path, settings: Settings, create: bool = False, memory:
             )
         store.create(settings.home, real, real.stat().st_ino)
     opened, meta = store.open_store(settings.home, real, settings.portable)
-    workspace = Workspace(real, opened, settings, meta["inode"])
+    workspace = Workspace(real, opened, settings, meta["inode"], environ=environ)
     if create and opened.journal.last("checkpoint") is None:
         workspace.checkpoint("start")
     return workspace
@@ -609,7 +721,22 @@ def _refuse_links(tree: OpenFolder, path: bytes) -> None:
 
 
 def _options(
-    verb: str, actors: Iterable[str] | None, everything: bool, merge: bool, force: bool, markers: bool
+    verb: str,
+    actors: Iterable[str] | None,
+    everything: bool,
+    merge: bool,
+    force: bool,
+    markers: bool,
+    only: Iterable[str] = (),
+    without: Iterable[str] = (),
 ) -> Request:
-    only = None if actors is None else tuple(sorted(set(actors)))
-    return Request(verb, actors=only, everything=everything, merge=merge or markers, markers=markers, force=force)
+    return Request(
+        verb,
+        actors=None if actors is None else tuple(sorted(set(actors))),
+        everything=everything,
+        merge=merge or markers,
+        markers=markers,
+        force=force,
+        only=tuple(sorted(set(only))),
+        without=tuple(sorted(set(without))),
+    )

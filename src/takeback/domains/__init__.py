@@ -1,0 +1,34 @@
+"""The domains of the outside world, listed by hand and loaded when first needed. Others add theirs by the entry-point
+group `takeback.domains`."""
+
+from __future__ import annotations
+
+from ..acts import Outside, World
+from ..errors import TakebackError
+
+BUILT_IN = {
+    "http": "takeback.domains.http:Http",
+    "command": "takeback.domains.command:Command",
+    "email": "takeback.domains.email:Email",
+    "python": "takeback.domains.python:Python",
+}
+
+
+def load(name: str, world: World) -> Outside:
+    """The domain of this name."""
+    from importlib import import_module
+
+    if name in BUILT_IN:
+        module, _, found = BUILT_IN[name].partition(":")
+        make = getattr(import_module(module), found)
+    else:
+        from importlib.metadata import entry_points
+
+        make = next((point.load() for point in entry_points(group="takeback.domains", name=name)), None)
+    if make is not None:
+        made: Outside = make(world)
+        return made
+    raise TakebackError(
+        f"nothing here knows the domain {name!r}",
+        "install the package that recorded it, or resolve its effects by hand",
+    )

@@ -75,7 +75,7 @@ class Context:
             self.must_be_on(settings)
         from ...workspace import open_workspace
 
-        workspace = open_workspace(root, settings)
+        workspace = open_workspace(root, settings, environ=self.environ)
         if tell:
             self.tell_interrupted(workspace)
         return workspace

@@ -1,0 +1,201 @@
+"""Outside effects as data: what was done beyond the files, how it is taken back, and what came of that.
+
+    Act (who, what, target) ── Inverse (operation, arguments) ──► Answer: done, failed, or nobody knows
+
+An act is journaled once and is one unit, called by its id. Its inverse is data, so that any process can run it later;
+credentials in it are names. Nothing here reads the world, the clock or the environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from .effects import COMPENSATING, DONE, FAILED, HELD, IRREVERSIBLE, Entry, raw
+from .typed import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from .blobs import Blobs
+    from .settings import Settings
+
+ACT = 7  # the kind of an outside effect, where a file would say file or folder
+BEGUN = "begun"  # announced, and never heard of again
+
+
+class Inverse(NamedTuple):
+    """What takes an act back: the domain's operation and its arguments, as JSON has them."""
+
+    op: str
+    args: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"op": self.op, "args": dict(self.args)}
+
+
+class NewAct(NamedTuple):
+    """An outside effect about to be recorded, checked by its domain and free of secrets."""
+
+    domain: str
+    summary: str
+    target: str  # what it touched: a URL, a command's words, a draft
+    inverse: Inverse | None
+    verdict: str = COMPENSATING
+    did: Mapping[str, Any] = {}  # evidence of what was done
+    depends_on: tuple[str, ...] = ()
+    state: str = DONE  # or BEGUN, if it is recorded before it is done
+    key: str = ""  # a harness's own name for it, under which it is done once
+    step: str = ""  # the step of a harness that it is part of
+
+
+class Act(NamedTuple):
+    """An outside effect as the journal knows it."""
+
+    id: str
+    seq: int  # the row that completed it, or announced it
+    at: float
+    domain: str
+    summary: str
+    target: str
+    inverse: Inverse | None
+    verdict: str
+    did: Mapping[str, Any]
+    by: Mapping[str, str]  # actor, surface, session, call
+    depends_on: tuple[str, ...] = ()
+    state: str = DONE  # DONE, FAILED or BEGUN
+    key: str = ""
+    step: str = ""
+    in_doubt: str = ""  # the take-back that sent its inverse and never learned what came of it
+    sent_at: float = 0.0  # when that was
+    undone_by: str = ""  # the take-back, or the person, that took it back
+
+    @property
+    def path(self) -> bytes:
+        """What its unit is called, beside the paths of files."""
+        return raw(self.id)
+
+    @property
+    def entry(self) -> Entry:
+        """Its state while it stands: equal to another's only if the inverse is the same."""
+        return Entry(ACT, 0, 0, self.digest, b"", b"", 0, 0, 0)
+
+    @property
+    def digest(self) -> bytes:
+        inverse = self.inverse.to_json() if self.inverse else None
+        known = {"domain": self.domain, "target": self.target, "inverse": inverse}
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).digest()
+
+    @property
+    def shown_state(self) -> str:
+        """One word for people: live, undone, failed, unknown, held or irreversible."""
+        if self.state == FAILED:
+            return "failed"
+        if self.undone_by:
+            return "undone"
+        if self.state == BEGUN or self.in_doubt:
+            return "unknown"
+        return {HELD: "held", IRREVERSIBLE: "irreversible"}.get(self.verdict, "live")
+
+
+class Approval(NamedTuple):
+    """A person's yes to exactly one plan, once; with the credentials that may leave for places no setting binds."""
+
+    id: str
+    plan: str
+    hash: str
+    at: float
+    credentials: tuple[tuple[str, str], ...] = ()
+
+
+def depends(newer: Act, older: Act) -> bool:
+    """Whether an act stands on an older one: it says so, or it touched the same thing or something inside it."""
+    if older.id in newer.depends_on:
+        return True
+    if newer.domain != older.domain or not older.target or not newer.target:
+        return False
+    a, b = older.target, newer.target
+    return a == b or b.startswith(a.rstrip("/") + "/")
+
+
+# -- the seam for a domain of the outside world --------------------------------
+
+
+class Credential(NamedTuple):
+    """A secret that an inverse needs, and where it would go."""
+
+    name: str  # of the environment variable
+    origin: str
+
+
+class Answer(NamedTuple):
+    """What came of running an inverse: DONE, FAILED (it took no effect, and may run again) or UNKNOWN."""
+
+    result: str
+    note: str = ""
+    evidence: Mapping[str, Any] = {}
+
+
+class World(NamedTuple):
+    """What a domain of the outside world is given, and all it may use."""
+
+    root: Path
+    settings: Settings
+    environ: Mapping[str, str]
+    blobs: Blobs
+    clock: Callable[[], float]
+    allowed: frozenset[Credential] = frozenset()  # credentials a person lets go where no setting binds them
+
+
+class Outside(Protocol):
+    """Knows one part of the world beyond the files. A new one passes tests/conformance/outside.py."""
+
+    name: str
+
+    def __init__(self, world: World) -> None: ...
+
+    def check(self, inverse: Inverse) -> Inverse:
+        """The inverse as it will be stored; UsageError if it makes no sense or holds a secret."""
+
+    def describe(self, inverse: Inverse) -> str:
+        """The exact request or command in one line, its secrets as names."""
+
+    def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
+        """The secrets it needs that are not bound to where they would go."""
+
+    def run(self, inverse: Inverse, key: str) -> Answer:
+        """Sends it, at most once for a key if the other side honours that."""
+
+    def probe(self, inverse: Inverse) -> bool | None:
+        """Whether the inverse has taken effect; None if that cannot be told."""
+
+    def may_repeat(self, inverse: Inverse, sent_at: float) -> bool:
+        """Whether the recorder vouched that sending it again, with the same key, does nothing more."""
+
+
+def recorded(row_id: str, seq: int, at: float, body: Mapping[str, Any]) -> Act:
+    """An act from its journal row."""
+    packed = body.get("inverse")
+    return Act(
+        row_id, seq, at, body["domain"], body["summary"], body["target"],
+        Inverse(packed["op"], packed["args"]) if packed else None,
+        body["verdict"], body.get("did", {}), body.get("by", {}), tuple(body.get("depends_on", ())),
+        body.get("state", DONE), body.get("key", ""), body.get("step", ""),
+    )  # fmt: skip
+
+
+def body_of(act: NewAct, by: Mapping[str, str]) -> dict[str, Any]:
+    """An act as its journal row has it; what is empty is left out."""
+    body: dict[str, Any] = {
+        "domain": act.domain,
+        "summary": act.summary,
+        "target": act.target,
+        "verdict": act.verdict,
+        "inverse": act.inverse.to_json() if act.inverse else None,
+        "by": dict(by),
+    }
+    more = {"did": dict(act.did), "depends_on": list(act.depends_on), "key": act.key, "step": act.step}
+    body.update({name: value for name, value in more.items() if value})
+    if act.state != DONE:
+        body["state"] = act.state
+    return body

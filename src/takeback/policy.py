@@ -1,0 +1,98 @@
+"""What may run, what must be asked, what is refused: per domain and verdict.
+
+    [policy]                       autopilot = true
+    [policy.http]                  compensating = "allow" | "ask" | "refuse"
+    [credentials.STRIPE_KEY]       origins = ["https://api.stripe.com"]
+
+Only the user's own configuration may loosen anything; the project's file, which an agent can write, may only tighten.
+Pure: settings in, decisions out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .effects import COMPENSATING, EXACT, HELD, IRREVERSIBLE, UNKNOWN
+from .typed import Any, NamedTuple
+
+ALLOW, ASK, REFUSE = "allow", "ask", "refuse"
+_STRICTER = {ALLOW: 0, ASK: 1, REFUSE: 2}
+_VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)
+_DEFAULTS = {
+    EXACT: ASK,
+    COMPENSATING: ASK,
+    HELD: ALLOW,  # dropping what never left harms nobody
+    IRREVERSIBLE: ASK,  # doing what cannot be undone
+    UNKNOWN: ASK,
+}
+
+
+class Policy(NamedTuple):
+    """Decisions by "domain.verdict"; `autopilot` asks before anything that cannot be undone."""
+
+    decisions: Mapping[str, str] = {}
+    autopilot: bool = False
+
+    def decide(self, domain: str, verdict: str) -> Decision:
+        """On taking back a step with this verdict; on an irreversible act, on doing it at all."""
+        for name in (domain, "all"):
+            if (found := self.decisions.get(f"{name}.{verdict}")) is not None:
+                return Decision(found, f"[policy.{name}] {verdict}")
+        if self.autopilot and verdict in (IRREVERSIBLE, UNKNOWN):
+            return Decision(REFUSE, "autopilot")
+        return Decision(_DEFAULTS.get(verdict, ASK), "default")
+
+    def tightened(self, other: Policy) -> tuple[Policy, list[str]]:
+        """With the stricter of both; and what the other one asked for in vain."""
+        decisions, in_vain = dict(self.decisions), []
+        for key, wanted in other.decisions.items():
+            domain, _, verdict = key.partition(".")
+            now = self.decide(domain, verdict).decision
+            if _STRICTER[wanted] >= _STRICTER[now]:
+                decisions[key] = wanted
+            else:
+                in_vain.append(f'policy.{key} = "{wanted}", which is looser than "{now}"')
+        return Policy(decisions, self.autopilot or other.autopilot), in_vain
+
+
+class Decision(NamedTuple):
+    decision: str
+    source: str
+
+
+def read(value: Any) -> Policy:
+    """From the table of a TOML file; ValueError if it makes no sense."""
+    if not isinstance(value, dict):
+        raise ValueError
+    decisions: dict[str, str] = {}
+    autopilot = value.get("autopilot", False)
+    if not isinstance(autopilot, bool):
+        raise ValueError
+    for domain, table in value.items():
+        if domain == "autopilot":
+            continue
+        if not isinstance(table, dict):
+            raise ValueError
+        for verdict, decision in table.items():
+            if verdict not in _VERDICTS or decision not in _STRICTER:
+                raise ValueError
+            decisions[f"{domain}.{verdict}"] = decision
+    return Policy(decisions, autopilot)
+
+
+def shown(policy: Policy) -> str:
+    parts = [f"{key}={decision}" for key, decision in sorted(policy.decisions.items())]
+    return " ".join(["autopilot"] * policy.autopilot + parts) or "ask before every act outside the files"
+
+
+def read_credentials(value: Any) -> dict[str, tuple[str, ...]]:
+    """Names of environment variables, each with the origins its value may be sent to."""
+    if not isinstance(value, dict):
+        raise ValueError
+    found: dict[str, tuple[str, ...]] = {}
+    for name, table in value.items():
+        origins = table.get("origins") if isinstance(table, dict) and set(table) == {"origins"} else None
+        if not isinstance(origins, list) or not all(isinstance(o, str) and "://" in o for o in origins):
+            raise ValueError
+        found[name] = tuple(o.rstrip("/") for o in origins)
+    return found
