@@ -1,6 +1,7 @@
 """What a newcomer sees first: an agent runs loose on a small project, and takeback takes it all back.
 
-    sample ─► takeback init ─► the agent ─► status, diff ─► rollback ─► redo ─► undo ─► gone
+    sample ─► takeback init ─► the agent ─► status, diff ─► rollback ─► redo ─► undo
+           ─► the agent leaves the machine (demo_world.py) ─► one rollback across four domains ─► gone
 
 After each take-back every path is compared with what was there: bytes by sha256, mode, time. Everything
 happens in one temporary folder, HOME and store included. Exit code 1 if a single proof fails.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -40,16 +42,18 @@ def main() -> int:
     sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     folder = Path(tempfile.mkdtemp(prefix="takeback-demo-"))
     try:
-        failed = _show(folder / "shop", folder / "home")
+        project, home = folder / "shop", folder / "home"
+        failed = _show(project, home)
+        failed += _show_world(project, home, folder / "shop.db")
     finally:
         shutil.rmtree(folder)
     if folder.exists():
         print(red(f"\n{folder} is still there"))
         return 1
     if failed:
-        print(red(f"\n{failed} of 3 proofs failed."))
+        print(red(f"\n{failed} of 4 proofs failed."))
         return 1
-    print(bold("\nThree proofs, nothing lost, nothing left behind.") + " Your turn:")
+    print(bold("\nFour proofs, nothing lost, nothing left behind.") + " Your turn:")
     print(f"  {dim('$')} takeback init      {dim('# in a project of yours; then let your agent loose')}\n")
     return 0
 
@@ -89,6 +93,57 @@ def _show(project: Path, home: Path) -> int:
     failed += not proof("everything is as it was before the agent", before, loose, look(project), before, brief=True)
     takeback("log")
     return failed
+
+
+def _show_world(project: Path, home: Path, database: Path) -> int:
+    """What git cannot see: four domains, one rollback."""
+    if os.name == "nt":
+        print(dim("\n  The second half types its answers on a terminal of its own, which this system has not."))
+        return 0
+    import demo_world as world
+
+    def takeback(*words: str, who: str = "") -> None:
+        more = {"SHOP_KEY": world.KEY, "TAKEBACK_ACTOR": who} if who else {}
+        _takeback(project, home, *words, who=who, more=more)
+
+    with world.serving(world.KEY) as server:
+        heading("And what git cannot see", "the agent charges a card, migrates a database and writes a mail")
+        takeback("checkpoint", "before the order", "--quiet")
+        before = look(project)
+        name, old, new = EDIT
+        _type(f"edit {name}: {new}", "agent")
+        (project / name).write_bytes((project / name).read_bytes().replace(old.encode(), new.encode()))
+        world.act(project, database, server, takeback, _type)
+        loose = look(project)
+
+        heading("The ledger", "every act beyond the files, and what would take it back")
+        takeback("effects")
+        _ledger("the payment server's own books", server.entries)
+        _ledger("tables in the database", world.tables(database))
+
+        heading("One rollback for all of it", "a person answers: y for the files, yes for what leaves the machine")
+        _type("takeback rollback")
+        code = world.answer(
+            [sys.executable, "-m", "takeback", "rollback", "before the order"],
+            project,
+            _environ(home, {"SHOP_KEY": world.KEY, "COLUMNS": "110", "LINES": "50"}),
+            [("Apply? [y/N", "y"), ("Type yes to do", "yes"), ("Type yes to send", "yes")],
+        )
+        _ledger("the payment server's own books", server.entries)
+        _ledger("tables in the database", world.tables(database))
+        refunds = [line for line in server.entries if "refund" in line]
+        done = code == 0 and len(refunds) == 1 and not world.tables(database)
+        print(f"\n  {_tick(done)} one refund, no table, no mail left")
+        proved = proof("and every file is as before the order", before, loose, look(project), before, brief=True)
+        takeback("effects")
+    return not (done and proved)
+
+
+def _ledger(title: str, lines: list[str]) -> None:
+    print(f"\n  {dim(title)}")
+    for line in lines or ["(nothing)"]:
+        print(f"    {line}")
+    _pause(0.8)
 
 
 # -- the project and the agent ------------------------------------------------
@@ -223,9 +278,19 @@ def heading(title: str, under: str = "") -> None:
     _pause(0.6)
 
 
-def _takeback(project: Path, home: Path, *words: str) -> None:
-    """Runs the real command; the line shown is what a person would type."""
-    _type("takeback " + " ".join(words))
+def _takeback(project: Path, home: Path, *words: str, who: str = "", more: dict[str, str] | None = None) -> None:
+    """Runs the real command; the line shown is what a person, or an agent, would type."""
+    _type("takeback " + shlex.join(words), who)
+    run = [sys.executable, "-m", "takeback", *words]
+    environ = _environ(home, more or {})
+    done = subprocess.run(run, cwd=project, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise SystemExit(red(f"takeback {words[0]} ended with exit code {done.returncode}"))
+    _pause(0.7)
+
+
+def _environ(home: Path, more: dict[str, str]) -> dict[str, str]:
+    """Nothing of the user's own."""
     environ = {
         "PATH": os.environ.get("PATH", ""),
         "HOME": str(home),
@@ -234,12 +299,7 @@ def _takeback(project: Path, home: Path, *words: str) -> None:
     }
     environ |= {"TAKEBACK_HOME": str(home / "store"), "PYTHONUTF8": "1", "TMPDIR": str(home)}
     kept = ("TERM", "NO_COLOR", "COLUMNS", "TAKEBACK_PORTABLE")
-    environ |= {name: os.environ[name] for name in kept if name in os.environ}
-    run = [sys.executable, "-m", "takeback", *words]
-    done = subprocess.run(run, cwd=project, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-    if done.returncode:
-        raise SystemExit(red(f"takeback {words[0]} ended with exit code {done.returncode}"))
-    _pause(0.7)
+    return environ | {name: os.environ[name] for name in kept if name in os.environ} | more
 
 
 def _type(words: str, who: str = "") -> None:

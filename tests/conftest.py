@@ -10,6 +10,7 @@ import pytest
 
 import takeback
 from support import PORTABLE
+from takeback.ancestry import MARKERS
 from takeback.workspace import Workspace
 
 _KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES")
@@ -20,7 +21,7 @@ def own_home(tmp_path: Path) -> Iterator[Path]:
     """No test reads or writes the user's own configuration or store."""
     monkeypatch = pytest.MonkeyPatch()  # of its own: a test may undo its own patches early
     for name in list(os.environ):
-        if name.startswith("TAKEBACK") and name not in _KEPT:
+        if (name.startswith("TAKEBACK") and name not in _KEPT) or name in MARKERS:  # a test plays a person
             monkeypatch.delenv(name)
     home = tmp_path / "own-home"
     monkeypatch.setenv("HOME", str(home))

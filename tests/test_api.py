@@ -16,12 +16,15 @@ from takeback.workspace import Workspace
 SIGNATURES = """
 aapply(self, plan: 'Plan | str') -> 'Outcome'
 acheckpoint(self, label: 'str' = '', *, actor: 'str' = '') -> 'Checkpoint'
+acted(self, id: 'str', **what: 'Any') -> 'Act'
 adiff(self, a: 'str' = '', b: 'str' = '', paths: 'Iterable[str]' = ()) -> 'Diff'
 alog(self, filter: 'str' = '') -> 'list[LogRow]'
 apin(self, name: 'str', keep: 'bool' = True) -> 'Checkpoint'
 aplan(self, verb: 'str', *what: 'str | int', **options: 'Any') -> 'Plan'
 apply(self, plan: 'Plan | str') -> 'Outcome'
+approve(self, plan: 'Plan', credentials: 'Iterable[Credential]' = ()) -> 'Approval'
 aprune(self, **asked: 'Any') -> 'Pruned'
+arecord_command(self, description: 'str', **more: 'Any') -> 'Act'
 aredo(self, n: 'int' = 1, **options: 'Any') -> 'Outcome'
 arepair(self) -> 'Repaired'
 arestore(self, checkpoint: 'str', *paths: 'str', **options: 'Any') -> 'Outcome'
@@ -30,26 +33,38 @@ arevert(self, *what: 'str', **options: 'Any') -> 'Outcome'
 arollback(self, to: 'str' = '', **options: 'Any') -> 'Outcome'
 ashow(self, name: 'str') -> 'Shown'
 astatus(self) -> 'Status'
+astep(self, name: 'str', *, actor: 'str' = '', approve: 'Approve | None' = None) -> 'AsyncStep'
 atrack(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
 aundo(self, n: 'int' = 1, **options: 'Any') -> 'Outcome'
 averify(self, data: 'bool' = False) -> 'Verified'
 checkpoint(self, label: 'str' = '', *, actor: 'str' = '', named: 'bool | None' = None, deadline: 'float | None' = None) -> 'Checkpoint'
 close(self) -> 'None'
 diff(self, a: 'str' = '', b: 'str' = '', paths: 'Iterable[str]' = ()) -> 'Diff'
+effects(self) -> 'list[Act]'
+find_effect(self, name: 'str') -> 'Act'
 interrupted(self) -> 'str'
 log(self, filter: 'str' = '') -> 'list[LogRow]'
+note_session(self, pid: 'int', started: 'int', name: 'str') -> 'None'
+outside(self, name: 'str') -> 'Outside'
 pin(self, name: 'str', keep: 'bool' = True) -> 'Checkpoint'
-plan(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, save: 'bool' = False) -> 'Plan'
+plan(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = (), leave: 'Iterable[str]' = (), save: 'bool' = False) -> 'Plan'
 prune(self, **asked: 'Any') -> 'Pruned'
+record_command(self, description: 'str', *, argv: 'Sequence[str] | None' = None, shell: 'str | None' = None, run_in: 'str | None' = None, env: 'Iterable[str] | None' = None, timeout: 'float | None' = None, expect: 'Iterable[int] | None' = None, probe: 'Mapping[str, Any] | None' = None, idempotent: 'bool' = False, idempotent_for: 'float | None' = None, target: 'str' = '', depends_on: 'Iterable[str]' = (), by: 'Mapping[str, str] | None' = None) -> 'Act'
+recording(self, *, actor: 'str' = '') -> 'Recorder'
 redo(self, n: 'int' = 1, *, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
 repair(self) -> 'Repaired'
+resolve(self, name: 'str', done: 'bool') -> 'Act'
 restore(self, checkpoint: 'str', *paths: 'str', to: 'str | os.PathLike[str] | None' = None, force: 'bool' = False) -> 'Outcome'
 resume(self, abort: 'bool' = False) -> 'Outcome | None'
 revert(self, *what: 'str', merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
 rollback(self, to: 'str' = '', *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+saved_plan(self, name: 'str') -> 'Plan'
 show(self, name: 'str') -> 'Shown'
 status(self) -> 'Status'
+step(self, name: 'str', *, actor: 'str' = '', approve: 'Approve | None' = None) -> 'WorkStep'
+take_back(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = ()) -> 'Outcome'
 track(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
+unapproved(self, plan: 'Plan') -> 'tuple[list[Step], list[Credential]]'
 undo(self, n: 'int' = 1, *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
 verify(self, data: 'bool' = False) -> 'Verified'
 """
@@ -58,8 +73,9 @@ verify(self, data: 'bool' = False) -> 'Verified'
 def test_all_is_sorted_and_pinned():
     assert takeback.__all__ == sorted(takeback.__all__)
     assert takeback.__all__ == [
-        "ApprovalNeeded", "Checkpoint", "Damaged", "Diff", "Locked", "LogRow", "NoWorkspace", "NotFound", "Off", "Outcome",
-        "Plan", "Result", "Stale", "Status", "Step", "TakebackError", "UsageError", "Workspace", "__version__", "open",
+        "ApprovalNeeded", "Checkpoint", "Damaged", "Diff", "Locked", "LogRow", "NoWorkspace", "NotDone", "NotFound", "Off",
+        "Outcome", "Plan", "Recorder", "Remains", "RepeatedEffect", "Result", "Stale", "Status", "Step",
+        "TakebackError", "UsageError", "WorkStep", "Workspace", "__version__", "open", "tool",
     ]  # fmt: skip
     assert all(hasattr(takeback, name) for name in takeback.__all__)
 
@@ -134,6 +150,8 @@ def test_results_are_typed():
         ("Locked", 11),
         ("Damaged", 1),
         ("Off", 1),
+        ("NotDone", 1),
+        ("RepeatedEffect", 1),
     ],
 )
 def test_exit_codes_of_errors_are_pinned(kind: str, code: int):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback.errors import UsageError
+from takeback.policy import Policy
 from takeback.settings import (
     SETTINGS,
     Settings,
@@ -44,6 +45,8 @@ def place(tmp_path: Path) -> Place:
 
 # The table
 
+IN_FILES_ONLY = ("policy", "credentials", "python.functions")  # an agent chooses the environment of what it starts
+
 
 def test_the_table_and_the_class_agree(place: Place) -> None:
     in_table = {setting.attribute for setting in SETTINGS}
@@ -51,7 +54,9 @@ def test_the_table_and_the_class_agree(place: Place) -> None:
     assert in_table == in_class
     assert len(in_table) == len(SETTINGS)
     for setting in SETTINGS:
-        assert setting.doc.endswith(".") and setting.env.startswith("TAKEBACK_") and setting.kind.show(setting.default)
+        assert setting.doc.endswith(".") and setting.kind.show(setting.default)
+        shared = setting.key.startswith("email.")  # named as other programs name them
+        assert setting.env.startswith("TAKEBACK_") or shared or setting.key in IN_FILES_ONLY, setting.key
 
 
 def test_defaults(place: Place) -> None:
@@ -69,6 +74,16 @@ def test_defaults(place: Place) -> None:
         ("checkpoints.exclude", [], "default"),
         ("checkpoints.scan_deadline", None, "default"),
         ("lock_timeout", 30.0, "default"),
+        ("policy", "ask before every act outside the files", "default"),
+        ("credentials", "none", "default"),
+        ("python.functions", [], "default"),
+        ("email.provider", "", "default"),
+        ("email.smtp_url", "none", "default"),
+        ("email.smtp_from", "", "default"),
+        ("email.gmail_access_token", "none", "default"),
+        ("email.gmail_api_base", "https://gmail.googleapis.com", "default"),
+        ("email.outlook_access_token", "none", "default"),
+        ("email.outlook_api_base", "https://graph.microsoft.com/v1.0", "default"),
         ("home", str(place.state / "takeback"), "environment XDG_STATE_HOME"),
         ("portable", False, "default"),
     ]
@@ -84,7 +99,35 @@ max_bytes = "2GB"
 max_file = 1000
 exclude = ["*.iso", "!a/"]
 scan_deadline = "1m"
+[policy]
+autopilot = true
+[policy.http]
+compensating = "allow"
+[credentials.STRIPE_KEY]
+origins = ["https://api.stripe.com/"]
+[python]
+functions = ["shop.stock:put_back"]
+[email]
+provider = "smtp"
+smtp_url = "smtp://me:secret@mail.example:587"
+smtp_from = "me@example.com"
+gmail_access_token = "ya29.secret"
+gmail_api_base = "http://127.0.0.1:1"
+outlook_access_token = "eyJ.secret"
+outlook_api_base = "http://127.0.0.1:2"
 """
+OUTSIDE = {
+    "policy": Policy({"http.compensating": "allow"}, True),
+    "credentials": {"STRIPE_KEY": ("https://api.stripe.com",)},
+    "functions": ("shop.stock:put_back",),
+    "provider": "smtp",
+    "smtp_url": "smtp://me:secret@mail.example:587",
+    "smtp_from": "me@example.com",
+    "gmail_access_token": "ya29.secret",
+    "gmail_api_base": "http://127.0.0.1:1",
+    "outlook_access_token": "eyJ.secret",
+    "outlook_api_base": "http://127.0.0.1:2",
+}
 
 
 def test_the_users_file_sets_everything(place: Place) -> None:
@@ -101,6 +144,7 @@ def test_the_users_file_sets_everything(place: Place) -> None:
         scan_deadline=60.0,
         lock_timeout=5.0,
         sources=settings.sources,
+        **OUTSIDE,
     )
     assert settings.off_source == str(place.config)
     assert {source for key, _, source in settings.rows() if key not in ("home", "portable")} == {str(place.config)}
@@ -120,6 +164,13 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         TAKEBACK_LOCK_TIMEOUT="0.25",
         TAKEBACK_HOME=str(place.root),
         TAKEBACK_PORTABLE="1",
+        EMAIL_PROVIDER="gmail",
+        TAKEBACK_SMTP_URL="smtps://other",
+        TAKEBACK_SMTP_FROM="you@example.com",
+        GMAIL_ACCESS_TOKEN="g",
+        GMAIL_API_BASE="http://g",
+        OUTLOOK_ACCESS_TOKEN="o",
+        OUTLOOK_API_BASE="http://o",
     )
     assert settings == Settings(
         home=place.root,
@@ -133,12 +184,39 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         lock_timeout=0.25,
         portable=True,
         sources=settings.sources,
+        policy=OUTSIDE["policy"],
+        credentials=OUTSIDE["credentials"],
+        functions=OUTSIDE["functions"],
+        provider="gmail",
+        smtp_url="smtps://other",
+        smtp_from="you@example.com",
+        gmail_access_token="g",
+        gmail_api_base="http://g",
+        outlook_access_token="o",
+        outlook_api_base="http://o",
     )
-    assert all(source == f"environment {s.env}" for s, (_, _, source) in zip(SETTINGS, settings.rows()))
+    for setting, (_, _, source) in zip(SETTINGS, settings.rows()):
+        assert source == (str(place.config) if setting.key in IN_FILES_ONLY else f"environment {setting.env}")
+
+
+def test_what_is_private_is_shown_as_set(place: Place) -> None:
+    place.user(EVERYTHING)
+    place.project('[email]\nsmtp_url = "smtp://stolen:hunter2@x"\n')
+    settings = place.load()
+    shown = repr(settings.rows()) + repr(settings.ignored)
+    assert "secret" not in shown and "hunter2" not in shown
+    assert ("email.smtp_url", "set", str(place.config)) in settings.rows()
+    assert settings.smtp_url == OUTSIDE["smtp_url"], "the project's file says nothing about where mail goes"
+
+
+def test_a_variable_that_others_use_too_stops_nothing(place: Place) -> None:
+    settings = place.load(EMAIL_PROVIDER="sendgrid")
+    assert settings.provider == ""
+    assert "EMAIL_PROVIDER must be" in settings.ignored[0]
 
 
 def test_an_empty_variable_is_none_at_all(place: Place) -> None:
-    names = [setting.env for setting in SETTINGS]
+    names = [setting.env for setting in SETTINGS if setting.env]
     assert load(None, place.environ | dict.fromkeys(("TAKEBACK", *names), "")).keep == 200
 
 
@@ -294,7 +372,11 @@ def test_start_up_loads_nothing_heavy(place: Place) -> None:
         ("[checkpoint]\nkeep = 1\n", "unknown setting checkpoint in FILE, line 1"),
         ("lock_timeuot = 1\n", "unknown setting lock_timeuot in FILE, line 1 (did you mean lock_timeout?)"),
         ("checkpoints.zebra = 1\n", "unknown setting checkpoints.zebra in FILE, line 1"),
-        ("[policy]\nx = 1\n", "unknown setting policy in FILE, line 1"),
+        ("[nonsense]\nx = 1\n", "unknown setting nonsense in FILE, line 1"),
+        ("[policy]\nx = 1\n", "FILE, line 1: policy must be a table"),
+        ('[policy.http]\ncompensating = "maybe"\n', "FILE, line 1: policy must be a table"),
+        ('[credentials.KEY]\norigins = "https://x"\n', "FILE, line 1: credentials must be tables"),
+        ('[email]\nprovider = "pigeon"\n', 'email.provider must be "gmail", "outlook" or "smtp"'),
         (
             "\n[checkpoints]\n# keep = 1\nkeep = '5'\n",
             "FILE, line 4: checkpoints.keep must be a whole number",

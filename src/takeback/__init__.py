@@ -17,9 +17,11 @@ from .errors import (
     ApprovalNeeded,
     Damaged,
     Locked,
+    NotDone,
     NotFound,
     NoWorkspace,
     Off,
+    RepeatedEffect,
     Stale,
     TakebackError,
     UsageError,
@@ -27,7 +29,9 @@ from .errors import (
 
 TYPE_CHECKING = False  # typing's own would cost every start of the program
 if TYPE_CHECKING:
+    from .doing import Recorder, tool
     from .effects import Checkpoint, Outcome, Plan, Result, Step
+    from .steps import Remains, WorkStep
     from .views import Diff, LogRow, Status
     from .workspace import Workspace
 
@@ -41,25 +45,33 @@ __all__ = [
     "Locked",
     "LogRow",
     "NoWorkspace",
+    "NotDone",
     "NotFound",
     "Off",
     "Outcome",
     "Plan",
+    "Recorder",
+    "Remains",
+    "RepeatedEffect",
     "Result",
     "Stale",
     "Status",
     "Step",
     "TakebackError",
     "UsageError",
+    "WorkStep",
     "Workspace",
     "__version__",
     "open",
+    "tool",
 ]
 
-# The types of results, by the module that has them: loaded when first asked for.
+# The types of results, and what only harnesses need, by the module that has them: loaded when first asked for.
 _TYPES = {
     **dict.fromkeys(("Checkpoint", "Outcome", "Plan", "Result", "Step"), "effects"),
     **dict.fromkeys(("Diff", "LogRow", "Status"), "views"),
+    **dict.fromkeys(("Recorder", "tool"), "doing"),
+    **dict.fromkeys(("Remains", "WorkStep"), "steps"),
     "Workspace": "workspace",
 }
 

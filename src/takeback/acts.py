@@ -13,7 +13,9 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from .effects import COMPENSATING, DONE, FAILED, HELD, IRREVERSIBLE, Entry, raw
+from . import redact
+from .effects import COMPENSATING, DONE, EXACT, FAILED, HELD, IRREVERSIBLE, UNKNOWN, Entry, raw
+from .errors import Damaged, UsageError
 from .typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -95,7 +97,24 @@ class Act(NamedTuple):
             return "undone"
         if self.state == BEGUN or self.in_doubt:
             return "unknown"
-        return {HELD: "held", IRREVERSIBLE: "irreversible"}.get(self.verdict, "live")
+        return {HELD: "held", IRREVERSIBLE: "irreversible", UNKNOWN: "unknown"}.get(self.verdict, "live")
+
+
+class Undo(NamedTuple):
+    """One attempt to take an act back, by one take-back."""
+
+    id: str  # of its intent
+    act: str
+    takeback: str
+    at: float
+    result: str = UNKNOWN  # DONE, FAILED, or UNKNOWN until somebody finds out
+    note: str = ""
+    evidence: Mapping[str, Any] = {}  # what the other side answered
+
+    @property
+    def shown_state(self) -> str:
+        """One word of those an act has: what was sent cannot be taken back in turn."""
+        return {DONE: "irreversible", FAILED: "failed"}.get(self.result, "unknown")
 
 
 class Approval(NamedTuple):
@@ -173,8 +192,45 @@ class Outside(Protocol):
         """Whether the recorder vouched that sending it again, with the same key, does nothing more."""
 
 
+_LARGEST = 1 << 20  # bytes of an act as JSON
+_VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)
+_TEXTS = ("domain", "summary", "target", "verdict", "state", "key", "step")
+
+
+def cleaned(act: NewAct, environ: Mapping[str, str]) -> NewAct:
+    """An act as it may be stored: what was done without secrets, an inverse that holds none and is plain data. A mail
+    is content, and stays as it is."""
+    if act.domain == "files" or act.verdict not in _VERDICTS or act.state not in (DONE, FAILED, BEGUN):
+        told = f"{act.domain!r}, {act.verdict!r}, {act.state!r}"
+        raise UsageError(f"{told} is no outside effect", "name its domain, its verdict and its state")
+    if act.domain != "email":
+        args = act.inverse.args if act.inverse else {}
+        if told := redact.secret_at(args, names=False):
+            raise UsageError(
+                f"the inverse holds {told}, which would be stored",
+                "name an environment variable instead: ${env:NAME}; its value is looked up when the inverse is sent",
+            )
+        secrets = redact.values_of(args, environ)
+        act = act._replace(
+            summary=redact.text(act.summary, secrets),
+            target=redact.text(act.target, secrets),
+            did=redact.value(act.did, secrets),
+            key=redact.text(act.key, secrets),
+            step=redact.text(act.step, secrets),
+        )
+    try:
+        size = len(json.dumps(body_of(act, {}), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the effect is no plain data ({error})", "use text, numbers, lists and tables") from error
+    if size > _LARGEST:
+        raise UsageError(f"the effect takes {size:,} bytes, more than {_LARGEST:,}", "keep what is long in a file")
+    return act
+
+
 def recorded(row_id: str, seq: int, at: float, body: Mapping[str, Any]) -> Act:
-    """An act from its journal row."""
+    """An act from its journal row; Damaged if that holds something else."""
+    if not _is_sound(body):
+        raise Damaged(f"row {seq} is no outside effect", "takeback verify says what is lost")
     packed = body.get("inverse")
     return Act(
         row_id, seq, at, body["domain"], body["summary"], body["target"],
@@ -182,6 +238,33 @@ def recorded(row_id: str, seq: int, at: float, body: Mapping[str, Any]) -> Act:
         body["verdict"], body.get("did", {}), body.get("by", {}), tuple(body.get("depends_on", ())),
         body.get("state", DONE), body.get("key", ""), body.get("step", ""),
     )  # fmt: skip
+
+
+def _is_sound(body: Mapping[str, Any]) -> bool:
+    """Whether every part is of its kind. Rows are ours, but a journal may have been written by anybody."""
+    inverse, by, wanted = body.get("inverse"), body.get("by", {}), body.get("depends_on", [])
+    return (
+        all(isinstance(body.get(name, ""), str) for name in _TEXTS)
+        and bool(body.get("domain")) and body["domain"] != "files" and "summary" in body and "target" in body
+        and body.get("verdict") in _VERDICTS and body.get("state", DONE) in (DONE, FAILED, BEGUN)
+        and isinstance(by, dict) and all(isinstance(each, str) for each in by.values())
+        and isinstance(body.get("did", {}), dict)
+        and isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)
+        and is_inverse(inverse)
+    )  # fmt: skip
+
+
+def is_fact(body: Mapping[str, Any]) -> bool:
+    """Whether a later row may tell this of an act."""
+    whole = {"domain": "-", "summary": "", "target": "", "verdict": COMPENSATING, "inverse": None}
+    return _is_sound({**whole, **body})
+
+
+def is_inverse(packed: Any) -> bool:
+    """Whether JSON is an inverse, or none."""
+    if packed is None:
+        return True
+    return isinstance(packed, dict) and isinstance(packed.get("op"), str) and isinstance(packed.get("args"), dict)
 
 
 def body_of(act: NewAct, by: Mapping[str, str]) -> dict[str, Any]:

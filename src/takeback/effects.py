@@ -166,6 +166,7 @@ class Request(NamedTuple):
     force: bool = False
     only: tuple[str, ...] = ()  # domains; none: all of them
     without: tuple[str, ...] = ()  # domains
+    leave: tuple[str, ...] = ()  # ids of outside effects that stay
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
@@ -184,6 +185,8 @@ class Request(NamedTuple):
             out["only"] = list(self.only)
         if self.without:
             out["without"] = list(self.without)
+        if self.leave:
+            out["leave"] = list(self.leave)
         for name in ("since", "label", "checkpoint", "everything", "merge", "markers", "force"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
@@ -199,6 +202,7 @@ class Request(NamedTuple):
         known["actors"] = None if data.get("actors") is None else tuple(data["actors"])
         known["only"] = tuple(data.get("only", ()))
         known["without"] = tuple(data.get("without", ()))
+        known["leave"] = tuple(data.get("leave", ()))
         return cls(**known)
 
 

@@ -4,10 +4,13 @@ TakebackError            exit 1   it failed; nothing was lost
 ├── UsageError           exit 2   the request makes no sense
 ├── NotFound             exit 2   no such checkpoint, effect, plan or path
 ├── ApprovalNeeded       exit 4   a person has to say yes
-│   └── Stale            exit 4   the plan is no longer what the same request would do
+│   ├── Stale            exit 4   the plan is no longer what the same request would do
+│   └── CredentialNeeded exit 4   a person has to set a token, a password or a server
 ├── NoWorkspace          exit 10  nothing is protected here
 ├── Locked               exit 11  another process is at work
 ├── Damaged              exit 1   the store does not hold what its records say
+├── NotDone              exit 1   raised by a harness's own function: it did nothing
+├── RepeatedEffect       exit 1   the same thing was done before, and taken back
 └── Off                  exit 1   takeback is turned off
 """
 
@@ -45,6 +48,10 @@ class Stale(ApprovalNeeded):
         self.differing = differing
 
 
+class CredentialNeeded(ApprovalNeeded):
+    """A secret that only the owner can give is missing, expired or refused. Says which setting it is."""
+
+
 class NoWorkspace(TakebackError):
     exit_code = 10
 
@@ -55,6 +62,14 @@ class Locked(TakebackError):
 
 class Damaged(TakebackError):
     pass
+
+
+class NotDone(TakebackError):
+    """For a harness's functions to raise: nothing was done, and it may be tried again."""
+
+
+class RepeatedEffect(TakebackError):
+    """What is about to be done was done before and taken back; `again=True` does it on purpose."""
 
 
 class Off(TakebackError):

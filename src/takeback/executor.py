@@ -19,6 +19,7 @@ from .effects import (
     FAILED,
     FOLDER,
     KEPT,
+    UNKNOWN,
     Change,
     Domain,
     Entry,
@@ -57,6 +58,7 @@ class Outer(NamedTuple):
     unlocked: Callable[[], AbstractContextManager[None]] = nullcontext  # the store is free while it runs
     stands_on: Callable[[bytes, bytes], bool] = lambda newer, older: False  # whether one act depends on another
     look: Callable[[str], None] = lambda takeback: None  # journals what an act changed in the tree, as the take-back's
+    forbids: Callable[[Step], str] = lambda step: ""  # why an act of an interrupted take-back is left alone
 
 
 class Executor:
@@ -101,10 +103,11 @@ class Executor:
         seq = self.journal.append(rows, self.clock())[-1]
         results: list[Result] = []
         made: list[Change] = []
+        acts: list[Result] = []  # of what lies outside the files
         judged_anew = False  # once something ran that may change files by itself
         for number, (domain, steps) in enumerate(groups):
             times = plan.folder_times if domain == "files" else {}
-            found = self._blocked(steps, results)
+            found = self._blocked(steps, acts)
             if not found:
                 if number:
                     intent = self._begin(id, number)
@@ -112,6 +115,7 @@ class Executor:
             judged_anew = judged_anew or domain != "files"
             seq = self._conclude(id, number, domain, steps, found, times, made)
             results += found
+            acts += found if domain != "files" else ()
         return Done(id, results, made, seq)
 
     def _act(
@@ -130,7 +134,9 @@ class Executor:
         if steps[0].domain == "files":
             return []
         for result in results:
-            if result.result != DONE and self.outer.stands_on(result.path, steps[0].path):
+            if result.result == DONE or result.path == steps[0].path:
+                continue
+            if self.outer.stands_on(result.path, steps[0].path):
                 note = f"not tried: {text(result.path)[:8]} stands on it and was not taken back"
                 return [Result(step.path, step.verdict, FAILED, note) for step in steps]
         return []
@@ -200,7 +206,8 @@ class Executor:
         """Brings an interrupted take-back to its end or, to abort it, back to where it began."""
         results: list[Result] = []
         made: list[Change] = []
-        earlier = [Result(path, s.verdict, FAILED) for s in segments if s.ended for path in s.undone]
+        outside = [s for s in segments if s.domain != "files"]
+        acts = [Result(path, s.verdict, FAILED) for s in outside if s.ended for path in s.undone]
         seq = 0
         for number, segment in enumerate(segments):
             if segment.ended:
@@ -209,9 +216,10 @@ class Executor:
                 continue  # never begun
             forward, times = steps_of(segment)
             if segment.domain != "files":
-                found = self._finish_act(takeback.id, number, segment, forward, abort, [*earlier, *results])
+                found = self._finish_act(takeback.id, number, segment, forward, abort, acts)
                 seq = self._conclude(takeback.id, number, segment.domain, forward, found, {}, made)
                 results += found
+                acts += found
                 continue
             intent = segment.intent or self._begin(takeback.id, number)
             domain = self.domains(segment.domain)
@@ -246,6 +254,9 @@ class Executor:
         results: list[Result],
     ) -> list[Result]:
         """An outside act of an interrupted take-back: one that may have been sent is never simply sent again."""
+        if why := next(filter(None, map(self.outer.forbids, steps)), ""):
+            result = UNKNOWN if segment.intent else FAILED
+            return [Result(step.path, step.verdict, result, f"nothing was sent: {why}") for step in steps]
         if abort:
             with self.outer.unlocked():
                 return [self.domains(segment.domain).settle(step) for step in steps]  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from .typed import NamedTuple, Protocol
 from .units import parse_duration
 
 KINDS = ("checkpoint", "effect", "takeback")
+STATES = ("live", "undone", "failed", "unknown", "held", "irreversible")
 
 
 class Row(Protocol):
@@ -37,6 +38,8 @@ class Row(Protocol):
     def domain(self) -> str: ...
     @property
     def verdict(self) -> str: ...
+    @property
+    def state(self) -> str: ...
     @property
     def paths(self) -> Sequence[str]: ...
 
@@ -77,6 +80,12 @@ def _domain(value: str) -> Test:
 def _verdict(value: str) -> Test:
     is_it = _name_test(value)
     return lambda row, now: is_it(row.verdict)
+
+
+def _state(value: str) -> Test:
+    if value.lower() not in STATES:
+        raise UsageError(f"unknown state {value!r} in the filter", hint=f"the states are {', '.join(STATES)}")
+    return lambda row, now: row.state == value.lower()
 
 
 def _kind(value: str) -> Test:
@@ -120,12 +129,13 @@ def _words(value: str) -> Test:
 
 KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "actor": (_actor, "who did it; * and ? stand for any text and any letter"),
-    "domain": (_domain, "where it took effect, such as files"),
+    "domain": (_domain, "where it took effect: files, http, command, email, python"),
     "id": (_id, "how the id begins"),
     "kind": (_kind, "checkpoint, effect or takeback"),
     "label": (_label, "text in the label"),
     "path": (_path, "a path, a folder and what is in it, or a pattern with * and ?"),
     "since": (_since, "not before: a duration ago (2h) or a date or time (2026-01-31, 2026-01-31T18:00)"),
+    "state": (_state, "live or undone; outside the files also held, failed, unknown, irreversible"),
     "until": (_until, "not after, written as for since; a date means the end of that day"),
     "verdict": (_verdict, "exact, compensating, held, irreversible or unknown"),
 }

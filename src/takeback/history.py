@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from . import changes as change_lists
-from .acts import BEGUN, Act, Approval, Inverse, recorded
+from .acts import BEGUN, Act, Approval, Inverse, Undo, is_fact, recorded
 from .effects import (
     DONE,
     FAILED,
@@ -105,11 +105,6 @@ class Segment:
         self.undone: set[bytes] = set()  # paths that its outcome names as not done
 
 
-def _act_effect(act: Act) -> Effect:
-    change = Change(act.path, None, act.entry)
-    return Effect(act.seq, act.id, act.at, frozenset(), {act.path: change}, "", act.domain, act.verdict, act.summary)
-
-
 class History:
     def __init__(self, rows: Iterable[Row], load: LoadBlob) -> None:
         self._load = load
@@ -122,6 +117,8 @@ class History:
         self.outcomes: set[int] = set()  # rows that take-backs wrote
         self.plans: dict[str, Mapping[str, Any]] = {}
         self.acts: dict[str, Act] = {}  # outside effects, by id
+        self.undos: dict[str, Undo] = {}  # attempts to take them back, by id, oldest first
+        self._act_turns: dict[str, frozenset[Turn]] = {}
         self.approvals: dict[str, Approval] = {}  # of plans, by id; used ones are gone
         self.sessions: list[Mapping[str, Any]] = []  # processes that were agents
         self.forgotten: set[str] = set()  # ids of pruned rows
@@ -136,7 +133,7 @@ class History:
         self.head = 0  # the newest row
         for row in rows:
             self._fold(row)
-        self.effects += [_act_effect(act) for act in self.acts.values() if act.state == BEGUN]
+        self.effects += [self._act_effect(act) for act in self.acts.values() if act.state == BEGUN]
         self.damaged += [seq for seq in self._empty if seq not in self._pruned]
         self.effects.sort(key=lambda e: e.seq)
 
@@ -156,6 +153,8 @@ class History:
             try:
                 fold(row, row.body)
             except Damaged:  # the list it names is lost
+                self.damaged.append(row.seq)
+            except (LookupError, TypeError, ValueError, AttributeError):  # no row of ours, though its hash holds
                 self.damaged.append(row.seq)
 
     def _fold_checkpoint(self, row: Row, body: Mapping[str, Any]) -> None:
@@ -198,14 +197,23 @@ class History:
     def _fold_act(self, row: Row, body: Mapping[str, Any]) -> None:
         act = recorded(row.id, row.seq, row.at, body)
         self.acts[row.id] = act
+        if actor := act.by.get("actor", ""):
+            self._act_turns[act.id] = frozenset({Turn(actor, self.current_turn(actor))})
         if act.state == DONE:
-            self.effects.append(_act_effect(act))
+            self.effects.append(self._act_effect(act))
+
+    def _act_effect(self, act: Act) -> Effect:
+        turns = self._act_turns.get(act.id, frozenset())
+        changes = {act.path: Change(act.path, None, act.entry)}
+        return Effect(act.seq, act.id, act.at, turns, changes, "", act.domain, act.verdict, act.summary)
 
     def _fold_acted(self, row: Row, body: Mapping[str, Any]) -> None:
         """What became of an act: that it is done or failed, or that it can be taken back no longer."""
         act = self.acts.get(body["act"])
         if act is None:
             return
+        if not is_fact(body):
+            raise Damaged(f"row {row.seq} tells nothing of an act")
         now = act._replace(
             state=body.get("state", act.state),
             verdict=body.get("verdict", act.verdict),
@@ -216,11 +224,12 @@ class History:
         if "inverse" in body:
             packed = body["inverse"]
             now = now._replace(inverse=Inverse(packed["op"], packed["args"]) if packed else None)
-        if act.state == BEGUN and now.state == DONE:
+        if act.state != DONE and now.state == DONE:
             now = now._replace(seq=row.seq)
-            self.effects.append(_act_effect(now))
-        elif act.state == DONE:
-            self.effects = [_act_effect(now) if e.id == act.id and not e.takeback else e for e in self.effects]
+            self.effects.append(self._act_effect(now))
+        elif act.state == DONE:  # what did not happen after all has no inverse
+            kept = [self._act_effect(now)] if now.state == DONE else []
+            self.effects = [x for e in self.effects for x in (kept if e.id == act.id and not e.takeback else [e])]
         self.acts[act.id] = now
 
     def _fold_resolved(self, row: Row, body: Mapping[str, Any]) -> None:
@@ -228,19 +237,22 @@ class History:
         act = self.acts.get(body["act"])
         if act is None:
             return
+        for undo in [u for u in self.undos.values() if u.act == act.id and u.result == UNKNOWN]:
+            said = DONE if body["done"] else FAILED
+            self.undos[undo.id] = undo._replace(result=said, note="a person said so")
         if body["done"]:
             change = Change(act.path, act.entry, None, (act.seq,))
             takeback = self.takebacks.get(act.in_doubt)
             by = takeback.id if takeback else row.id
             if act.state == BEGUN:
-                self.effects.append(_act_effect(act))
+                self.effects.append(self._act_effect(act))
             self.effects.append(
                 Effect(row.seq, row.id, row.at, frozenset(), {act.path: change}, by, act.domain, act.verdict)
             )
             if takeback is not None:
                 self.takebacks[takeback.id] = takeback._replace(rows=(*takeback.rows, row.seq))
         elif act.state == BEGUN:
-            self.effects.append(_act_effect(act))
+            self.effects.append(self._act_effect(act))
         self.acts[act.id] = act._replace(in_doubt="", state=DONE)
 
     def _fold_approval(self, row: Row, body: Mapping[str, Any]) -> None:
@@ -269,6 +281,7 @@ class History:
             for change in segment.changes if segment.domain != "files" else ():
                 if (act := self.acts.get(text(change.path))) is not None:  # until its outcome says otherwise
                     self.acts[act.id] = act._replace(in_doubt=body["takeback"], sent_at=act.sent_at or row.at)
+                    self.undos[row.id] = Undo(row.id, act.id, body["takeback"], row.at)
 
     def _fold_outcome(self, row: Row, body: Mapping[str, Any]) -> None:
         known = self._open.get(body["takeback"])
@@ -277,6 +290,7 @@ class History:
         start, segments = known
         segment = segments[body["segment"]]
         segment.ended = True
+        self._fold_undo(segment, body)
         if body.get("aborted"):
             del self._open[start.id]
             began = self.takebacks.pop(start.id, None)
@@ -290,14 +304,24 @@ class History:
         if found:
             effect = Effect(row.seq, row.id, row.at, frozenset(), found, start.id, segment.domain, segment.verdict)
             self.effects.append(effect)
-        for path, result, *_ in body["not_done"] if segment.domain != "files" else ():
-            if result != UNKNOWN and path in self.acts:
-                self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
-        for path in found:
-            if (act := self.acts.get(text(path))) is not None:
-                self.acts[act.id] = act._replace(in_doubt="")
+        if segment.domain != "files" and segment.intent:  # else it was never tried, and earlier doubts remain
+            for path, result, *_ in body["not_done"]:
+                if result != UNKNOWN and path in self.acts:
+                    self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
+            for path in found:
+                if (act := self.acts.get(text(path))) is not None:
+                    self.acts[act.id] = act._replace(in_doubt="")
         kept = {raw(p) for p, result, *_ in body["not_done"] if result != FAILED}  # what failed may be tried again
         self._settle(start, segments, row.seq if found else None, kept)
+
+    def _fold_undo(self, segment: Segment, body: Mapping[str, Any]) -> None:
+        """What became of an inverse that was sent."""
+        if (undo := self.undos.get(segment.intent)) is None or body.get("aborted"):
+            return
+        told = {path: (result, note) for path, result, note in body["not_done"]}
+        result, note = told.get(undo.act, (DONE, ""))
+        evidence = body.get("evidence", {}).get(undo.act, {})
+        self.undos[undo.id] = undo._replace(result=result, note=note, evidence=evidence)
 
     def _settle(
         self, start: Row, segments: list[Segment], seq: int | None = None, not_taken: Iterable[bytes] = ()
@@ -362,8 +386,18 @@ class History:
 
     @cached_property
     def _by_path(self) -> dict[bytes, list[tuple[int, Change]]]:
+        return self._grouped(outside=False)
+
+    @cached_property
+    def _by_act(self) -> dict[bytes, list[tuple[int, Change]]]:
+        """Apart from paths: a file may be called like an act."""
+        return self._grouped(outside=True)
+
+    def _grouped(self, outside: bool) -> dict[bytes, list[tuple[int, Change]]]:
         found: dict[bytes, list[tuple[int, Change]]] = {}
         for effect in self.effects:
+            if (effect.domain != "files") is not outside:
+                continue
             seq = effect.seq
             for path, change in effect.changes.items():
                 found.setdefault(path, []).append((seq, change))
@@ -418,20 +452,22 @@ class History:
 
     @cached_property
     def _agent_seqs(self) -> list[int]:
-        return [e.seq for e in self.effects if e.turns]
+        return [e.seq for e in self.effects if e.turns and e.domain == "files"]
 
     def turns(self, seq: int) -> frozenset[Turn]:
         """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
-        around it."""
+        around it; what was recorded outside the files is part of it there, and else of its actor's turn."""
         effect = self.by_seq[seq]
-        if effect.turns or effect.takeback:
+        if effect.takeback or (effect.turns and effect.domain == "files"):
             return effect.turns
         at = bisect_left(self._named_seqs, seq)
         start = self._named_seqs[at - 1] if at else 0
         end = self._named_seqs[at] if at < len(self._named_seqs) else 1 << 62
         first_agent = bisect_left(self._agent_seqs, start)
         if first_agent < len(self._agent_seqs) and self._agent_seqs[first_agent] < end:
-            return frozenset()
+            if effect.domain == "files" or effect.turns:
+                return effect.turns
+            return frozenset({Turn("", str(seq))})  # recorded by nobody known: a turn of its own
         at = bisect_left(self._checkpoint_seqs, seq)
         return frozenset({Turn("", str(self._checkpoint_seqs[at - 1] if at else 0))})
 
@@ -461,15 +497,15 @@ class History:
     def change(self, unit: tuple[int, bytes]) -> Change:
         return self.by_seq[unit[0]].changes[unit[1]]
 
-    def layers(self, path: bytes, since: int) -> list[Unit]:
-        """The path's changes that still show, oldest first.
+    def layers(self, path: bytes, since: int, outside: bool = False) -> list[Unit]:
+        """The path's changes that still show, oldest first; or those of the act of that name.
 
         A live take-back that put the path exactly back cancels with what it took, so neither shows; one that
         merged shows, as a change of its own:
             a1 a2 undo(a2)            shows  a1
             a1 b1 undo(a1) by merge   shows  a1 b1 undo   (a1 is not live)
         """
-        found = self._by_path.get(path, ())
+        found = (self._by_act if outside else self._by_path).get(path, ())
         if len(found) == 1:
             return [Unit(found[0][0], path)] if found[0][0] >= since else []
         shown: list[Unit] = []
@@ -493,8 +529,11 @@ class History:
 
     def shown(self, since: int) -> set[Unit]:
         rows = self.effects[bisect_left([e.seq for e in self.effects], since) :]
-        paths = {path for row in rows for path in row.changes}
-        return {unit for path in paths for unit in self.layers(path, since)}
+        paths = {path for row in rows if row.domain == "files" for path in row.changes}
+        acts = {path for row in rows if row.domain != "files" for path in row.changes}
+        shown = {unit for path in paths for unit in self.layers(path, since)}
+        shown.update(unit for path in acts for unit in self.layers(path, since, outside=True))
+        return shown
 
     def time_before(self, path: bytes, since: int, below: int) -> Entry | None:
         """What the times were at `since`, where only times changed between there and row `below`."""

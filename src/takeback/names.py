@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .effects import FAILED
 from .errors import NotFound, UsageError
 from .history import History
 from .typed import NamedTuple
@@ -18,6 +19,7 @@ def everything(history: History) -> list[Named]:
     found = [Named(c.id, "checkpoint", c.seq, c.label) for c in history.checkpoints]
     found += [Named(e.id, "effect", e.seq, "") for e in history.effects if not e.takeback and e.changes]
     found += [Named(t.id, "takeback", t.seq, "") for t in history.takebacks.values()]
+    found += [Named(a.id, "effect", a.seq, "") for a in history.acts.values() if a.state == FAILED]
     return sorted(found, key=lambda n: n.seq)
 
 

@@ -196,8 +196,10 @@ class Observer:
         )
 
     def _confirmed_rules(self) -> str:
-        found = self.store.journal.last("approval")
-        return found.body["rules"] if found is not None and found.body is not None else ""
+        found = ""
+        for row in self.store.journal.rows(kinds=("approval",)):  # those of plans are approvals too
+            found = (row.body or {}).get("rules", found)
+        return found
 
     def scan(self, tree: OpenFolder, index: Index, dry: bool = False, deadline: float | None = None) -> Look:
         running = self.open_intents()

@@ -64,6 +64,8 @@ class Planner:
         self.children = children  # the paths in a folder, those not covered among them
         self.linked = linked  # all names of a file that has several
         self.merge = merge
+        self._alone = False  # whether what is asked for is taken out of the middle
+        self._waits: dict[int, str] = {}  # rows of acts that stay, and the act each of them waits for
 
     # -- resolving what was asked --------------------------------------------
 
@@ -73,9 +75,9 @@ class Planner:
         only = None if actors is None else tuple(sorted(set(actors)))
         passed = history.passed
         newest: dict[Turn, int] = {}
-        turns = {e.seq: history.turns(e.seq) for e in history.effects}
+        turns = {e.seq: history.turns(e.seq) for e in history.effects if self._is_domain_in_scope(e.domain, options)}
         for seq, path in history.live:
-            for turn in turns[seq]:
+            for turn in turns.get(seq, ()):
                 if (
                     seq > newest.get(turn, -1)
                     and (not passed or (turn, (seq, path)) not in passed)
@@ -99,7 +101,7 @@ class Planner:
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
         ours, left = self._select(request)
-        if not (request.only or request.without):
+        if not (request.only or request.without or request.leave):
             return ours, left
         return {u for u in ours if self._is_in_scope(u, request)}, {u for u in left if self._is_in_scope(u, request)}
 
@@ -121,6 +123,11 @@ class Planner:
 
     def _is_in_scope(self, unit: Unit, request: Request) -> bool:
         domain = self.history.by_seq[unit.seq].domain
+        if domain != "files" and text(unit.path) in request.leave:
+            return False
+        return self._is_domain_in_scope(domain, request)
+
+    def _is_domain_in_scope(self, domain: str, request: Request) -> bool:
         return (not request.only or domain in request.only) and domain not in request.without
 
     def _select_undo(self, request: Request) -> tuple[set[Unit], set[Unit]]:
@@ -140,9 +147,10 @@ class Planner:
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
         shown = history.shown(since)
-        somebody = any(e.turns for e in history.effects if e.seq >= since)  # live or not
+        somebody = any(e.turns and e.domain == "files" for e in history.effects if e.seq >= since)  # live or not
         if request.everything or not (somebody or request.actors):
             return shown, set()
+
         # Work since the target; and take-backs since of work before it, with all they took.
         live = {u for u in shown if u in history.live}
         across = {u for u in live if any(taken < since for taken in history.change(u).took)}
@@ -153,7 +161,9 @@ class Planner:
         if request.actors:
             ours = {u for u in inside if history.actors(u) <= set(request.actors)}
         else:
+            # What was recorded outside the files was recorded to be taken back, whoever did it.
             ours = {u for u in inside if history.by_seq[u.seq].takeback or history.by_seq[u.seq].turns}
+            ours |= {u for u in inside if self._is_outside(u.seq)}
         return ours, {u for u in inside - ours if u in history.live}
 
     def _select_revert(self, request: Request) -> set[Unit]:
@@ -171,18 +181,22 @@ class Planner:
         ours, left = self.select(request)
         self._alone = request.verb == "revert"
         grouped: dict[bytes, list[Unit]] = {}  # lists: large trees have many paths, and a set is five times as heavy
+        outside: dict[bytes, list[Unit]] = {}  # apart: a file may be called like an act
         for unit in ours:
-            grouped.setdefault(unit.path, []).append(unit)
+            (outside if self._is_outside(unit.seq) else grouped).setdefault(unit.path, []).append(unit)
         if request.force:  # everything above ours goes too, and is listed as taken
             by_path = {path: set(self.history.layers(path, min(units).seq)) for path, units in grouped.items()}
             self._add_folders(by_path)
             grouped = {path: list(units) for path, units in by_path.items()}
-        acts = sorted({u.seq for u in ours if self._is_outside(u.seq) and self._act_verdict(u.seq) in TAKEN})
+        self._waits = self._waiting() if outside and not self._alone else {}
+        newest = {max(units).seq for units in outside.values()}
+        acts = sorted(seq for seq in newest if self._act_verdict(seq) in TAKEN)
         lowest = request.since or min((u.seq for u in ours), default=0)
         ours.clear()  # large trees have many: each is let go once its step is made
         steps: list[Step] = []
         for path in sorted(grouped):  # neighbours one after another: their folder is decoded once
             steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
+        steps += [self._act_step(path, units, acts) for path, units in outside.items()]
         steps = self._with_real_groups(self._standing_on(steps), request.since)
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(
@@ -232,7 +246,7 @@ class Planner:
             return steps
         return [
             s._replace(goal=s.expected, verdict=DRIFTED, segment=-1, note=kept[s.path])
-            if s.taken and s.path in kept
+            if s.taken and s.domain == "files" and s.path in kept
             else s
             for s in steps
         ]
@@ -351,8 +365,6 @@ class Planner:
     def _path_steps(self, path: bytes, units: list[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:
         """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""
         history = self.history
-        if self._is_outside(units[0].seq):
-            return [self._act_step(path, units, acts)]
         layers = history.layers(path, min(units).seq)
         if not acts and layers == units:  # by far the most: one exact step
             return self._exact_step(path, layers, lowest)
@@ -406,7 +418,7 @@ class Planner:
         newest = max(units)
         change = self.history.change(newest)
         domain, verdict = self.history.by_seq[newest.seq].domain, self._act_verdict(newest.seq)
-        note = self._act_note(newest.seq, verdict)
+        note = self._act_note(newest.seq, verdict, acts)
         if verdict not in TAKEN:
             return Step(domain, path, change.after, change.after, verdict, tuple(units), -1, note)
         segment = bisect_left(acts, newest.seq)
@@ -484,14 +496,34 @@ class Planner:
             return IRREVERSIBLE
         if act.inverse is None:
             return act.verdict if act.verdict == UNKNOWN else IRREVERSIBLE
+        if seq in self._waits:
+            return UNKNOWN
         if act.state == BEGUN or act.in_doubt:
             return act.verdict if can_settle(act) else UNKNOWN
         return act.verdict
 
-    def _act_note(self, seq: int, verdict: str) -> str:
+    def _waiting(self) -> dict[int, str]:
+        """Acts that stay because another one stands on them, and nobody knows whether that was taken back."""
+        found: dict[int, str] = {}
+        in_doubt = [a for a in self.history.live_acts if self._is_in_doubt(a)]
+        for act in self.history.live_acts if in_doubt else ():  # newest first
+            above = next((a for a in in_doubt if a.seq > act.seq and depends(a, act)), None)
+            if above is not None and act not in in_doubt:
+                found[act.seq] = above.id
+                in_doubt.append(act)
+        return found
+
+    def _is_in_doubt(self, act: Act) -> bool:
+        return act.inverse is not None and (act.state == BEGUN or bool(act.in_doubt)) and not can_settle(act)
+
+    def _act_note(self, seq: int, verdict: str, acts: list[int]) -> str:
         act = self.history.act_of(seq)
         if act is None:
             return "it was taken back outside the files, which is not done again"
+        if seq in self._waits:
+            return f"not tried: {self._waits[seq][:8]} stands on it, and may not have been taken back"
+        if verdict == UNKNOWN and act.did.get("left_to_do"):
+            return str(act.did["left_to_do"])
         if verdict == UNKNOWN:
             return (
                 f"nobody knows whether it {'happened' if act.state == BEGUN else 'was taken back'}: find out, then "
@@ -501,7 +533,7 @@ class Planner:
             return str(act.did.get("left_to_do", "no inverse was recorded"))
         if act.state == BEGUN or act.in_doubt:
             return "in doubt: its probe, or its key, decides whether anything is sent"
-        standing = [a for a in self.history.live_acts if a.seq > act.seq and depends(a, act)]
+        standing = [a for a in self.history.live_acts if a.seq > act.seq and depends(a, act) and a.seq not in acts]
         if standing and self._alone:
             ids = ", ".join(a.id[:8] for a in standing[:3])
             return f"{ids} stands on it and stays; to take both back: takeback rollback {act.id[:8]}"
@@ -510,6 +542,8 @@ class Planner:
     def _times(self, steps: list[Step], left: set[Unit], request: Request) -> dict[bytes, Entry]:
         """The times to put back besides the steps: of folders, which our own writing moves, where all that changed in
         them goes back; and of what only its times changed in rows that go back whole."""
+        steps = [s for s in steps if s.domain == "files"]
+        left = {u for u in left if not self._is_outside(u.seq)}
         kept = {u for s in steps if not s.taken for u in s.units} | left
         disturbed = {parent(u.path) for u in kept} | {parent(s.path) for s in steps if not s.taken}
         own = {s.path for s in steps}
@@ -542,8 +576,12 @@ class Planner:
 
 
 def can_settle(act: Act) -> bool:
-    """Whether a probe or a key can tell what became of an inverse that was sent."""
-    return act.inverse is not None and bool(act.inverse.args.get("probe") or act.inverse.args.get("idempotent"))
+    """Whether a probe or a key can tell what became of an inverse that was sent; a key does not tell whether the act
+    itself happened."""
+    if act.inverse is None:
+        return False
+    args = act.inverse.args
+    return bool(args.get("probe") or (args.get("idempotent") and act.state != BEGUN))
 
 
 def _is_folder(state: State) -> bool:
@@ -578,6 +616,8 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
             takebacks.append(id)
         elif id in by_id:
             rows.append(id)
+        elif id in history.acts:
+            raise UsageError(f"{id[:8]} failed, so there is nothing to take back", "see takeback effects")
         elif id in history.forgotten:
             raise NotFound(f"{id[:8]} was pruned; its changes are gone", "see what is left with takeback log")
         else:

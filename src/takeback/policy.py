@@ -17,11 +17,11 @@ from .typed import Any, NamedTuple
 
 ALLOW, ASK, REFUSE = "allow", "ask", "refuse"
 _STRICTER = {ALLOW: 0, ASK: 1, REFUSE: 2}
-_VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)
+VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)
 _DEFAULTS = {
     EXACT: ASK,
     COMPENSATING: ASK,
-    HELD: ALLOW,  # dropping what never left harms nobody
+    HELD: ASK,
     IRREVERSIBLE: ASK,  # doing what cannot be undone
     UNKNOWN: ASK,
 }
@@ -40,6 +40,8 @@ class Policy(NamedTuple):
                 return Decision(found, f"[policy.{name}] {verdict}")
         if self.autopilot and verdict in (IRREVERSIBLE, UNKNOWN):
             return Decision(REFUSE, "autopilot")
+        if (domain, verdict) == ("email", HELD):  # of other domains whoever recorded it could call anything held
+            return Decision(ALLOW, "default: dropping a mail that never left harms nobody")
         return Decision(_DEFAULTS.get(verdict, ASK), "default")
 
     def tightened(self, other: Policy) -> tuple[Policy, list[str]]:
@@ -50,6 +52,9 @@ class Policy(NamedTuple):
             now = self.decide(domain, verdict).decision
             if _STRICTER[wanted] >= _STRICTER[now]:
                 decisions[key] = wanted
+                for each, set_to in self.decisions.items():  # else a looser one of a single domain would win
+                    if domain == "all" and each.endswith(f".{verdict}") and _STRICTER[wanted] > _STRICTER[set_to]:
+                        decisions[each] = wanted
             else:
                 in_vain.append(f'policy.{key} = "{wanted}", which is looser than "{now}"')
         return Policy(decisions, self.autopilot or other.autopilot), in_vain
@@ -74,7 +79,7 @@ def read(value: Any) -> Policy:
         if not isinstance(table, dict):
             raise ValueError
         for verdict, decision in table.items():
-            if verdict not in _VERDICTS or decision not in _STRICTER:
+            if verdict not in VERDICTS or decision not in _STRICTER:
                 raise ValueError
             decisions[f"{domain}.{verdict}"] = decision
     return Policy(decisions, autopilot)

@@ -182,9 +182,16 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
             altered
             or (row.kind == "checkpoint" and (row.id not in history.pins or everything))
             or (row.kind in _FILE_ROWS and not _still_needed(row, outside, interrupted))
+            or _is_used_approval(row, history)
         ):
             doomed.append(row)
     return doomed
+
+
+def _is_used_approval(row: Row, history: History) -> bool:
+    """It goes with the take-back that used it: without that it would look as if it could be used again."""
+    used = row.kind == "approval" and "plan" in (row.body or {}) and row.id not in history.approvals
+    return used and history.interrupted is None  # which is finished under it
 
 
 def _still_needed(row: Row, outside: set[str], interrupted: Any) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from . import changes as change_lists
 from . import trees
@@ -11,7 +12,7 @@ from .effects import FILE, LINK
 from .errors import Damaged
 from .history import unpack_list, unpack_snapshot
 from .journal import Row
-from .typed import NamedTuple
+from .typed import Any, NamedTuple
 
 
 class Need(NamedTuple):
@@ -31,6 +32,8 @@ def needs(row: Row, blobs: Blobs, seen: set[bytes] | None) -> Iterator[Need]:
             yield Need(snapshot.root.xattrs, b"")
         yield from _tree_needs(snapshot.stored, blobs, seen)
         return
+    for id in _held(body) if row.kind == "act" else ():
+        yield Need(id, b"")
     for packed in [body["list"]] if "list" in body else [s["list"] for s in body.get("segments", ())]:
         if "blob" in packed:
             yield Need(bytes.fromhex(packed["blob"]), b"")
@@ -41,6 +44,14 @@ def needs(row: Row, blobs: Blobs, seen: set[bytes] | None) -> Iterator[Need]:
         for change in found:
             for id in change_lists.references([change]):
                 yield Need(id, change.path)
+
+
+def _held(body: Mapping[str, Any]) -> list[bytes]:
+    """What an act holds, such as a mail. Whoever wrote the row may have named anything."""
+    did = body.get("did")
+    named = did.get("blobs") if isinstance(did, dict) else None
+    ids = [id for id in named if isinstance(id, str)] if isinstance(named, list) else []
+    return [bytes.fromhex(id) for id in ids if re.fullmatch("[0-9a-f]{64}", id)]
 
 
 def _tree_needs(stored: bytes, blobs: Blobs, seen: set[bytes] | None) -> Iterator[Need]:

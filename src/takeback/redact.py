@@ -1,56 +1,352 @@
 """Secrets out, before anything is stored or said. Pure.
 
-text(…)      known token shapes, URLs with credentials, and the values of named environment variables
-headers(…)   what authenticates, whatever it looks like
-secret_in(…) what a literal looks like that should have been a reference: ${env:NAME}
+text(…)       known token shapes, URLs with credentials, fields called so, and the values of named variables
+headers(…)    what authenticates, whatever it looks like
+value(…)      the same all through a JSON value, and by the names of its keys
+secret_in(…)  what a literal looks like that should have been a reference: ${env:NAME}
+values_of(…)  the values of the variables that a text or a JSON value refers to
+
+Masking twice changes nothing, and a reference is never masked: it is a name, not a secret.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+from .typed import Any, NamedTuple
 
 MASK = "[redacted]"
-_HEADERS = frozenset(
-    ("authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token")
-)
-_SHAPES: tuple[tuple[str, str], ...] = (
-    ("a Stripe key", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{10,}"),
-    ("a GitHub token", r"\bgh[pousr]_[0-9A-Za-z]{20,}"),
-    ("an AWS access key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    ("a bearer token", r"(?i)\bbearer\s+[0-9A-Za-z._~+/=-]{12,}"),
-)
 REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
-_compiled: list[tuple[str, re.Pattern[str]]] = []
+_UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
+_SHORTEST = 4  # of a variable's value: shorter ones would take half of any text with them
+_DEEPEST = 100  # nobody answers deeper than this in earnest
+_HEADERS = frozenset(
+    ("authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token",
+     "x-auth-key", "x-amz-security-token", "x-csrf-token", "x-xsrf-token", "x-vault-token", "private-token",
+     "x-gitlab-token", "x-goog-api-key", "x-functions-key", "ocp-apim-subscription-key", "dd-api-key",
+     "x-shopify-access-token", "x-hub-signature", "x-hub-signature-256", "www-authenticate", "authentication-info")
+)  # fmt: skip
+
+# A name, a word that must be in the text for the pattern to be tried at all (so that most are not), and the pattern.
+# Where there is a group `s`, it alone is the secret.
+_SHAPES: tuple[tuple[str, str, str], ...] = (
+    ("a private key", "PRIVATE KEY", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
+     r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"),
+    ("an age key", "AGE-SECRET", r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
+    ("a Stripe key", "k_", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{10,}"),
+    ("a webhook secret", "whsec_", r"\bwhsec_[0-9A-Za-z+/=]{16,}"),
+    ("a GitHub token", "gh", r"\bgh[pousr]_[0-9A-Za-z]{20,}"),
+    ("a GitHub token", "github_pat_", r"\bgithub_pat_[0-9A-Za-z_]{20,}"),
+    ("a GitLab token", "gl", r"\bgl(?:pat|ptt|dt|rt|cbt|soat|ft|imt|agent|oas)-[0-9A-Za-z_.-]{16,}"),
+    ("a Slack token", "xox", r"\bxox[abeoprs](?:\.xox[a-z])?-[0-9A-Za-z-]{10,}"),
+    ("a Slack token", "xapp-", r"\bxapp-\d-[0-9A-Za-z-]{10,}"),
+    ("a Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?P<s>[a-z]+/[0-9A-Za-z/_-]{16,})"),
+    ("an AWS access key", "A", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+    ("an AWS secret key", "~key", r"(?i)secret_?(?:access)?_?key[\"'\s:=,]{1,6}"
+     r"(?P<s>[0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"),
+    ("an AWS session token", "~token", r"(?i)session_?token[\"'\s:=,]{1,6}(?P<s>[0-9A-Za-z/+=]{60,})"),
+    ("a Google key", "AIza", r"\bAIza[0-9A-Za-z_-]{35}"),
+    ("a Google token", "ya29.", r"\bya29\.[0-9A-Za-z_-]{20,}"),
+    ("a Google refresh token", "1//0", r"(?<!\w)1//0[0-9A-Za-z_-]{20,}"),
+    ("a Google client secret", "GOCSPX-", r"\bGOCSPX-[0-9A-Za-z_-]{20,}"),
+    ("an Anthropic key", "sk-ant-", r"\bsk-ant-[0-9A-Za-z_-]{20,}"),
+    ("an OpenAI key", "sk-", r"\bsk-(?:(?:proj|svcacct|admin|None)-[0-9A-Za-z_-]{20,}|[0-9A-Za-z]{20,})"),
+    ("a Groq key", "gsk_", r"\bgsk_[0-9A-Za-z]{30,}"),
+    ("an xAI key", "xai-", r"\bxai-[0-9A-Za-z]{40,}"),
+    ("a Replicate token", "r8_", r"\br8_[0-9A-Za-z]{30,}"),
+    ("a Hugging Face token", "hf_", r"\bhf_[0-9A-Za-z]{30,}"),
+    ("an npm token", "npm_", r"\bnpm_[0-9A-Za-z]{30,}"),
+    ("a PyPI token", "pypi-", r"\bpypi-A[0-9A-Za-z_-]{30,}"),
+    ("a RubyGems key", "rubygems_", r"\brubygems_[0-9a-f]{40,}"),
+    ("a crates.io token", "cio", r"\bcio[0-9A-Za-z]{32}\b"),
+    ("a Docker token", "dckr_", r"\bdckr_(?:pat|oat)_[0-9A-Za-z_-]{20,}"),
+    ("a SendGrid key", "SG.", r"\bSG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}"),
+    ("a Twilio key", "SK", r"\bSK[0-9a-f]{32}\b"),
+    ("a Mailgun key", "key-", r"\bkey-[0-9a-f]{32}\b"),
+    ("a Mailchimp key", "-us", r"\b[0-9a-f]{32}-us\d{1,2}\b"),
+    ("a DigitalOcean token", "_v1_", r"\bdo[opr]_v1_[0-9a-f]{40,}"),
+    ("a Heroku key", "HRKU-", r"\bHRKU-[0-9A-Za-z_-]{20,}"),
+    ("a Shopify token", "shp", r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+    ("a Square token", "sq0", r"\bsq0(?:atp|csp|idp)-[0-9A-Za-z_-]{22,}"),
+    ("a Square token", "EAAA", r"\bEAAA[0-9A-Za-z_-]{56,}"),
+    ("a PayPal token", "access_token$", r"\baccess_token\$(?:production|sandbox)\$[0-9a-z$]{20,}"),
+    ("a Plaid token", "access-", r"\baccess-(?:sandbox|development|production)-[0-9a-f-]{36}"),
+    ("a Razorpay key", "rzp_", r"\brzp_(?:live|test)_[0-9A-Za-z]{14,}"),
+    ("a Telegram bot token", ":AA", r"(?<!\d)\d{8,10}:AA[0-9A-Za-z_-]{33}"),
+    ("a Discord token", ".", r"\b[MNO][0-9A-Za-z_-]{23,27}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,}"),
+    ("a Discord webhook", "/api/webhooks/", r"/api/webhooks/(?P<s>\d+/[0-9A-Za-z_-]{20,})"),
+    ("a signed token", "eyJ", r"\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,3}"),
+    ("an Azure storage key", "~accountkey=", r"(?i)accountkey=(?P<s>[0-9A-Za-z+/]{40,}={0,2})"),
+    ("an Azure access key", "~sharedaccesskey=", r"(?i)sharedaccesskey=(?P<s>[0-9A-Za-z+/]{30,}={0,2})"),
+    ("an Azure SAS", "sig=", r"[?&;]sig=(?P<s>[0-9A-Za-z%+/=_-]{20,})"),
+    ("an Azure client secret", "8Q~", r"(?<![\w~.-])[0-9A-Za-z_~.-]{3}8Q~[0-9A-Za-z_~.-]{31,34}"),
+    ("an Amazon signature", "X-Amz-", r"X-Amz-(?:Signature|Security-Token)=(?P<s>[0-9A-Za-z%+/=_-]{16,})"),
+    ("a Linear key", "lin_", r"\blin_(?:api|oauth)_[0-9A-Za-z]{30,}"),
+    ("a Notion token", "secret_", r"\bsecret_[0-9A-Za-z]{40,}"),
+    ("a Notion token", "ntn_", r"\bntn_[0-9A-Za-z]{30,}"),
+    ("a Vercel token", "vc", r"\bvc[acikpr]_[0-9A-Za-z]{24,}"),
+    ("a Netlify token", "nf", r"\bnf[cpuo]_[0-9A-Za-z]{36,}"),
+    ("a Supabase key", "sbp_", r"\bsbp_[0-9a-f]{40}"),
+    ("a Supabase key", "sb_secret_", r"\bsb_secret_[0-9A-Za-z_-]{20,}"),
+    ("a Databricks token", "dapi", r"\bdapi[0-9a-f]{32}"),
+    ("a Doppler token", "dp.", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[0-9A-Za-z._-]{20,}"),
+    ("a Cloudflare token", "cf", r"\bcf(?:ut|at|k)_[0-9A-Za-z_-]{30,}"),
+    ("a Cloudflare key", "v1.0-", r"\bv1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"),
+    ("an Atlassian token", "ATATT3", r"\bATATT3[0-9A-Za-z_=-]{20,}"),
+    ("an Airtable token", "pat", r"\bpat[0-9A-Za-z]{14}\.[0-9a-f]{64}"),
+    ("a Grafana token", "gl", r"\bgl(?:sa|c)_[0-9A-Za-z_=+/]{20,}"),
+    ("a New Relic key", "NRAK-", r"\bNRAK-[0-9A-Z]{27}"),
+    ("a Sentry token", "sntr", r"\bsntr[ysu]s?_[0-9A-Za-z_=+/]{30,}"),
+    ("a Postman key", "PMAK-", r"\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+    ("a PlanetScale secret", "pscale_", r"\bpscale_(?:tkn|pw|oauth)_[0-9A-Za-z_.-]{20,}"),
+    ("a Vault token", "hv", r"\bhv[sbr]\.[0-9A-Za-z_-]{20,}"),
+    ("a Terraform token", ".atlasv1.", r"\b[0-9A-Za-z]{14}\.atlasv1\.[0-9A-Za-z_-]{60,}"),
+    ("a Pulumi token", "pul-", r"\bpul-[0-9a-f]{40}"),
+    ("a Figma token", "fig", r"\bfig[dour]_[0-9A-Za-z_-]{30,}"),
+    ("a Fly token", "FlyV1", r"\bFlyV1 (?P<s>fm[0-9A-Za-z_]+_[0-9A-Za-z+/=,_-]{20,})"),
+    ("a bearer token", "~bearer", r"(?i)\bbearer\s+(?P<s>(?=[^\s]*[0-9_.~+/=-])[0-9A-Za-z._~+/=-]{12,})"),
+    ("basic authentication", "~basic", r"(?i)\b(?P<basic>basic)\s+(?P<s>[0-9A-Za-z+/]{6,}={0,2})"),
+    ("an authorization header", "~authorization", r"(?i)\bauthorization[\"']?:\s*[\"']?(?:[A-Za-z]+\s+)?"
+     r"(?P<s>(?=[^\s\"']*[0-9=+/])[^\s\"'$\[,;()]{6,})"),
+    ("a cookie", "~cookie", r"(?i)(?<![\w-])(?:set-)?cookie[\"']?:\s*[\"']?(?P<s>[^\s\"'=$\[]{1,200}=[^\"'\r\n$\[]+)"),
+    ("a URL with a password", "://", r"://(?:\$\{env:\w+\}|[^/\s:@?#$])*:(?P<s>[^/\s@\[$][^/\s@]*)@"),
+    ("a token in a URL", "://", r"://(?P<s>[0-9A-Za-z_-]{20,})@"),
+)  # fmt: skip
+
+# Names of fields whose values are secret: the last words of a key, whatever joins them.
+_NAMES = frozenset(
+    ("password", "passwd", "pwd", "passphrase", "passcode", "secret", "secrets", "token", "apikey", "api key",
+     "access key", "secret key", "private key", "signing key", "encryption key", "account key", "auth key",
+     "authorization", "cookie", "set cookie", "credential", "credentials", "access token", "client secret", "jwt",
+     "connection string", "bearer", "session id", "sessionid", "otp", "cvc", "cvv", "pin code")
+)  # fmt: skip
+_NO_SECRETS = frozenset(("page token", "cursor token", "continuation token", "sync token", "cancellation token"))
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
+_NAME = r"(?P<name>[A-Za-z_][\w.-]{1,60})"  # any: whether it is a secret's, `is_secret_name` says
+_IN_URL = rf"[?&;]{_NAME}=(?P<s>[^\s&;\"'<>#\[$][^\s&;\"'<>#]*)"
+_IN_TEXT = (
+    rf"(?<![\w.?&;-]){_NAME}=(?P<q>[\"']?)"
+    r"(?P<s>(?=[^\s&;\"'<>(]{0,200}\d)[^\s&;\"'<>()\[\]{}$,]{6,2000})(?P=q)(?=[\s&;\"',)\]}]|$)"
+)
+_AS_OPTION = rf"(?<!\S)--?{_NAME}(?:=|\s+)(?P<s>(?!-)[^\s\"'$\[]{{4,}}|\"[^\"$]+\"|'[^'$]+')"
+_AS_JSON = r"\"(?P<name>[A-Za-z0-9_. -]{2,60})\"\s*:\s*\"(?P<s>(?:[^\"\\]|\\.)+)\""
 
 
-def _shapes() -> list[tuple[str, re.Pattern[str]]]:
-    if not _compiled:
-        _compiled.extend((name, re.compile(shape)) for name, shape in _SHAPES)
-    return _compiled
+class Shape(NamedTuple):
+    name: str
+    word: str  # without which it cannot be there
+    pattern: re.Pattern[str]
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """Every known shape of a secret, compiled when first needed."""
+    return tuple(Shape(name, word, re.compile(pattern)) for name, word, pattern in _SHAPES)
+
+
+@cache
+def _fields() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return (
+        ("=", re.compile(_IN_URL)),
+        ("=", re.compile(_IN_TEXT)),
+        ("-", re.compile(_AS_OPTION)),
+        ('"', re.compile(_AS_JSON)),
+    )
+
+
+# -- masking -------------------------------------------------------------------
 
 
 def text(value: str, values: Iterable[str] = ()) -> str:
-    """Free of everything that looks like a secret, and of these values."""
-    for secret in values:
-        if len(secret) >= 4:
-            value = value.replace(secret, MASK)
-    for _, shape in _shapes():
-        value = shape.sub(MASK, value)
-    return re.sub(r"(://[^/\s:@]*):[^/\s@]+@", rf"\1:{MASK}@", value)
+    """Free of everything that looks like a secret, and of these values, however they are written."""
+    for secret in _written(values):
+        value = value.replace(secret, MASK)
+    lower = value.lower()
+    for shape in shapes():
+        if _may_hold(shape.word, value, lower):
+            value = shape.pattern.sub(_masked, value)
+    for word, pattern in _fields():
+        if word in value:
+            value = pattern.sub(_masked, value)
+    return value
 
 
 def headers(found: Mapping[str, str], values: Iterable[str] = ()) -> dict[str, str]:
+    """Headers without what authenticates; a reference to it stays."""
+    known = tuple(values)
     return {
-        name: MASK if name.lower() in _HEADERS and not REFERENCE.search(value) else text(value, values)
+        name: MASK if _authenticates(name) and not _is_reference(value) else text(value, known)
         for name, value in found.items()
     }
 
 
+def value(found: Any, values: Iterable[str] = ()) -> Any:
+    """A JSON value without secrets: by shape, and by the names of keys. What JSON does not know becomes text."""
+    known = tuple(values)
+    return _walk(found, lambda said: text(said, known), 0)
+
+
+def _walk(found: Any, clean: Callable[[str], str], depth: int) -> Any:
+    if isinstance(found, str):
+        return clean(found)
+    if found is None or isinstance(found, (bool, int)):
+        return found
+    if isinstance(found, float):
+        return found if found == found and abs(found) != float("inf") else str(found)
+    if depth >= _DEEPEST:
+        return "[too deep]"
+    if isinstance(found, Mapping):
+        return {clean(str(key)): _field(str(key), each, clean, depth) for key, each in found.items()}
+    if isinstance(found, (list, tuple, set, frozenset)):
+        return [_walk(each, clean, depth + 1) for each in found]
+    if isinstance(found, (bytes, bytearray)):
+        return clean(bytes(found).decode("utf-8", "replace"))
+    return clean(str(found))
+
+
+def _field(name: str, found: Any, clean: Callable[[str], str], depth: int) -> Any:
+    if not (is_secret_name(name) or _authenticates(name)):
+        return _walk(found, clean, depth + 1)
+    if isinstance(found, str):
+        return found if not found or found == MASK or _is_reference(found) else MASK
+    if isinstance(found, (list, tuple)) and all(isinstance(each, str) for each in found):
+        return [MASK if each and not _is_reference(each) else each for each in found]
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        return MASK
+    return _walk(found, clean, depth + 1)
+
+
+def _masked(found: re.Match[str]) -> str:
+    whole = found.group()
+    if "s" not in found.re.groupindex:
+        return MASK
+    if not _counts(found):
+        return whole
+    start, end = found.span("s")
+    return whole[: start - found.start()] + MASK + whole[end - found.start() :]
+
+
+def _counts(found: re.Match[str]) -> bool:
+    """Whether what fits a loose shape is a secret after all."""
+    groups = found.re.groupindex
+    if "s" not in groups:
+        return True
+    if MASK in found["s"] or _is_reference(found["s"]):
+        return False
+    if "basic" in groups:
+        return _is_basic(found["s"])
+    return "name" not in groups or is_secret_name(found["name"])
+
+
+def _is_basic(secret: str) -> bool:
+    """Whether it is user:password, as Basic writes it."""
+    from base64 import b64decode
+
+    try:
+        user, colon, _ = b64decode(secret + "=" * (-len(secret) % 4), validate=True).decode().partition(":")
+    except ValueError:
+        return False
+    return bool(colon) and user.isprintable()
+
+
+def _written(values: Iterable[str]) -> list[str]:
+    """Values of variables as they may show up: plain, in a URL, in JSON, in base64; longest first."""
+    from base64 import b64encode
+    from json import dumps
+
+    found: set[str] = set()
+    for each in values:
+        if len(each) >= _SHORTEST:
+            raw = each.encode("utf-8", "surrogateescape")
+            in_url = _percent(raw, "")
+            found |= {each, in_url, in_url.replace("%20", "+"), _percent(raw, "/"), dumps(each)[1:-1]}
+            found |= {b64encode(raw).decode(), b64encode(raw).decode().rstrip("=")}
+            found |= {line for line in each.splitlines() if len(line) >= 16}  # of a key, which may be cut up
+    return sorted(found, key=len, reverse=True)
+
+
+def _percent(raw: bytes, safe: str) -> str:
+    """As a URL has it; without the library for it, which the capture of files does without."""
+    plain = f"{_UNRESERVED}{safe}".encode()
+    return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in raw)
+
+
+def _may_hold(word: str, value: str, lower: str) -> bool:
+    return word[1:] in lower if word.startswith("~") else word in value
+
+
+# -- names ---------------------------------------------------------------------
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a field of this name holds a secret: `password`, `STRIPE_API_KEY`, `accessToken`; not `max_tokens`."""
+    words = [word.lower() for word in _WORDS.findall(name[:200])]
+    last, two = words[-1:], " ".join(words[-2:])
+    if not last or two in _NO_SECRETS:
+        return False
+    return last[0] in _NAMES or two in _NAMES
+
+
+def _authenticates(header: str) -> bool:
+    return header.lower() in _HEADERS
+
+
+def _is_reference(value: str) -> bool:
+    """Whether a value is a reference, with no more than a scheme or a name before it."""
+    rest, count = REFERENCE.subn("", value)
+    return bool(count) and re.fullmatch(r"[\w-]{0,24}[=: ]{0,2}\s*[;:,]?\s*", rest.strip()) is not None
+
+
+# -- refusing ------------------------------------------------------------------
+
+
 def secret_in(value: str) -> str:
     """What a literal secret in a text looks like, as "a Stripe key"; empty if there is none."""
-    plain = REFERENCE.sub("", value)
-    for name, shape in _shapes():
-        if shape.search(plain):
-            return name
-    return "a URL with a password" if re.search(r"://[^/\s:@]*:[^/\s@]+@", plain) else ""
+    plain = REFERENCE.sub("", value.replace(MASK, ""))
+    lower = plain.lower()
+    for shape in shapes():
+        if _may_hold(shape.word, plain, lower):
+            for found in shape.pattern.finditer(plain):
+                if _counts(found):
+                    return shape.name
+    for word, pattern in _fields():
+        for found in pattern.finditer(plain) if word in plain else ():
+            if _counts(found):
+                return f"the value of {found['name']}"
+    return ""
+
+
+def secret_at(found: Any, names: bool = True, depth: int = 0) -> str:
+    """The same all through a JSON value and, unless told not to, by the names of its keys."""
+    if isinstance(found, str):
+        return secret_in(found)
+    if isinstance(found, Mapping) and depth < _DEEPEST:
+        for name, each in found.items():
+            named = names and (is_secret_name(str(name)) or _authenticates(str(name)))
+            if named and isinstance(each, str) and each not in ("", MASK) and not _is_reference(each):
+                return f"the value of {name}"
+            if told := secret_in(str(name)) or secret_at(each, names, depth + 1):
+                return told
+    if isinstance(found, (list, tuple)) and depth < _DEEPEST:
+        return next(filter(None, (secret_at(each, names, depth + 1) for each in found)), "")
+    return ""
+
+
+def references(found: Any, depth: int = 0) -> set[str]:
+    """The names of variables that a text or a JSON value refers to."""
+    if isinstance(found, str):
+        return set(REFERENCE.findall(found))
+    if depth >= _DEEPEST:
+        return set()
+    if isinstance(found, Mapping):
+        return references([*map(str, found), *found.values()], depth)
+    if isinstance(found, (list, tuple)):
+        return set().union(*(references(each, depth + 1) for each in found))
+    return set()
+
+
+def values_of(found: Any, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of those variables, to be kept out of everything that is stored or said."""
+    return tuple(environ[name] for name in sorted(references(found)) if environ.get(name))

@@ -432,7 +432,7 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
         elif value != old:
             values[setting.key], sources[setting.key] = value, PROJECT_FILE
 
-    for setting, value in _read_environment(environ):
+    for setting, value in _read_environment(environ, ignored):
         values[setting.key], sources[setting.key] = value, f"environment {setting.env}"
 
     switch = environ.get("TAKEBACK", "").lower()
@@ -484,7 +484,7 @@ def _system_folder(environ: Mapping[str, str], variable: str, under_home: str, n
     return folder, "default"
 
 
-def _read_environment(environ: Mapping[str, str]) -> Iterator[tuple[Setting, Any]]:
+def _read_environment(environ: Mapping[str, str], ignored: list[str]) -> Iterator[tuple[Setting, Any]]:
     known = {setting.env for setting in SETTINGS}
     for name in environ:
         if name.startswith("TAKEBACK_CHECKPOINTS_") and name not in known:
@@ -494,7 +494,12 @@ def _read_environment(environ: Mapping[str, str]) -> Iterator[tuple[Setting, Any
             )
     for setting in SETTINGS:
         if setting.env and (text := environ.get(setting.env, "")):
-            yield setting, _read_value(setting, text, setting.env, setting.kind.from_text)
+            try:
+                yield setting, _read_value(setting, text, setting.env, setting.kind.from_text)
+            except UsageError as error:
+                if setting.env.startswith("TAKEBACK"):
+                    raise
+                ignored.append(f"{error.message}, and does not count")  # other programs mean something by it, too
 
 
 def _read_file(path: Path) -> Iterator[tuple[Setting, Any]]:

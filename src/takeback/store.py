@@ -1,6 +1,6 @@
 """Where a workspace's journal and blobs live: one private folder per root, outside the project.
 
-<home>/<name>-<hash of the real path>/   workspace.json  journal.db  head  index  packs/  big/  *.lock
+<home>/<name>-<hash of the real path>/   workspace.json  journal.db  head  index  packs/  big/  running/  *.lock
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from .effects import (
     Takeback,
     Unit,
     raw,
+    same,
     text,
 )
 from .errors import ApprovalNeeded, Damaged, Stale, TakebackError, UsageError
@@ -87,16 +88,28 @@ class Takebacks:
         return plan._replace(steps=self._within_policy(plan.steps)) if plan.outside else plan
 
     def _within_policy(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        """What the owner's policy refuses is kept, and named so."""
+        """What the owner's policy refuses is kept, and named so; what its domain would not store today, too: it may
+        have come into the journal by another way."""
         out = []
         for step in steps:
             if step.taken and step.domain != "files":
                 decision, source = self.observer.settings.policy.decide(step.domain, step.verdict)
-                if decision == REFUSE:
-                    note = f"refused by policy ({source})"
+                note = f"refused by policy ({source})" if decision == REFUSE else self._unfit(self._act(step.path))
+                if note:
                     step = step._replace(goal=step.expected, verdict=REFUSED, segment=-1, note=note)
             out.append(step)
         return tuple(out)
+
+    def _unfit(self, act: Act) -> str:
+        """Why an act's inverse cannot be run here; empty if it can."""
+        assert act.inverse is not None
+        try:
+            domains.load(act.domain, self.world()).check(act.inverse)
+        except TakebackError as error:
+            return f"not sent: {error.message}"
+        except Exception as error:  # a domain may be anybody's, and so may the journal
+            return f"not sent: its inverse makes no sense ({type(error).__name__})"
+        return ""
 
     def _kept_without_bytes(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         """A path whose earlier bytes are gone from the store is kept and named; the rest goes back all the same."""
@@ -213,10 +226,12 @@ class Takebacks:
         files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
         known: dict[str, Domain] = {"files": files}
         acts = self.observer.history().acts if approval or self._has_acts() else {}
+        decide = self.observer.settings.policy.decide
 
         def domain(name: str) -> Domain:
             if name not in known:
-                known[name] = Acts(domains.load(name, self.world(approval)), lambda path: acts[text(path)])
+                world = self.world(approval)
+                known[name] = Acts(name, lambda: domains.load(name, world), lambda path: acts[text(path)], self.environ)
             return known[name]
 
         def stands_on(newer: bytes, older: bytes) -> bool:
@@ -226,7 +241,16 @@ class Takebacks:
         def look(takeback: str) -> None:
             self.observer.look(tree, takeback=takeback)
 
-        outer = Outer(self.unlocked, stands_on, look)
+        def forbids(step: Step) -> str:
+            """What a take-back began with approval is finished under it: that act with that inverse, and no other."""
+            act = acts.get(text(step.path))
+            if act is None or act.domain != step.domain or not same(act.entry, step.expected) or act.inverse is None:
+                return "it is not what was approved any more"
+            if approval is None and decide(act.domain, act.verdict).decision != ALLOW:
+                return "nobody approved it"
+            return ""
+
+        outer = Outer(self.unlocked, stands_on, look, forbids)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
 
     def _has_acts(self) -> bool:
@@ -260,8 +284,9 @@ class Takebacks:
     def _approval_of(self, takeback: Takeback) -> Approval | None:
         """The approval under which an interrupted take-back began: it was used then, and holds to its end."""
         row = self.store.journal.get(takeback.id)
-        used = self.store.journal.get((row.body or {}).get("approval", "")) if row is not None else None
-        if used is None or used.body is None:
+        begun = row.body if row is not None and row.body is not None else {}
+        used = self.store.journal.get(begun.get("approval", ""))
+        if used is None or used.body is None or used.kind != "approval" or used.body.get("hash") != begun.get("hash"):
             return None
         pairs = tuple((name, origin) for name, origin in used.body.get("credentials", ()))
         return Approval(used.id, used.body["plan"], used.body["hash"], used.at, pairs)

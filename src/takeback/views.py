@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from . import filters, names, textdiff, trees
+from .acts import Act, Undo, depends
 from .effects import (
     FILE,
     KIND_NAMES,
@@ -51,6 +52,8 @@ class Status(NamedTuple):
     interrupted: str
     store_path: str
     store_bytes: int
+    outside: tuple[tuple[str, int], ...] = ()  # (state, how many) of effects outside the files that still matter
+    due: int = 0  # mails whose window is over, and which nobody has released
 
 
 def status(ws: Workspace) -> Status:
@@ -74,7 +77,15 @@ def status(ws: Workspace) -> Status:
         ws.interrupted(),
         str(ws.store.folder or "memory"),
         ws.store.size(),
+        outside := _standing(history),
+        len(ws.due_mail()) if "held" in dict(outside) else 0,
     )
+
+
+def _standing(history: History) -> tuple[tuple[str, int], ...]:
+    """How many outside effects are live, held or in doubt."""
+    states = [act.shown_state for act in history.ledger()] if history.acts else []
+    return tuple((state, states.count(state)) for state in ("live", "held", "unknown") if state in states)
 
 
 def _since(ws: Workspace, checkpoint: Checkpoint, index: Index) -> Iterable[Difference]:
@@ -298,6 +309,7 @@ class LogRow(NamedTuple):
     pinned: bool = False
     partial: bool = False
     short: int = 8  # letters that make the id unique
+    state: str = ""  # live or undone; of an outside effect also failed, unknown, held or irreversible
 
 
 def log(ws: Workspace, filter: str = "") -> list[LogRow]:
@@ -305,8 +317,13 @@ def log(ws: Workspace, filter: str = "") -> list[LogRow]:
     wanted = filters.parse(filter)
     now = ws.clock()
     lengths = names.short_ids(history)
+    acts = {act.id: act for act in history.ledger()}
     rows = [_checkpoint_row(c, history, lengths) for c in history.checkpoints]
-    rows += [_effect_row(e, history, lengths) for e in history.effects if not e.takeback and e.changes]
+    rows += [
+        _act_row(acts[e.id], history, lengths) if e.id in acts else _effect_row(e, history, lengths)
+        for e in history.effects
+        if not e.takeback and e.changes
+    ]
     rows += [_takeback_row(t, history, lengths) for t in history.takebacks.values()]
     rows.sort(key=lambda r: -r.number)
     return [row for row in rows if wanted.matches(row, now)]
@@ -328,18 +345,31 @@ def _effect_row(e: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     actor = ", ".join(sorted(e.actors))
     return LogRow(
         e.id, "effect", history.numbers[e.id], "", e.at, actor, e.summary or summarise(e.changes.values()), live, paths,
-        e.domain, e.verdict, short=lengths[e.id],
+        e.domain, e.verdict, short=lengths[e.id], state="live" if live else "undone",
+    )  # fmt: skip
+
+
+def _act_row(act: Act, history: History, lengths: dict[str, int]) -> LogRow:
+    live = (act.seq, act.path) in history.live
+    return LogRow(
+        act.id, "effect", history.numbers[act.id], "", act.at, act.by.get("actor", ""), act.summary, live,
+        (act.target,) if act.target else (), act.domain, act.verdict, short=lengths[act.id], state=act.shown_state,
     )  # fmt: skip
 
 
 def _takeback_row(t: Takeback, history: History, lengths: dict[str, int]) -> LogRow:
-    paths = tuple(sorted({text(u.path) for u in history.units(t.rows)}))
+    names_of = {text(u.path) for u in history.units(t.rows)}
+    beyond = names_of & history.acts.keys()
+    paths = tuple(sorted(names_of - beyond))
     what = f"{t.verb} to {t.label}" if t.verb in ("rollback", "restore") and t.label else t.verb
-    done = f"{len(paths)} path{'s' * (len(paths) != 1)}" if paths else "kept everything"
-    summary = f"{what}: {done}" + (", interrupted" if t.interrupted else "")
+    counted = [f"{len(paths)} path{'s' * (len(paths) != 1)}"] if paths else []
+    counted += [f"{len(beyond)} outside the files"] if beyond else []
+    summary = f"{what}: {', '.join(counted) or 'kept everything'}" + (", interrupted" if t.interrupted else "")
+    standing = t.id in history.standing
+    targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))
     return LogRow(
-        t.id, "takeback", history.numbers[t.id], "", t.at, "", summary, t.id in history.standing, paths,
-        verdict="exact", short=lengths[t.id],
+        t.id, "takeback", history.numbers[t.id], "", t.at, "", summary, standing, (*paths, *targets),
+        verdict="exact", short=lengths[t.id], state="live" if standing else "undone",
     )  # fmt: skip
 
 
@@ -367,6 +397,12 @@ class Shown(NamedTuple):
     kept: tuple[tuple[str, str], ...] = ()
     undone_by: tuple[str, ...] = ()  # ids of take-backs that took it
     tree: tuple[tuple[str, str, int, int], ...] = ()  # (path, kind, mode, size) of a checkpoint
+    act: Act | None = None  # an effect outside the files
+    inverse: str = ""  # what takes it back, exactly as it would be sent or run
+    undos: tuple[Undo, ...] = ()  # attempts at that, oldest first
+    stands_on: tuple[str, ...] = ()  # ids of older effects that it depends on
+    carries: tuple[str, ...] = ()  # ids of later live ones that depend on it
+    outside: frozenset[str] = frozenset()  # ids, among those it took or kept, of effects outside the files
 
 
 def show(ws: Workspace, name: str) -> Shown:
@@ -378,6 +414,8 @@ def show(ws: Workspace, name: str) -> Shown:
         checkpoint = ws.find_checkpoint(found.id)
         tree = tuple((text(p), KIND_NAMES[e.kind], e.mode, e.size) for p, e in trees.entries(get, checkpoint.snapshot))
         return Shown(row, partial=checkpoint.partial, tree=tree)
+    if found.id in history.acts:
+        return _show_act(ws, row, next(act for act in history.ledger() if act.id == found.id))
     if found.kind == "effect":
         effect = next(e for e in history.effects if e.id == found.id)
         changes = [Difference(c.path, c.before, c.after) for c in effect.changes.values()]
@@ -387,12 +425,29 @@ def show(ws: Workspace, name: str) -> Shown:
         )
     takeback = history.takebacks[found.id]
     rows = [history.by_seq[seq] for seq in takeback.rows]
-    changes = [Difference(c.path, c.before, c.after) for e in rows for c in e.changes.values()]
-    took = [(text(c.path), _id_at(history, s)) for e in rows for c in e.changes.values() for s in c.took]
-    kept = [(text(u.path), _id_at(history, u.seq)) for u in sorted(takeback.kept)]
-    return Shown(
-        row, tuple(file_diffs([c for c in changes if not _unseen(c)], get, get)), took=tuple(took), kept=tuple(kept)
-    )
+    changes = [Difference(c.path, c.before, c.after) for e in rows if e.domain == "files" for c in e.changes.values()]
+    took = [(_called(history, c.path), _id_at(history, s)) for e in rows for c in e.changes.values() for s in c.took]
+    kept = [(_called(history, u.path), _id_at(history, u.seq)) for u in sorted(takeback.kept)]
+    diffs = tuple(file_diffs([c for c in changes if not _unseen(c)], get, get))
+    undos = tuple(u for u in history.undos.values() if u.takeback == takeback.id)
+    outside = frozenset(id for _, id in [*took, *kept] if id in history.acts)
+    return Shown(row, diffs, took=tuple(took), kept=tuple(kept), undos=undos, outside=outside)
+
+
+def _show_act(ws: Workspace, row: LogRow, act: Act) -> Shown:
+    history = ws.history()
+    inverse = ws.describe(act)
+    older = (a.id for a in history.acts.values() if a.seq < act.seq and depends(act, a))
+    newer = (a.id for a in history.live_acts if a.seq > act.seq and depends(a, act))
+    undos = tuple(u for u in history.undos.values() if u.act == act.id)
+    by = (act.undone_by,) if act.undone_by else ()
+    return Shown(row, undone_by=by, act=act, inverse=inverse, undos=undos, stands_on=tuple(older), carries=tuple(newer))
+
+
+def _called(history: History, path: bytes) -> str:
+    """A path, or what an outside effect did."""
+    act = history.acts.get(text(path))
+    return text(path) if act is None else act.summary
 
 
 def _id_at(history: History, seq: int) -> str:

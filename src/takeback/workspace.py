@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import store, workers
-from .acts import Act, Approval, Credential, NewAct, Outside, body_of
+from . import redact, store, workers
+from .acts import Act, Approval, Credential, NewAct, Outside, body_of, cleaned
 from .capture.scan import Look, Scan
 from .effects import Checkpoint, Outcome, Plan, Request, Step, text
 from .errors import Locked, NotFound, NoWorkspace, Off, TakebackError, UsageError
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from . import views
+    from .doing import Recorder
+    from .outbox import Outbox
     from .prune import Pruned
+    from .steps import Approve, AsyncStep, WorkStep
     from .takebacks import Takebacks
     from .verify import Repaired, Verified
 
@@ -78,6 +81,7 @@ class Workspace:
         self._closed = False
         self._is_applying = False
         self._made: Takebacks | None = None
+        self.open_steps: list[Recorder] = []  # of harnesses in this process
 
     def __enter__(self) -> Workspace:
         return self
@@ -325,11 +329,14 @@ class Workspace:
         force: bool = False,
         only: Iterable[str] = (),
         without: Iterable[str] = (),
+        leave: Iterable[str] = (),
         save: bool = False,
     ) -> Plan:
-        """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later."""
+        """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later.
+
+        `only` and `without` name domains; `leave` has the ids of outside effects that stay."""
         self._must_be_on()
-        options = _options(verb, actors, everything, merge, force, markers, only, without)
+        options = _options(verb, actors, everything, merge, force, markers, only, without, leave)
         with self._applying(), self._writing(), self.open_tree() as tree:
             self._must_not_be_interrupted()
             plan = self._takebacks.plan(tree, self._asked(verb, what, options))
@@ -438,26 +445,114 @@ class Workspace:
 
     # -- outside the files -----------------------------------------------------
 
-    def record(self, act: NewAct, by: Mapping[str, str] | None = None) -> Act:
-        """Journals an outside effect with its inverse. What changed in the tree before it stands before it."""
+    def record(
+        self,
+        act: NewAct,
+        by: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        instead: Callable[[list[Act]], Act | None] = lambda ledger: None,
+    ) -> Act:
+        """Journals an outside effect with its inverse. What changed in the tree before it stands before it. Content
+        that it names is stored with it.
+
+        `instead` is asked first, while nobody else can record: an act that it finds in the ledger stands for it."""
         self._must_be_on()
+        if self.open_steps:
+            from . import doing
+
+            act, by = doing.belonging(self, act, by or {})
+        act = cleaned(act, self.environ)
+        if act.inverse is not None:
+            act = act._replace(inverse=self.outside(act.domain).check(act.inverse))
+        whose: dict[str, str] = redact.value(dict(by or {}))
         with self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
-            self.observer.look(tree)
+            if (found := instead(self.history().ledger())) is not None:
+                return found
+            self._look_before(tree, whose.get("actor", ""))
+            if content:
+                self.store.blobs.put(content)
+                self.store.blobs.flush()
             id = new_id()
-            self.store.journal.append([New("act", id, body_of(act, by or {}))], self.clock())
+            self.store.journal.append([New("act", id, body_of(act, whose))], self.clock())
             return self.history().acts[id]
+
+    def _look_before(self, tree: OpenFolder, actor: str = "") -> None:
+        """What changed in the tree before an act stands before it. While a take-back is interrupted the tree is in
+        between, and what happened outside is journaled all the same. Who vouches for files by checkpoints does so
+        here too, or the rest of that turn would be somebody else's."""
+        if self.interrupted():
+            return
+        known = {c.actor for c in self.history().checkpoints}
+        self.observer.look(tree, actor if actor in known else "")
+
+    def record_http(
+        self,
+        method: str,
+        url: str,
+        *,
+        status: int | None = 0,
+        request_body: Any = None,
+        response_headers: Mapping[str, str] | None = None,
+        response_body: Any = None,
+        inverse: Mapping[str, Any] | None = None,
+        inverse_method: str = "",
+        inverse_url: str = "",
+        inverse_headers: Mapping[str, str] | None = None,
+        inverse_body: str | None = None,
+        inverse_json: Any = None,
+        expect: Sequence[int] | None = None,
+        gone: Sequence[int] | None = None,
+        timeout: float | None = None,
+        probe: Mapping[str, Any] | None = None,
+        idempotent: bool = False,
+        idempotent_for: float | None = None,
+        summary: str = "",
+        depends_on: Iterable[str] = (),
+        by: Mapping[str, str] | None = None,
+    ) -> Act:
+        """Journals an HTTP call that was made, and the request that takes it back.
+
+        `status` is None if no answer came, and left out if nobody noted it. The inverse may refer to the answer
+        (`{response.body.id}`, `{response.headers.location}`) and to credentials by name (`${env:NAME}`); it goes where
+        the call went. `expect` lists the statuses that mean it worked (200 to 299), `gone` those that mean there was
+        nothing left to do (404 and 410 for a DELETE). A `probe` (url, expect, gone) or `idempotent` settles an inverse
+        whose answer was lost. `inverse` has all of these in one table instead: method, url, headers, body, json and so
+        on. Without an inverse the call is recorded as irreversible."""
+        from .domains.http import Http, recorded
+
+        sent: dict[str, Any] = {"method": inverse_method, "url": inverse_url, "headers": inverse_headers}
+        sent |= {"body": inverse_body, "json": inverse_json, "expect": expect, "gone": gone, "timeout": timeout}
+        sent |= {"probe": probe, "idempotent": idempotent or None, "idempotent_for": idempotent_for}
+        given = {name: value for name, value in sent.items() if value is not None and value != ""}
+        act = recorded(
+            Http(self._takebacks.world()),
+            method,
+            url,
+            status=status,
+            request_body=request_body,
+            response_headers=response_headers,
+            response_body=response_body,
+            inverse={**(inverse or {}), **given} or None,
+            summary=summary,
+            depends_on=depends_on,
+        )
+        return self.record(act, by or {"surface": "python"})
 
     def acted(self, id: str, **what: Any) -> Act:
         """Journals what became of an act: its state, its inverse, a verdict that changed."""
         self._must_be_on()
+        known = self.find_effect(id)
+        if inverse := what.get("inverse"):
+            what["inverse"] = self.outside(known.domain).check(inverse)
+        told = NewAct(known.domain, known.summary, known.target, known.inverse)._replace(**what)
+        clean = cleaned(told, self.environ)
+        facts = {name: getattr(clean, name) for name in what}
+        if "inverse" in facts:
+            facts["inverse"] = clean.inverse.to_json() if clean.inverse else None
         with self._writing(), self.open_tree() as tree:
-            self.observer.look(tree)
-            inverse = what.pop("inverse", False)
-            if inverse is not False:
-                what["inverse"] = inverse.to_json() if inverse else None
-            self.store.journal.append([New("acted", new_id(), {"act": id, **what})], self.clock())
-            return self.history().acts[id]
+            self._look_before(tree, known.by.get("actor", ""))
+            self.store.journal.append([New("acted", new_id(), {"act": known.id, **facts})], self.clock())
+            return self.history().acts[known.id]
 
     def outside(self, name: str) -> Outside:
         """A domain of the outside world, in this workspace."""
@@ -465,23 +560,98 @@ class Workspace:
 
         return domains.load(name, self._takebacks.world())
 
+    def record_command(
+        self,
+        description: str,
+        *,
+        argv: Sequence[str] | None = None,
+        shell: str | None = None,
+        run_in: str | None = None,
+        env: Iterable[str] | None = None,
+        timeout: float | None = None,
+        expect: Iterable[int] | None = None,
+        probe: Mapping[str, Any] | None = None,
+        idempotent: bool = False,
+        idempotent_for: float | None = None,
+        target: str = "",
+        depends_on: Iterable[str] = (),
+        by: Mapping[str, str] | None = None,
+    ) -> Act:
+        """Journals what a command did, in words, and the command that takes it back: `argv`, or a `shell` line.
+
+        It runs in `run_in` (the project root) with the environment variables that `env` names, `timeout` seconds at
+        most; an exit code in `expect` (0) means it took effect. A `probe` (argv or shell, expect, gone) or
+        `idempotent` settles one that was cut off."""
+        from .domains import command
+
+        act = command.recorded(
+            command.Command(self._takebacks.world()), description, argv=argv, shell=shell, run_in=run_in, env=env,
+            timeout=timeout, expect=expect, probe=probe, idempotent=idempotent or None, idempotent_for=idempotent_for,
+            target=target, depends_on=depends_on,
+        )  # fmt: skip
+        return self.record(act, by or {"surface": "python"})
+
+    def step(self, name: str, *, actor: str = "", approve: Approve | None = None) -> WorkStep:
+        """A step of a harness: `with` it, an exception takes back what was done in it. Effects outside the files go
+        back if policy allows that, or if `approve`, shown the plan, says True."""
+        from .steps import WorkStep
+
+        return WorkStep(self, name, actor, approve)
+
+    def astep(self, name: str, *, actor: str = "", approve: Approve | None = None) -> AsyncStep:
+        """The same for `async with`."""
+        from .steps import AsyncStep
+
+        return AsyncStep(self.step(name, actor=actor, approve=approve))
+
+    def recording(self, *, actor: str = "") -> Recorder:
+        """`with` it, tools are journaled in this workspace, in no step: nothing is taken back by itself."""
+        from .doing import Recorder
+
+        return Recorder(self, actor)
+
+    def describe(self, act: Act) -> str:
+        """Exactly what would be sent or run to take an act back, in one line, its secrets as names; or why it cannot
+        be told."""
+        if act.inverse is None:
+            return ""
+        try:
+            domain = self.outside(act.domain)
+            told = domain.describe(domain.check(act.inverse))
+            return redact.text(told, redact.values_of(act.inverse.args, self.environ))
+        except TakebackError as error:
+            return f"{act.domain} {act.inverse.op} ({error.message})"
+        except Exception as error:  # a domain may be anybody's, and so may the journal
+            return f"{act.domain} {act.inverse.op} (it makes no sense: {type(error).__name__})"
+
     def effects(self) -> list[Act]:
         """The ledger: every outside effect, newest first."""
         with self._alone():
             return self.history().ledger()
 
     def find_effect(self, name: str) -> Act:
-        """An outside effect by its number, the beginning of its id, or the id of the take-back that left it in
-        doubt."""
+        """An outside effect by its number, the beginning of its id, or the id of what tried to take it back."""
         from . import names
 
         with self._alone():
             history = self.history()
-            found = names.resolve(history, name)
-            for act in history.ledger():
-                if act.id == found.id or found.id == act.in_doubt:
-                    return act
+            tried = {u.act for u in history.undos.values() if len(name) >= 4 and u.id.startswith(name)}
+            found = tried.pop() if len(tried) == 1 else names.resolve(history, name).id
+            acts = [act for act in history.ledger() if found in (act.id, act.in_doubt)]
+        if len(acts) == 1:
+            return acts[0]
+        if acts:
+            listed = ", ".join(act.id[:12] for act in acts)
+            raise UsageError(f"{name!r} left several effects in doubt: {listed}", "name one of them")
         raise NotFound(f"{name!r} is no effect outside the files", "list them with takeback effects")
+
+    def note_session(self, pid: int, started: int, name: str) -> None:
+        """Journals that a process is an agent's: what only a person may do is refused below it (ancestry.py)."""
+        self._must_be_on()
+        with self._writing():
+            note = {"what": "session", "pid": pid, "started": started, "name": name}
+            if not any(note.items() <= known.items() for known in self.history().sessions):
+                self.store.journal.append([New("note", new_id(), note)], self.clock())
 
     def unapproved(self, plan: Plan) -> tuple[list[Step], list[Credential]]:
         """What a plan would do outside the files that a person has to approve: steps, and credentials that would be
@@ -501,10 +671,106 @@ class Workspace:
         act = self.find_effect(name)
         if act.shown_state != "unknown":
             raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
+        if act.domain == "email" and act.did.get("releasing"):
+            with self._applying():
+                return self._outbox.resolve(act, done)
         with self._applying(), self._writing():
+            self._must_not_be_interrupted()  # resume settles what it can, and what it cannot is asked for then
             note = {"what": "resolve", "act": act.id, "done": done}
             self.store.journal.append([New("note", new_id(), note)], self.clock())
         return self.find_effect(act.id)
+
+    # -- mail ----------------------------------------------------------------
+
+    def hold_email(
+        self,
+        to: str | Iterable[str],
+        subject: str,
+        body: str,
+        cc: str | Iterable[str] = (),
+        bcc: str | Iterable[str] = (),
+        reply_to: str = "",
+        html: str = "",
+        attachments: Iterable[str | bytes] = (),
+        provider: str = "",
+        delay: str = "",
+        *,
+        approved: bool = False,
+        by: Mapping[str, str] | None = None,
+    ) -> Act:
+        """Holds a mail as a draft: gmail, outlook, or smtp through the local outbox. With a delay ("30s") it is due
+        after that, and released by itself if a person has approved that by now."""
+        from .mail.message import compose
+        from .outbox import attachments as attached
+
+        self._must_be_on()
+        with self._alone(), self.open_tree() as tree:
+            files = attached(tree, [self.relative(path) for path in attachments])
+        mail = compose(to, subject, body, cc, bcc, reply_to, html, files)
+        return self._outbox.hold(mail, provider, delay, approved, by)
+
+    def release_email(self, name: str = "", *, approved: bool = False, by: Mapping[str, str] | None = None) -> Act:
+        """Sends a held mail, once: the point of no return. Needs a policy that allows it, or a person's yes, which
+        `approved` says was given."""
+        self._must_be_on()
+        with self._applying():
+            self._must_not_be_interrupted()
+            return self._outbox.release(name, approved, by)
+
+    def release_due(self, by: Mapping[str, str] | None = None) -> list[tuple[Act, TakebackError | None]]:
+        """Releases what is due and may go by itself; each due mail with why it stays, if it does."""
+        found: list[tuple[Act, TakebackError | None]] = []
+        for act in self.due_mail():
+            try:
+                found.append((self.release_email(act.id, by=by), None))
+            except TakebackError as error:
+                found.append((act, error))
+        return found
+
+    def cancel_email(self, name: str = "", *, trash_copy: bool = False) -> Act:
+        """Drops a held mail, which then never left. Of one that was sent only one's own copy can be trashed."""
+        self._must_be_on()
+        with self._applying():
+            if trash_copy:
+                return self._outbox.trash(name)
+            act = self._outbox.before_cancel(name)
+        if act.undone_by:
+            return act
+        outcome = self.take_back("revert", act.id)
+        if outcome.finished_earlier and not self.find_effect(act.id).undone_by:
+            outcome = self.take_back("revert", act.id)
+        if not outcome.whole:
+            notes = "; ".join(result.note for result in outcome.results if result.note)
+            raise TakebackError(f"{act.id[:8]} was not cancelled: {notes}", "see takeback effects")
+        return self.find_effect(act.id)
+
+    def pending_email(self) -> list[Act]:
+        """Mail that is held, oldest first."""
+        with self._alone():
+            return self._outbox.pending()
+
+    def due_mail(self) -> list[Act]:
+        """Held mail whose delay has passed."""
+        with self._alone():
+            if not any(act.did.get("due") for act in self.history().acts.values()):
+                return []  # asked by every status, which should load nothing for it
+            return self._outbox.due()
+
+    def find_email(self, name: str = "") -> Act:
+        """A mail by its number, the beginning of its id or its provider's id; without a name the only one held."""
+        with self._alone():
+            return self._outbox.find(name)
+
+    def read_email(self, act: Act) -> str:
+        """The text of a mail, as it was staged."""
+        with self._alone():
+            return self._outbox.read(act)
+
+    @property
+    def _outbox(self) -> Outbox:
+        from .outbox import Outbox
+
+        return Outbox(self, self._takebacks.world())
 
     # -- seeing --------------------------------------------------------------
 
@@ -629,6 +895,24 @@ class Workspace:
     async def arestore(self, checkpoint: str, *paths: str, **options: Any) -> Outcome:
         return await _in_thread(lambda: self.restore(checkpoint, *paths, **options))
 
+    async def ahold_email(self, to: str | Iterable[str], subject: str, body: str, **more: Any) -> Act:
+        return await _in_thread(lambda: self.hold_email(to, subject, body, **more))
+
+    async def arelease_email(self, name: str = "", **how: Any) -> Act:
+        return await _in_thread(lambda: self.release_email(name, **how))
+
+    async def acancel_email(self, name: str = "", *, trash_copy: bool = False) -> Act:
+        return await _in_thread(lambda: self.cancel_email(name, trash_copy=trash_copy))
+
+    async def apending_email(self) -> list[Act]:
+        return await _in_thread(self.pending_email)
+
+    async def arecord_http(self, method: str, url: str, **what: Any) -> Act:
+        return await _in_thread(lambda: self.record_http(method, url, **what))
+
+    async def arecord_command(self, description: str, **more: Any) -> Act:
+        return await _in_thread(lambda: self.record_command(description, **more))
+
     async def apin(self, name: str, keep: bool = True) -> Checkpoint:
         return await _in_thread(lambda: self.pin(name, keep))
 
@@ -729,6 +1013,7 @@ def _options(
     markers: bool,
     only: Iterable[str] = (),
     without: Iterable[str] = (),
+    leave: Iterable[str] = (),
 ) -> Request:
     return Request(
         verb,
@@ -739,4 +1024,5 @@ def _options(
         force=force,
         only=tuple(sorted(set(only))),
         without=tuple(sorted(set(without))),
+        leave=tuple(sorted(set(leave))),
     )

@@ -5,12 +5,16 @@ sent, and no answer came ─► probe ─► it took effect: done
                                  └─► it did not: run
                                  └─► who knows ─► the recorder vouched for its key: run again, with the same one
                                               └─► unknown, until a person says so
+
+What is in doubt stays so until something proves otherwise: neither a probe that cannot be sent nor a refusal of the
+second attempt says what became of the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from .. import redact
 from ..acts import BEGUN, Act, Answer, Outside
 from ..effects import DONE, FAILED, UNKNOWN, Entry, Result, State, Step
 from ..errors import TakebackError
@@ -22,11 +26,18 @@ class Acts:
 
     joins = False
 
-    def __init__(self, domain: Outside, act_of: Callable[[bytes], Act]) -> None:
-        self.name = domain.name
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Outside],
+        act_of: Callable[[bytes], Act],
+        environ: Mapping[str, str] = {},
+    ) -> None:
+        self.name = name
         self.evidence: dict[str, Mapping[str, Any]] = {}  # what the other side answered, by act
-        self._domain = domain
+        self._load = load  # it may be gone from this machine: then only its own steps fail
         self._act_of = act_of
+        self._environ = environ
 
     def present(self, path: bytes) -> State:
         return self._act_of(path).entry
@@ -37,14 +48,19 @@ class Acts:
         for step in steps:
             act = self._act_of(step.path)
             answer = self._take_back(act, again)
-            self.evidence[act.id] = answer.evidence
-            yield Result(step.path, step.verdict, answer.result, answer.note)
+            secrets = redact.values_of(act.inverse and act.inverse.args, self._environ)
+            self.evidence[act.id] = redact.value(answer.evidence, secrets)
+            yield Result(step.path, step.verdict, answer.result, redact.text(answer.note, secrets))
 
     def settle(self, step: Step) -> Result:
         """What became of an inverse that was sent, without ever sending it again."""
         act = self._act_of(step.path)
         assert act.inverse is not None
-        took = self._domain.probe(act.inverse)
+        try:
+            took = self._load().probe(act.inverse)
+        except Exception as error:  # a domain may be anybody's
+            secrets = redact.values_of(act.inverse.args, self._environ)
+            return Result(step.path, step.verdict, UNKNOWN, redact.text(_told(error), secrets))
         if took is None:
             return Result(step.path, step.verdict, UNKNOWN, _NOBODY_KNOWS)
         return Result(step.path, step.verdict, DONE if took else FAILED, "its probe says so")
@@ -54,21 +70,34 @@ class Acts:
 
     def _take_back(self, act: Act, again: bool) -> Answer:
         assert act.inverse is not None
+        in_doubt = again or bool(act.in_doubt) or act.state == BEGUN
         try:
-            if again or act.in_doubt or act.state == BEGUN:
-                took = self._domain.probe(act.inverse)
+            domain = self._load()
+            if in_doubt:
+                took = domain.probe(act.inverse)
                 if took:
                     return Answer(DONE, "it had taken effect already, as its probe says")
-                if took is None and not self._domain.may_repeat(act.inverse, act.sent_at):
+                vouched = act.state != BEGUN and domain.may_repeat(act.inverse, act.sent_at)  # for the inverse alone
+                if took is None and not vouched:
                     return Answer(UNKNOWN, _NOBODY_KNOWS)
-            return self._domain.run(act.inverse, key_of(act))
+                in_doubt = took is None
+            answer = domain.run(act.inverse, key_of(act))
         except TakebackError as error:  # refused before anything was sent
-            return Answer(FAILED, error.message)
+            return Answer(UNKNOWN if in_doubt else FAILED, error.message)
+        except Exception as error:  # a domain may be anybody's, and it may have sent something
+            return Answer(UNKNOWN, _told(error))
+        if answer.result == FAILED and in_doubt:  # that proves nothing about the attempt before
+            return answer._replace(result=UNKNOWN)
+        return answer if answer.result in (DONE, FAILED) else answer._replace(result=UNKNOWN)
 
 
 def key_of(act: Act) -> str:
     """The same for every attempt at the same inverse, from any process."""
     return f"takeback-{act.id}"
+
+
+def _told(error: Exception) -> str:
+    return error.message if isinstance(error, TakebackError) else f"its domain failed: {type(error).__name__}: {error}"
 
 
 _NOBODY_KNOWS = "it was sent, and no answer came; a person has to find out"

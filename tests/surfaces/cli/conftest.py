@@ -70,8 +70,11 @@ class Cli:
             start_new_session=True,
         ) as process:
             os.close(theirs)
-            shown = _converse(mine, list(answers))
-            code = process.wait(timeout=60)
+            try:
+                shown = _converse(mine, list(answers))
+                code = process.wait(timeout=60)
+            finally:
+                process.kill()  # a question that nobody answers would wait for ever
         os.close(mine)
         return Ran(code, shown, "")
 
@@ -92,6 +95,8 @@ def _converse(fd: int, answers: list[tuple[str, str]]) -> str:
             question, answer = answers.pop(0)
             seen = shown.index(question.encode(), seen) + len(question.encode())
             os.write(fd, answer.encode())
+    else:
+        raise AssertionError(f"still waiting after 60 s:\n{shown.decode()}")
     assert not answers, f"never asked: {answers}\n{shown.decode()}"
     return shown.decode().replace("\r\n", "\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...errors import ApprovalNeeded, Stale
 from . import takebacks
 
 TYPE_CHECKING = False
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "PLAN"
     parser.about = (
-        "Carries out a saved plan, which was seen when it was made, so it does not ask. If the same\n"
+        "Carries out a saved plan, which was seen when it was made, so it does not ask. What it does\n"
+        "outside the files a person has approved before (takeback approve), for once. If the same\n"
         "request would do something else by now, the plan is stale: nothing is changed, the steps\n"
         "that differ are shown, exit 4."
     )
@@ -27,4 +29,10 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        return takebacks.at_once(context, workspace, lambda: workspace.apply(args.plan), args.all_steps)
+        try:
+            return takebacks.at_once(context, workspace, lambda: workspace.apply(args.plan), args.all_steps)
+        except Stale:
+            raise
+        except ApprovalNeeded as error:
+            how = f"a person looks at it and types yes: takeback approve {args.plan}; then apply it again"
+            raise ApprovalNeeded(error.message, how) from None

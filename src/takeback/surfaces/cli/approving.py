@@ -1,12 +1,19 @@
-"""The question of verbs that have no plan of steps: prune, repair, config confirm."""
+"""The questions that only a person answers: a plain yes; what acts outside the files; where a credential may go."""
 
 from __future__ import annotations
 
-from ...errors import ApprovalNeeded
+from ...errors import ApprovalNeeded, TakebackError
+from . import acts
+from .terminal import cells, counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...acts import Credential
+    from ...effects import Plan, Step
+    from ...workspace import Workspace
     from .context import Context
+
+CANNOT = "a redo does not bring them back"
 
 
 def approved(context: Context, question: str) -> bool:
@@ -19,3 +26,57 @@ def approved(context: Context, question: str) -> bool:
         return True
     context.terminal.say("nothing was changed")
     return False
+
+
+def only_a_person(context: Context, what: str, workspace: Workspace | None = None) -> None:
+    """Refuses where an agent is at work, by its session or by its mark in the environment: exit 4."""
+    from ...ancestry import agent_above
+
+    try:
+        sessions = workspace.history().sessions if workspace is not None else []
+    except TakebackError:  # of a damaged journal the environment still tells
+        sessions = []
+    if agent := agent_above(sessions, context.environ):
+        raise ApprovalNeeded(
+            f"{what} is for a person, and {agent}; nothing was changed", "run it yourself, in a terminal of your own"
+        )
+
+
+def outside(context: Context, workspace: Workspace, plan: Plan) -> tuple[Credential, ...] | None:
+    """Asks for what a plan does outside the files, each step listed, and then for each credential that no setting
+    binds. Returns the credentials that may go; None after a no."""
+    steps, unbound = workspace.unapproved(plan)
+    if steps or unbound:
+        only_a_person(context, "acting outside the files", workspace)
+    if steps:
+        _list(context, workspace, steps)
+        these = "this" if len(steps) == 1 else f"these {len(steps)}"
+        if not typed_yes(context, f"Type yes to do {these} outside the files ({CANNOT}):"):
+            return None
+    for name, origin in unbound:
+        context.terminal.write(f"{safe(name)} is bound to no place in your configuration.")
+        if not typed_yes(context, f"Type yes to send the value of {safe(name)} to {safe(origin)}:"):
+            return None
+    return tuple(unbound)
+
+
+def typed_yes(context: Context, question: str) -> bool:
+    """The whole word, so that no stray key does it."""
+    return context.terminal.ask(question).lower() == "yes"
+
+
+def _list(context: Context, workspace: Workspace, steps: list[Step]) -> None:
+    """Every step in full: what is approved must have been seen."""
+    terminal, history = context.terminal, workspace.history()
+    terminal.write(terminal.style(f"Outside the files · {counted(len(steps), 'step')}, in this order", "bold"))
+    describe = acts.describer(workspace)
+    for number, step in enumerate(steps, 1):
+        act = history.acts[step.path.decode()]
+        head = f"  {number:>2}  {step.domain}  "
+        does = safe(describe(act))
+        line = acts.wrapped(terminal, does, cells(head))
+        indent = " " * cells(head)
+        for shown in (head + line[0], *line[1:]):
+            terminal.write(shown)
+        terminal.write(indent + acts.verdict(terminal, step, act, does, context.environ))
+        terminal.write(indent + terminal.style(acts.origin(act, workspace.clock()), "dim"))

@@ -16,12 +16,14 @@ _GLOBAL = ("-C", "--json", "--yes", "--quiet", "--no-color", "--off", "--help")
 _SHELLS = ("bash", "zsh", "fish")
 _MOST = 200  # names offered, newest first
 _NAMED = {  # verb → kinds of journal rows it can be given
-    "show": ("checkpoint", "change", "takeback"),
+    "show": ("checkpoint", "change", "act", "takeback"),
     "diff": ("checkpoint",),
-    "rollback": ("checkpoint", "change"),
-    "revert": ("change", "takeback"),
+    "rollback": ("checkpoint", "change", "act"),
+    "revert": ("change", "act", "takeback"),
     "restore": ("checkpoint",),
     "apply": ("plan",),
+    "approve": ("plan",),
+    "resolve": ("act",),
     "pin": ("checkpoint",),
     "unpin": ("checkpoint",),
 }
@@ -77,6 +79,8 @@ def _names(row: Row) -> list[tuple[str, str]]:
         about = f'checkpoint "{safe(label)}"' if label else "checkpoint"
     elif row.kind == "change":
         about = f"effect, {counted(body['list']['count'], 'path')}"
+    elif row.kind == "act":
+        about = f"{safe(body['domain'])}: {safe(body['summary'])}"
     else:
         about = body["request"]["verb"]
     return [(id, about), *([(label, f"checkpoint {id}")] if label and label == safe(label) else [])]
@@ -119,8 +123,11 @@ _takeback() {{
   else
     case $verb in
       help) COMPREPLY=($(compgen -W "{" ".join(VERBS)}" -- "$word")) ;;
-      plan) COMPREPLY=($(compgen -W "undo redo rollback revert restore" -- "$word")) ;;
+      plan) COMPREPLY=($(compgen -W "undo redo rollback revert restore compensate" -- "$word")) ;;
+      record) COMPREPLY=($(compgen -W "http command note" -- "$word")) ;;
+      policy) COMPREPLY=($(compgen -W "check" -- "$word")) ;;
       config) COMPREPLY=($(compgen -W "rules confirm" -- "$word")) ;;
+      email) COMPREPLY=($(compgen -W "stage release cancel pending" -- "$word")) ;;
       completion) COMPREPLY=($(compgen -W "{" ".join(_SHELLS)}" -- "$word")) ;;
       {"|".join(_NAMED)})
         COMPREPLY=()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import UsageError
 from ...settings import SETTINGS, user_config
-from .approving import approved
+from .approving import approved, only_a_person
 from .terminal import cells, listed, pad, safe
 
 TYPE_CHECKING = False
@@ -74,6 +74,7 @@ def _rules(context: Context) -> int:
 
 def _confirm(context: Context) -> int:
     with context.open() as workspace:
+        only_a_person(context, "accepting the project's rules", workspace)
         with workspace.open_tree() as tree:
             project = [
                 (p, s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, FAILED, FOLDER, KEPT, Outcome, Result, text
+from ...effects import DONE, FAILED, FOLDER, KEPT, UNKNOWN, Outcome, Result, text
 from .terminal import Terminal, counted, listed, safe
 
 TYPE_CHECKING = False
@@ -20,42 +20,72 @@ _MOST_KEPT = 20
 def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
     """Prints it all; returns the exit code: 3 where a step of this plan was not done."""
     history = workspace.history()
-    terminal.say(sentence(outcome))
-    failures(terminal, outcome)
+    terminal.say(sentence(outcome, history))
+    failures(terminal, outcome, history)
     for line in kept_lines(outcome, history):
         terminal.hint(line)
     if outcome.finished_earlier:
         terminal.hint("nothing more was done; run the command again for what you asked")
-    elif outcome.id and any(r.result == DONE for r in outcome.results):
+    elif can_be_redone(outcome):
         terminal.hint(f"take this back: {way_back(outcome, history)}")
     return 0 if outcome.whole else 3
 
 
-def failures(terminal: Terminal, outcome: Outcome) -> None:
+def can_be_redone(outcome: Outcome) -> bool:
+    """Whether it changed files: what was taken back outside them stays so."""
+    outside = _outside(outcome.plan)
+    return bool(outcome.id) and any(r.result == DONE and r.path not in outside for r in outcome.results)
+
+
+def failures(terminal: Terminal, outcome: Outcome, history: History) -> None:
+    """What was not done, and what to do about it."""
+    outside = _outside(outcome.plan)
     for result in outcome.results:
+        name = _name(result, history, outside)
         if result.result == FAILED:
-            terminal.warn(f"  failed: {safe(text(result.path))}: {safe(result.note)}")
+            terminal.warn(f"  failed: {name}: {safe(result.note)}")
+        elif result.result == UNKNOWN:
+            terminal.warn(f"  unknown: {name}: {safe(result.note)}")
+            id = text(result.path)[:8]
+            terminal.warn(f"    → find out whether it took effect, then: takeback resolve {id} --done or --not-done")
+    if any(r.result == FAILED and r.path in outside for r in outcome.results):
+        terminal.warn("  → what failed outside the files took no effect there: run it again once that is mended")
 
 
-def sentence(outcome: Outcome) -> str:
+def sentence(outcome: Outcome, history: History) -> str:
     """'took back 3 files: src/auth.py, …; kept README.md, changed by you since'"""
     verb = outcome.plan.request.verb
-    by_result: dict[str, list[Result]] = {DONE: [], KEPT: [], FAILED: []}
+    by_result: dict[str, list[Result]] = {DONE: [], KEPT: [], FAILED: [], UNKNOWN: []}
     for result in outcome.results:
         by_result[result.result].append(result)
-    done, kept, failed = by_result[DONE], by_result[KEPT], by_result[FAILED]
+    done, kept, failed, unknown = by_result.values()
+    outside = _outside(outcome.plan)
+
+    def names(results: Sequence[Result]) -> str:
+        return _names(results, history, outside)
+
     took = _TOOK.get(verb, "took back")
-    parts = [f"{took} {_counted(done, outcome.plan)}: {_names(done)}" if done else f"{took} nothing"]
+    files = [r for r in done if r.path not in outside]
+    beyond = [r for r in done if r.path in outside]
+    told = [f"{_counted(files, outcome.plan)}: {names(files)}"] if files else []
+    told += [f"{counted(len(beyond), 'effect')} outside the files: {names(beyond)}"] if beyond else []
+    parts = [f"{took} {'; and '.join(told) or 'nothing'}"]
     if kept:
-        parts.append(f"kept {_names(kept)}" + _why(kept))
+        parts.append(f"kept {names(kept)}" + _why(kept))
     if failed:
-        parts.append(f"could not do {_names(failed)}")
-    told = "; ".join(parts)
+        parts.append(f"could not do {names(failed)}")
+    if unknown:
+        parts.append(f"nobody knows what came of {names(unknown)}")
+    said = "; ".join(parts)
     if outcome.finished_earlier:
-        return f"finished the {verb} that was interrupted: {told}"
-    if verb == "rollback" and done and not kept and not failed and not outcome.left:
-        return f"back at {safe(outcome.plan.request.label)}: {told}"
-    return told
+        return f"finished the {verb} that was interrupted: {said}"
+    if verb == "rollback" and done and outcome.whole and not outcome.left and not outcome.plan.request.only:
+        return f"back at {safe(outcome.plan.request.label)}: {said}"
+    return said
+
+
+def _outside(plan: Plan) -> set[bytes]:
+    return {s.path for s in plan.steps if s.domain != "files"}
 
 
 def _counted(results: Sequence[Result], plan: Plan) -> str:
@@ -66,8 +96,13 @@ def _counted(results: Sequence[Result], plan: Plan) -> str:
     return " and ".join(told)
 
 
-def _names(results: Sequence[Result]) -> str:
-    return listed([text(r.path) or "." for r in results])
+def _name(result: Result, history: History, outside: set[bytes]) -> str:
+    path = text(result.path)
+    return safe(history.acts[path].summary if result.path in outside and path in history.acts else path or ".")
+
+
+def _names(results: Sequence[Result], history: History, outside: set[bytes]) -> str:
+    return listed([_name(r, history, outside) for r in results])
 
 
 def _why(kept: Sequence[Result]) -> str:
@@ -85,6 +120,10 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
             continue
         told += 1
         if told > _MOST_KEPT:
+            continue
+        if step.domain != "files":
+            act = history.acts.get(text(step.path))
+            yield f"  kept {safe(act.summary if act else text(step.path))}: {safe(step.note)}"
             continue
         yield f"  kept {safe(text(step.path))}{_command(step, history)}"
     if told > _MOST_KEPT:

@@ -10,12 +10,19 @@ from .terminal import safe
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
+    from ...typed import Protocol
     from ...workspace import Workspace
-    from .context import Context
+
+    class Here(Protocol):
+        """Whatever knows where a run or a call works."""
+
+        @property
+        def cwd(self) -> Path: ...
 
 
-def inside(context: Context, workspace: Workspace, given: str, present: bool = False) -> str:
+def inside(here: Here, workspace: Workspace, given: str, present: bool = False) -> str:
     """A path as root-relative text, or an error that names what is wrong with it.
 
     `present`: of the tree as it is now, so that no link may stand above it; a checkpoint may have a folder
@@ -25,7 +32,7 @@ def inside(context: Context, workspace: Workspace, given: str, present: bool = F
     if "\0" in given:
         raise UsageError("a path cannot hold a NUL byte", "name the path without it")
     root = str(workspace.root)
-    whole = os.path.normpath(os.path.join(context.cwd, given))  # noqa: PTH118
+    whole = os.path.normpath(os.path.join(here.cwd, given))  # noqa: PTH118
     if whole != root and not whole.startswith(root.rstrip("/") + os.sep):
         # Perhaps it reaches the root through a link above it.
         parent, name = os.path.split(whole)
@@ -52,11 +59,11 @@ def _no_link_above(root: str, path: str, given: str) -> None:
         above = os.path.dirname(above)
 
 
-def all_inside(context: Context, workspace: Workspace, given: Iterable[str], present: bool = False) -> list[str]:
-    return [inside(context, workspace, path, present) for path in given]
+def all_inside(here: Here, workspace: Workspace, given: Iterable[str], present: bool = False) -> list[str]:
+    return [inside(here, workspace, path, present) for path in given]
 
 
-def ids_or_paths(context: Context, workspace: Workspace, words: Iterable[str]) -> list[str]:
+def ids_or_paths(here: Here, workspace: Workspace, words: Iterable[str]) -> list[str]:
     """Words of `revert`: what names an entry of the log stays, the rest are paths."""
     from ...names import resolve
 
@@ -66,9 +73,9 @@ def ids_or_paths(context: Context, workspace: Workspace, words: Iterable[str]) -
         try:
             found.append(resolve(history, word).id)
         except NotFound as unknown:
-            if "pruned" in unknown.message and not os.path.lexists(word):
+            if "pruned" in unknown.message and not os.path.lexists(here.cwd / word):
                 raise
-            path = inside(context, workspace, word)
+            path = inside(here, workspace, word)
             # Absolute where the plain path could be taken for a number or an id.
             found.append(path if path == word else str(workspace.root / path))
     return found

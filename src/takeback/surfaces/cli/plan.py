@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from ...errors import UsageError
-from . import paths, plans, shapes, takebacks
+from . import acts, paths, plans, shapes, takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .context import Context
     from .parsing import Namespace, Parser
 
-VERBS = ("undo", "redo", "rollback", "revert", "restore")
+VERBS = ("undo", "redo", "rollback", "revert", "restore", "compensate")
 
 
 def add(parser: Parser) -> None:
     parser.synopsis = "VERB [ARGS]"
     parser.about = (
-        "Plans undo, redo, rollback, revert or restore, prints the steps and saves them under an id.\n"
+        "Plans undo, redo, rollback, revert, restore or compensate, prints the steps and saves them.\n"
         "Nothing in the project changes. `takeback apply` carries out exactly this plan, or refuses it\n"
-        "once the same request would do something else."
+        "once the same request would do something else; what it does outside the files needs\n"
+        "`takeback approve` first."
     )
     parser.takes("VERB", "planned", nargs="?", default="", help="one of " + ", ".join(VERBS))
     parser.takes("ARGS", "words", nargs="*", help="what that verb takes, with its options")
-    takebacks.add_options(parser)
+    takebacks.add_options(parser, scope=True)
     parser.examples = [
         ("takeback plan rollback", "plan, and print the id of the plan"),
         ("takeback plan revert src/auth.py --merge", ""),
@@ -42,10 +43,10 @@ def run(context: Context, args: Namespace) -> int:
             words = (*words[:1], *paths.all_inside(context, workspace, words[1:]))
         else:
             words = takebacks.one_at_most(args.planned, list(words))
-        wanted = takebacks.asked(args.planned, words, args)
+        wanted = takebacks.within(context, workspace, takebacks.asked(args.planned, words, args), args)
         plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options, save=not args.dry_run)
         if context.json:
-            context.terminal.json({"plan": shapes.plan(plan, workspace.history())})
+            context.terminal.json({"plan": shapes.plan(plan, workspace.history(), acts.describer(workspace))})
             return 0
         if not plan.steps:
             context.terminal.write(takebacks.nothing_said(plan))
@@ -53,5 +54,7 @@ def run(context: Context, args: Namespace) -> int:
             context.terminal.write(line)
         if plan.id:
             context.terminal.write(f"plan {context.terminal.style(plan.id, 'bold')}")
+            if any(workspace.unapproved(plan)):
+                context.terminal.hint(f"it acts outside the files: a person runs takeback approve {plan.id[:8]} first")
             context.terminal.hint(f"do exactly this: takeback apply {plan.id[:8]}")
         return 0

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from ...effects import DRIFTED, EXACT, FILE, FOLDER, MERGED, Plan, Step, same, text
+from ...effects import (
+    COMPENSATING,
+    DRIFTED,
+    EXACT,
+    FILE,
+    FOLDER,
+    HELD,
+    IRREVERSIBLE,
+    MERGED,
+    REFUSED,
+    UNCOVERED,
+    UNKNOWN,
+    Plan,
+    Step,
+    same,
+    text,
+)
 from ...errors import TakebackError
+from ...typed import NamedTuple
+from . import acts
 from .diffs import counts
-from .terminal import Terminal, cells, clip_path, counted, listed, pad, safe
+from .terminal import Terminal, cells, clip, clip_path, counted, listed, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +33,7 @@ if TYPE_CHECKING:
     from ...views import FileDiff
     from ...workspace import Workspace
 
+_ORDER = (EXACT, MERGED, COMPENSATING, HELD, DRIFTED, UNCOVERED, IRREVERSIBLE, UNKNOWN, REFUSED)  # of the totals
 _MANY = 40  # steps; from here on a screenful is shown
 _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
@@ -23,16 +42,37 @@ def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
     yield terminal.style(heading(plan, workspace.history()), "bold")
     shown = list(plan.steps) if all_steps else some(plan, terminal)
     cheap, again = len(shown) <= _MANY, plan.request.verb == "redo"
-    rows = [_row(terminal, workspace, step, cheap, again) for step in shown]
     domains = max((cells(s.domain) for s in shown), default=0)
-    names = max((cells(name) for _, name, _ in rows), default=0)
-    for step, (sign, name, verdict) in zip(shown, rows):
-        yield f"  {pad(step.domain, domains)}  {sign}  {pad(name, names)}  {verdict}"
+    rows = [_row(terminal, workspace, step, cheap, again) for step in shown]
+    widths = [cells(r.name) for r in rows if not r.origin or cells(r.name) <= max(24, terminal.width // 2)]
+    names = max(widths, default=0)
+    for step, row in zip(shown, rows):
+        head = f"  {pad(step.domain, domains)}  {row.sign}  "
+        line = f"{head}{pad(row.name, names)}  {row.verdict}"
+        indent = " " * cells(head)
+        if row.origin and (cells(row.name) > names or (terminal.out_is_tty and cells(line) > terminal.width)):
+            room = terminal.width - len(indent)
+            cut = terminal.out_is_tty and not all_steps
+            name = [clip(row.name, room)] if cut else acts.wrapped(terminal, row.name, len(indent))
+            yield from (head + name[0], *name[1:], indent + row.verdict)
+        else:
+            yield line
+        if row.origin:
+            yield indent + terminal.style(row.origin, "dim")
     if hidden := len(plan.steps) - len(shown):
         yield terminal.style(f"  … and {hidden:,} more (see all: --all-steps or takeback diff)", "dim")
     yield totals(plan)
-    if others := others_work(plan):
+    if others := others_work(plan, workspace.history()):
         yield left(others)
+
+
+class Shown(NamedTuple):
+    """One step as it is printed; only what acts outside the files says where it came from."""
+
+    sign: str
+    name: str
+    verdict: str
+    origin: str = ""
 
 
 def some(plan: Plan, terminal: Terminal) -> list[Step]:
@@ -45,7 +85,8 @@ def some(plan: Plan, terminal: Terminal) -> list[Step]:
 
 
 def heading(plan: Plan, history: History) -> str:
-    return f"{_aim(plan, history)} · {counted(len(plan.steps), 'step')}"
+    order = ", newest first" if any(step.domain != "files" for step in plan.steps) else ""
+    return f"{_aim(plan, history)} · {counted(len(plan.steps), 'step')}{order}"
 
 
 def _aim(plan: Plan, history: History) -> str:
@@ -63,19 +104,26 @@ def _aim(plan: Plan, history: History) -> str:
         found = [history.takebacks[id] for id in request.takebacks if id in history.takebacks]
         named = [t for t in found if t.rows] or found
         return "Redo " + ", ".join(f"{t.verb} {t.id[:8]}" for t in named[:4]) if named else "Redo"
+    if request.verb == "compensate":
+        since = f" since {safe(request.label)}" if request.label else ""
+        return f"Take back what stands outside the files{since}"
     if request.rows:
         return "Revert " + ", ".join(id[:8] for id in request.rows[:4])
     return f"Revert {listed([text(p) for p in request.paths])}"
 
 
-def _row(terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, again: bool) -> tuple[str, str, str]:
+def _row(terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, again: bool) -> Shown:
     """Sign, name with counts, and verdict with its note."""
+    if (act := acts.act_of(step, workspace.history())) is not None:
+        name = acts.describer(workspace)(act) if step.taken or step.verdict == REFUSED else act.summary
+        told = acts.verdict(terminal, step, act, name, workspace.environ)
+        return Shown(acts.sign(terminal, step.verdict), safe(name), told, acts.origin(act, workspace.clock()))
     mark, colour = _sign(step)
     state = step.goal or step.expected
     folder = "/" if state is not None and state.kind == FOLDER and step.path else ""
     name = clip_path(safe(text(step.path) or ".") + folder, max(24, terminal.width - 44))
     changed = _counts(terminal, workspace, step) if cheap and step.taken else ""
-    return terminal.style(mark, colour), f"{name} {changed}".rstrip(), verdict(terminal, step, again)
+    return Shown(terminal.style(mark, colour), f"{name} {changed}".rstrip(), verdict(terminal, step, again))
 
 
 def _sign(step: Step) -> tuple[str, str]:
@@ -153,16 +201,17 @@ def diff_of(workspace: Workspace, plan: Plan) -> list[FileDiff]:
 
 
 def totals(plan: Plan) -> str:
-    by_verdict: dict[str, int] = {}
+    by_verdict: dict[str, int] = dict.fromkeys(_ORDER, 0)
     for step in plan.steps:
         by_verdict[step.verdict] = by_verdict.get(step.verdict, 0) + 1
-    return " · ".join(f"{n:,} {verdict}" for verdict, n in by_verdict.items())
+    return " · ".join(f"{n:,} {verdict}" for verdict, n in by_verdict.items() if n)
 
 
-def others_work(plan: Plan) -> list[str]:
-    """Paths in range that only others changed; where they changed ours too, its step says so."""
+def others_work(plan: Plan, history: History) -> list[str]:
+    """What only others did in range, as paths or in words; where they changed ours too, its step says so."""
     stepped = {step.path for step in plan.steps}
-    return sorted({text(u.path) for u in plan.left if u.path not in stepped})
+    named = {text(u.path) for u in plan.left if u.path not in stepped}
+    return sorted(history.acts[name].summary if name in history.acts else name for name in named)
 
 
 def left(paths: Sequence[str]) -> str:

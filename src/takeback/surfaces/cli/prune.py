@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import ApprovalNeeded, UsageError
 from ...units import format_size, parse_duration, parse_size
 from . import orphans, paths
-from .approving import approved
+from .approving import approved, only_a_person
 from .capturing import over_budget, with_progress
 from .terminal import counted, listed, safe
 
@@ -25,7 +25,8 @@ def add(parser: Parser) -> None:
         "Forgets history: the oldest checkpoints go, with what only they hold. Without options it\n"
         "prunes to the budget in your configuration, as takeback does by itself. Pinned checkpoints\n"
         "and the last one stay, except with --all: that empties the workspace, pinned ones included,\n"
-        "and the next checkpoint starts anew. Pruning is journaled, and verify still passes."
+        "and the next checkpoint starts anew. Pruning is journaled, and verify still passes. Refused\n"
+        "where an agent is at work: it cannot lessen its own undo."
     )
     parser.takes("--keep N", "--keep", help="keep the newest N checkpoints")
     parser.takes("--older-than AGE", "--older-than", help="forget what is older, such as 30d")
@@ -48,9 +49,13 @@ def run(context: Context, args: Namespace) -> int:
     if sum(ways) + sized > 1:
         raise UsageError("--all, --orphans, --path and sizes are different things", "use one of them at a time")
     if args.orphans:
+        if not args.dry_run:
+            only_a_person(context, "pruning")
         return orphans.prune(context, args.dry_run)
     asked = _asked(args)
     with context.open() as workspace:
+        if not args.dry_run:
+            only_a_person(context, "pruning", workspace)
         if args.path is not None:
             asked["path"] = paths.inside(context, workspace, args.path)
         elif not args.everything and not sized:

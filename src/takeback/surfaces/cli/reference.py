@@ -14,7 +14,8 @@ def render() -> str:
         "",
         "Verbs find the workspace upwards from the current folder. Plans and results go to standard output,",
         "hints and progress to standard error. What would ask asks on a terminal; with `--yes` it just",
-        "does it; with neither it prints its plan, changes nothing and exits 4.",
+        "does it; with neither it prints its plan, changes nothing and exits 4. What acts outside the files",
+        "is never covered by `--yes`: see [outside.md](outside.md).",
         "",
         "| option | before or after the verb |",
         "|---|---|",
@@ -50,6 +51,11 @@ _ROW = '"id", "kind": "checkpoint\\|effect\\|takeback", "number", "label", "at",
 _CHECKPOINT = '"id", "number", "label", "at", "actor", "named", "pinned", "paths", "partial"'
 _PLAN = '"id", "hash", "steps": [{"domain", "target", "verdict", "summary", "effect"}]'
 
+_EFFECT = (
+    '"id", "number", "domain", "state": "live\\|undone\\|failed\\|unknown\\|held\\|irreversible", "summary", "target", '
+    '"undoes", "undone_by", "at", "by", "verdict", "inverse", "depends_on"'
+)
+
 _SHAPES = {
     "`log`": f'`{{"rows": [{{{_ROW}}}]}}`',
     "`show`": 'such a row, with `"files"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`',
@@ -63,9 +69,10 @@ _SHAPES = {
     "`diff`": (
         '`{"files": [{"path", "status", "added", "removed", "hunks"}]}`, with `"a"`, `"b"`, `"added"`, `"removed"`'
     ),
-    "`plan`, `--dry-run`, exit 4": f'`{{"plan": {{{_PLAN}}}}}`',
-    "`undo`, `redo`, `rollback`, `revert`, `restore`, `apply`, `resume`": (
-        'the plan, with `"results": [{"target", "verdict", "result"}]`, `"counts"`, `"id"`, `"left"`, '
+    "`plan`, `compensate`, `--dry-run`, exit 4": f'`{{"plan": {{{_PLAN}}}}}`',
+    "`undo`, `redo`, `rollback`, `revert`, `restore`, `compensate --execute`, `apply`, `resume`": (
+        'the plan, with `"results": [{"target", "domain", "verdict", "result": "done\\|kept\\|failed\\|unknown"}]`, '
+        '`"counts"`, `"id"`, `"left"`, '
         '`"finished_earlier"`'
     ),
     "`verify`": '`{"ok", "first_bad", "lost": [{"entry", "kind", "path", "why"}]}`',
@@ -73,6 +80,14 @@ _SHAPES = {
     "`prune`": (
         '`{"prune": {"checkpoints", "rows", "freed", "path_blobs", "dry_run", "note"}}`; '
         'with `--orphans` `{"orphans": [{"store", "root", "bytes"}], "removed"}`'
+    ),
+    "`effects`, `log --outside`": f'`{{"effects": [{{{_EFFECT}}}]}}`; an undo names in `"undoes"` the effect it undoes',
+    "`record`, `resolve`": '`{"effect": {…}}`, the same',
+    "`approve`": '`{"approval": {"id", "plan", "hash", "credentials": [{"name", "origin"}]}}`',
+    "`policy check`": '`{"policy": [{"domain", "verdict", "decision", "source"}], "ignored"}`',
+    "`email stage`, `email release`, `email cancel`": (
+        '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|unknown", "provider", "to", "subject", "due", '
+        '"left_to_do"}}`; of several `{"drafts": [...]}`, as `email pending` has them'
     ),
     "`doctor`": '`{"checks": [{"name", "ok", "detail", "fix"}]}`',
     "`config`": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .approving import approved
+from .approving import approved, only_a_person
 from .terminal import counted, safe
 from .verify import lost_shape, tell_lost
 
@@ -24,10 +24,12 @@ def add(parser: Parser) -> None:
 
 
 def run(context: Context, args: Namespace) -> int:
+    only_a_person(context, "repairing the store")
     mended = _mended(context)
     if mended is None:
         return 4
     with context.open() as workspace:
+        only_a_person(context, "repairing the store", workspace)
         found = workspace.verify(data=True)
         if found.ok and not mended:
             if context.json:

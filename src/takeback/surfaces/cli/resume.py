@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import outcomes, shapes
+from . import acts, outcomes, shapes
 from .capturing import with_progress
 
 TYPE_CHECKING = False
@@ -29,18 +29,20 @@ def run(context: Context, args: Namespace) -> int:
         outcome = with_progress(context, workspace, lambda: workspace.resume(args.abort), "put in place")
         terminal = context.terminal
         if context.json:
-            shape = {"resumed": False} if outcome is None else shapes.outcome(outcome, workspace.history())
+            describe = acts.describer(workspace)
+            shape = {"resumed": False} if outcome is None else shapes.outcome(outcome, workspace.history(), describe)
             terminal.json({"resumed": outcome is not None, "aborted": bool(outcome) and args.abort, **shape})
         elif outcome is None:
             terminal.say("nothing was interrupted")
         elif args.abort:
             verb = outcome.plan.request.verb
             terminal.say(f"went back from the interrupted {verb}: the tree is as before it")
-            outcomes.failures(terminal, outcome)
+            outcomes.failures(terminal, outcome, workspace.history())
         else:
-            terminal.say(outcomes.sentence(outcome))
-            outcomes.failures(terminal, outcome)
+            terminal.say(outcomes.sentence(outcome, workspace.history()))
+            outcomes.failures(terminal, outcome, workspace.history())
             for line in outcomes.kept_lines(outcome, workspace.history()):
                 terminal.hint(line)
-            terminal.hint(f"take this back: {outcomes.way_back(outcome, workspace.history())}")
+            if outcomes.can_be_redone(outcome):
+                terminal.hint(f"take this back: {outcomes.way_back(outcome, workspace.history())}")
         return 0 if outcome is None or outcome.whole else 3

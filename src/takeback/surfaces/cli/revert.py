@@ -18,10 +18,10 @@ def add(parser: Parser) -> None:
         "take-back it is the redo of just that one."
     )
     parser.takes("ID|PATH…", "what", nargs="*", help="entries of the log, or files and folders")
-    takebacks.add_options(parser, whose=False)
+    takebacks.add_options(parser, whose=False, scope=True)
     parser.examples = [
         ("takeback revert src/auth.py", "the latest change to one file"),
-        ("takeback revert nmlk", "all that one effect did"),
+        ("takeback revert nmlk", "all that one effect did; outside the files, its inverse"),
         ("takeback revert nmlk --merge", "and keep, by a merge, what came after it"),
         ("takeback revert -- -odd-name", "a path that looks like an option"),
     ]
@@ -30,4 +30,5 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         words = tuple(paths.ids_or_paths(context, workspace, [*args.what, *args.after]))
-        return takebacks.take_back(context, workspace, takebacks.asked("revert", words, args))
+        wanted = takebacks.within(context, workspace, takebacks.asked("revert", words, args), args)
+        return takebacks.take_back(context, workspace, wanted)

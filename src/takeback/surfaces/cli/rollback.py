@@ -17,15 +17,17 @@ def add(parser: Parser) -> None:
         "Goes back to a checkpoint; given an effect, to just before it. Without a target a terminal\n"
         "lists the checkpoints to choose from; otherwise it is the newest named one. Files created\n"
         "since are deleted, stored first: `takeback redo` brings everything back. Where actors are\n"
-        "known, what was changed outside their calls stays; --all takes that too."
+        "known, what was changed outside their calls stays; --all takes that too. What was done outside\n"
+        "the files goes back in the same plan, newest first, after a typed yes: --yes does not cover it."
     )
     parser.takes("CHECKPOINT", "to", nargs="*", help="a number, a label, or how an id begins")
-    takebacks.add_options(parser)
+    takebacks.add_options(parser, scope=True)
     parser.examples = [
         ("takeback rollback", "choose a checkpoint, see the plan, confirm"),
         ('takeback rollback "before the refactor"', "by its label"),
         ("takeback rollback 12 --yes", "by its number in the log, without asking"),
         ("takeback rollback kxvm --merge", "merge what you changed meanwhile"),
+        ("takeback rollback --only files", "leave what was done outside the files"),
     ]
 
 
@@ -35,4 +37,5 @@ def run(context: Context, args: Namespace) -> int:
         if not words and context.asks and not args.dry_run and not workspace.interrupted():
             chosen = choose_checkpoint(context, workspace)
             words = (chosen,) if chosen else ()
-        return takebacks.take_back(context, workspace, takebacks.asked("rollback", words, args))
+        wanted = takebacks.within(context, workspace, takebacks.asked("rollback", words, args), args)
+        return takebacks.take_back(context, workspace, wanted)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from ...effects import FOLDER, Checkpoint, Outcome, Plan, Step, same, text
+from ...effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, same, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
+    from ...acts import Act, Undo
     from ...history import History
     from ...views import FileDiff, LogRow, Status
+
+    Describe = Callable[[Act], str]  # exactly what would be sent or run to take it back
 
 
 def checkpoint(found: Checkpoint) -> dict[str, Any]:
@@ -45,6 +48,7 @@ def log_row(row: LogRow) -> dict[str, Any]:
         "paths": list(row.paths),
         "domain": row.domain,
         "verdict": row.verdict,
+        "state": row.state,
         "named": row.named,
         "pinned": row.pinned,
         "partial": row.partial,
@@ -60,6 +64,8 @@ def status(found: Status) -> dict[str, Any]:
         "held_back": list(found.held_back),
         "ignored": list(found.ignored),
         "interrupted": found.interrupted,
+        "outside": dict(found.outside),
+        "due": found.due,
         "store": {"path": found.store_path, "bytes": found.store_bytes},
     }
 
@@ -89,19 +95,66 @@ def file_diff(found: FileDiff) -> dict[str, Any]:
     }
 
 
-def plan(found: Plan, history: History) -> dict[str, Any]:
+def effect(found: Act, history: History, undo: str = "") -> dict[str, Any]:
+    """An outside effect of the ledger."""
+    return {
+        "id": found.id,
+        "number": history.numbers.get(found.id),
+        "domain": found.domain,
+        "state": found.shown_state,
+        "summary": found.summary,
+        "target": found.target,
+        "undoes": None,
+        "undone_by": found.undone_by or None,
+        "at": found.at,
+        "by": dict(found.by),
+        "verdict": found.verdict,
+        "inverse": undo or None,
+        "depends_on": list(found.depends_on),
+    }
+
+
+def undo(found: Undo, history: History) -> dict[str, Any]:
+    """An attempt to take an outside effect back: an effect too, which names the one it undoes."""
+    act = history.acts[found.act]
+    return {
+        "id": found.id,
+        "number": history.numbers.get(found.takeback),
+        "domain": act.domain,
+        "state": found.shown_state,
+        "summary": f"undo of {act.summary}" + (f": {found.note}" if found.note else ""),
+        "target": act.target,
+        "undoes": act.id,
+        "undone_by": None,
+        "at": found.at,
+        "by": {"takeback": found.takeback},
+        "verdict": "irreversible",
+        "inverse": None,
+        "depends_on": [],
+    }
+
+
+def plan(found: Plan, history: History, describe: Describe | None = None) -> dict[str, Any]:
     return {
         "id": found.id,
         "hash": found.hash,
         "verb": found.request.verb,
         "to": found.request.label,
-        "steps": [_step(s, history) for s in found.steps],
+        "steps": [_step(s, history, describe) for s in found.steps],
+        "totals": _totals(found),
         "left": sorted({text(u.path) for u in found.left}),
     }
 
 
-def _step(step: Step, history: History) -> dict[str, Any]:
-    return {
+def _totals(found: Plan) -> dict[str, int]:
+    by_verdict: dict[str, int] = {}
+    for step in found.steps:
+        by_verdict[step.verdict] = by_verdict.get(step.verdict, 0) + 1
+    return by_verdict
+
+
+def _step(step: Step, history: History, describe: Describe | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
         "domain": step.domain,
         "target": text(step.path),
         "verdict": step.verdict,
@@ -110,6 +163,11 @@ def _step(step: Step, history: History) -> dict[str, Any]:
         "note": step.note,
         "merges": step.merges,
     }
+    if step.domain != "files" and (act := history.acts.get(text(step.path))) is not None:
+        does = describe(act) if describe is not None and step.taken else act.summary
+        shown |= {"target": act.target, "summary": does if step.taken else f"keep {does}: {step.note}"}
+        shown |= {"effect": act.id, "undoes": act.summary, "by": dict(act.by), "at": act.at}
+    return shown
 
 
 def effect_id(history: History, step: Step) -> str | None:
@@ -137,16 +195,27 @@ def summary(step: Step) -> str:
     return f"change back {path}"
 
 
-def outcome(found: Outcome, history: History) -> dict[str, Any]:
+def outcome(found: Outcome, history: History, describe: Describe | None = None) -> dict[str, Any]:
+    outside = {s.path: s.domain for s in found.plan.steps if s.domain != "files"}
     return {
-        "plan": plan(found.plan, history),
+        "plan": plan(found.plan, history, describe),
         "id": found.id,
         "number": found.number,
-        "results": [
-            {"target": text(r.path), "verdict": r.verdict, "result": r.result, "note": r.note} for r in found.results
-        ],
+        "results": [_result(r, outside.get(r.path, "files"), history) for r in found.results],
         "counts": found.counts,
         "left": [text(p) for p in found.left],
         "finished_earlier": found.finished_earlier,
         "applied": True,
     }
+
+
+def _result(found: Result, domain: str, history: History) -> dict[str, Any]:
+    act = history.acts.get(text(found.path)) if domain != "files" else None
+    shown: dict[str, Any] = {
+        "target": act.target if act else text(found.path),
+        "verdict": found.verdict,
+        "result": found.result,
+        "note": found.note,
+        "domain": domain,
+    }
+    return {**shown, "effect": act.id, "summary": act.summary} if act else shown

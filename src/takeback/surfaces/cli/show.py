@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from ...effects import DONE
 from ...units import format_size
-from . import diffs, shapes
+from . import acts, diffs, shapes
 from .log import mark
-from .terminal import age, moment, safe
+from .terminal import age, clip, moment, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
+    from ...acts import Act, Undo
     from ...views import Shown
     from .context import Context
     from .parsing import Namespace, Parser
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "ID"
     parser.about = (
-        "One entry in full: of a checkpoint the tree it holds, of an effect its changes, of a\n"
-        "take-back what it took and what it kept."
+        "One entry in full: of a checkpoint the tree it holds, of an effect its changes, of one outside\n"
+        "the files what takes it back and what became of that, of a take-back what it took and kept."
     )
     parser.takes("ID", "name", help="a number, a label, or how an id begins")
     parser.takes("--stat", "--stat", action="store_true", help="one line per file, no hunks")
@@ -35,14 +38,14 @@ def run(context: Context, args: Namespace) -> int:
     with context.open(when_off=True) as workspace:
         found = workspace.show(args.name)
         if context.json:
-            context.terminal.json(_shape(found))
+            context.terminal.json(shape(found))
         else:
             when = f"{moment(found.row.at)}, {age(workspace.clock() - found.row.at)}"
-            context.terminal.page(_lines(context.terminal, found, when, args.stat))
+            context.terminal.page(lines(context.terminal, found, when, args.stat))
         return 0
 
 
-def _lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[str]:
+def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[str]:
     row = found.row
     label = f' "{safe(row.label)}"' if row.label else ""
     yield f"{mark(terminal, row)} {terminal.style(f'{row.kind} {row.number}{label}', 'bold')}"
@@ -51,7 +54,9 @@ def _lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[
     if row.actor:
         yield f"  actor    {safe(row.actor)}"
     yield f"  summary  {safe(row.summary)}"
-    if row.kind == "effect":
+    if found.act is not None:
+        yield from _outside(terminal, found, found.act)
+    elif row.kind == "effect":
         yield f"  live     {'yes' if row.live else 'no, taken back'}"
     for id in found.undone_by:
         yield f"  taken by {id[:8]}"
@@ -60,7 +65,12 @@ def _lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[
     for path, id in found.took:
         yield f"  took     {safe(path)} of {id[:8]}"
     for path, id in found.kept:
-        yield f"  kept     {safe(path)} of {id[:8]} · take it too: takeback revert {id[:8]} --force"
+        too = "" if id in found.outside else f" · take it too: takeback revert {id[:8]} --force"
+        yield f"  kept     {safe(path)} of {id[:8]}{too}"
+    for undo in found.undos:
+        said = f": {safe(undo.note)}" if undo.note else ""
+        yield f"  {'tried' if undo.result != DONE else 'sent':<8} {moment(undo.at)}, {undo.result}{said}"
+        yield from _facts(terminal, undo.evidence)
     if found.files:
         yield ""
         yield from (diffs.stat_lines if stat else diffs.lines)(terminal, found.files)
@@ -72,7 +82,50 @@ def _lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[
             yield f"  {mode:04o}  {what:>9}  {safe(path)}{'/' if kind == 'folder' else ''}"
 
 
-def _shape(found: Shown) -> dict[str, object]:
+def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
+    """An effect outside the files: evidence, who, what takes it back, what it stands on."""
+    yield f"  domain   {safe(act.domain)}"
+    yield f"  state    {acts.state(terminal, act.shown_state)}"
+    if act.target:
+        yield f"  target   {safe(act.target)}"
+    told = [f"{name} {value}" for name, value in act.by.items() if value and name != "actor"]
+    if told:
+        yield f"  by       {safe(', '.join(told))}"
+    if act.step:
+        yield f"  step     {safe(act.step)}"
+    yield from _facts(terminal, act.did)
+    if found.inverse:
+        line = acts.wrapped(terminal, safe(found.inverse), 11)
+        yield from (f"  inverse  {line[0]}", *line[1:])
+        args = act.inverse.args if act.inverse else {}
+        for name in ("expect", "gone", "timeout", "idempotent", "probe"):
+            if args.get(name):
+                yield terminal.style(f"           {name}: {safe(_brief(args[name]))}", "dim")
+    else:
+        yield "  inverse  none: " + safe(str(act.did.get("left_to_do", "it cannot be taken back")))
+    for id in found.stands_on:
+        yield f"  on       {id[:8]}, which it depends on"
+    for id in found.carries:
+        yield f"  carries  {id[:8]}, which depends on it; to take both back: takeback rollback {act.id[:8]}"
+    if act.shown_state == "unknown":
+        yield terminal.style(f"  → find out, then: takeback resolve {act.id[:8]} --done or --not-done", "magenta")
+
+
+def _facts(terminal: Terminal, known: Mapping[str, Any]) -> Iterator[str]:
+    """Evidence, a line for each; what is long is cut, and --json has all of it."""
+    for name, value in known.items():
+        if value not in (None, "", {}, []) and name != "left_to_do":
+            line = f"           {safe(name)}: {safe(_brief(value))}"
+            yield terminal.style(clip(line, max(60, terminal.width)), "dim")
+
+
+def _brief(value: Any) -> str:
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def shape(found: Shown) -> dict[str, object]:
     return {
         **shapes.log_row(found.row),
         "files": [shapes.file_diff(f) for f in found.files],
@@ -80,5 +133,34 @@ def _shape(found: Shown) -> dict[str, object]:
         "took": [{"path": p, "effect": id} for p, id in found.took],
         "kept": [{"path": p, "effect": id} for p, id in found.kept],
         "undone_by": list(found.undone_by),
+        **_shape_of_act(found),
         "tree": [{"path": p, "kind": k, "mode": m, "size": s} for p, k, m, s in found.tree],
+    }
+
+
+def _shape_of_act(found: Shown) -> dict[str, object]:
+    act = found.act
+    if act is None:
+        return {"undos": [_undo(u) for u in found.undos]} if found.undos else {}
+    return {
+        "target": act.target,
+        "by": dict(act.by),
+        "did": dict(act.did),
+        "inverse": found.inverse or None,
+        "probe": (act.inverse.args.get("probe") if act.inverse else None) or None,
+        "depends_on": list(found.stands_on),
+        "carries": list(found.carries),
+        "undos": [_undo(u) for u in found.undos],
+    }
+
+
+def _undo(found: Undo) -> dict[str, object]:
+    return {
+        "id": found.id,
+        "undoes": found.act,
+        "takeback": found.takeback,
+        "at": found.at,
+        "result": found.result,
+        "note": found.note,
+        "evidence": dict(found.evidence),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...units import format_size
-from . import shapes
+from . import acts, shapes
 from .diffs import sign
 from .terminal import age, cells, counted, listed, pad, safe
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
+    from .terminal import Terminal
 
 _MANY = 40
 
@@ -36,7 +37,7 @@ def run(context: Context, args: Namespace) -> int:
         if context.json:
             context.terminal.json(shapes.status(found))
             return 0
-        shown = list(_lines(context, workspace, found, args.everything))
+        shown = list(lines(context.terminal, workspace, found, args.everything))
         if args.everything:
             context.terminal.page(shown)
         else:
@@ -46,8 +47,8 @@ def run(context: Context, args: Namespace) -> int:
         return 0
 
 
-def _lines(context: Context, workspace: Workspace, found: Status, everything: bool) -> Iterator[str]:
-    style = context.terminal.style
+def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: bool) -> Iterator[str]:
+    style = terminal.style
     if found.checkpoint is None:
         yield style("no named checkpoint yet", "bold")
     else:
@@ -56,7 +57,7 @@ def _lines(context: Context, workspace: Workspace, found: Status, everything: bo
         what = counted(len(found.changes), "change") if found.changes else "nothing changed"
         when = age(workspace.clock() - newest.at)
         yield style(f"Since {newest.id[:8]}{label}", "bold") + f" · {when} · {what}"
-    most = len(found.changes) if everything or len(found.changes) < _MANY else max(12, context.terminal.height - 10)
+    most = len(found.changes) if everything or len(found.changes) < _MANY else max(12, terminal.height - 10)
     changes = found.changes[:most]
     width = max((cells(safe(c.path)) for c in changes), default=0)
     for change in changes:
@@ -64,15 +65,24 @@ def _lines(context: Context, workspace: Workspace, found: Status, everything: bo
         who = style(safe(change.actor), "cyan")
         note = "  ".join(w for w in (who, style(f"{kind} changed", "dim") if kind else "") if w)
         path = pad(safe(change.path), min(width, 60))
-        yield f"  {sign(context.terminal, change.change)} {path}  {note}".rstrip()
+        yield f"  {sign(terminal, change.change)} {path}  {note}".rstrip()
     if hidden := len(found.changes) - len(changes):
         yield style(f"  … and {hidden:,} more (see all: takeback status --all)", "dim")
-    yield from _coverage(context, found, everything)
+    yield from _outside(terminal, found)
+    yield from _coverage(terminal, found, everything)
     yield style(f"store: {format_size(found.store_bytes)} in {safe(found.store_path)}", "dim")
 
 
-def _coverage(context: Context, found: Status, everything: bool) -> Iterator[str]:
-    style = context.terminal.style
+def _outside(terminal: Terminal, found: Status) -> Iterator[str]:
+    if found.outside:
+        told = " · ".join(f"{n:,} {acts.state(terminal, state)}" for state, n in found.outside)
+        yield f"outside the files: {told} (takeback effects)"
+    if found.due:
+        yield terminal.style(f"{counted(found.due, 'mail')} due and still held: takeback email release --due", "yellow")
+
+
+def _coverage(terminal: Terminal, found: Status, everything: bool) -> Iterator[str]:
+    style = terminal.style
     if found.lacking:
         yield style(f"not captured, though it should be: {counted(len(found.lacking), 'path')}", "red")
         for path, why in found.lacking if everything else found.lacking[:10]:
@@ -94,8 +104,17 @@ def _next(found: Status, workspace: Workspace) -> str:
     """The likely next command."""
     if found.interrupted:
         return "takeback resume, or takeback resume --abort"
+    states = dict(found.outside)
+    if states.get("unknown"):
+        return "takeback effects state:unknown, find out what came of it, then takeback resolve ID --done or --not-done"
+    if found.due:
+        return "takeback email release --due sends what is due, takeback email cancel ID drops it"
     if found.checkpoint is None:
         return "takeback checkpoint"
+    if found.changes and states:
+        return "takeback diff and takeback effects to look, takeback rollback to take it back"
+    if states:
+        return "takeback effects to look, takeback compensate to see what would take it back"
     if found.changes:
         return "takeback diff to look, takeback rollback to take it back, takeback checkpoint to keep it"
     standing = next((t for t in workspace.history().standing.values() if t.verb != "redo" and t.rows), None)

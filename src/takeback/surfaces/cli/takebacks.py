@@ -1,16 +1,16 @@
 """The flow that undo, redo, rollback, revert and restore share: plan, show, ask, apply exactly that, tell.
 
---yes           plan and apply in one go
-a terminal      plan ─► shown ─► [y/N/d/m] ─► apply, refused if it is stale by then
+--yes           plan and apply in one go; not what acts outside the files, unless policy allows it: exit 4
+a terminal      plan ─► shown ─► [y/N/d/m] for the files ─► yes, typed, for what acts outside them ─► apply
 neither         plan ─► shown; nothing is changed, exit 4
 """
 
 from __future__ import annotations
 
 from ...effects import Outcome, Plan
-from ...errors import ApprovalNeeded, UsageError
+from ...errors import ApprovalNeeded, Stale, UsageError
 from ...typed import NamedTuple
-from . import diffs, outcomes, plans, shapes
+from . import acts, approving, diffs, outcomes, plans, shapes
 from .capturing import with_progress
 from .terminal import counted, safe
 
@@ -36,6 +36,8 @@ class Asked(NamedTuple):
     force: bool = False
     dry_run: bool = False
     all_steps: bool = False
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -45,10 +47,24 @@ class Asked(NamedTuple):
             "merge": self.merge,
             "markers": self.markers,
             "force": self.force,
+            "only": self.only,
+            "without": self.without,
         }
 
+    @property
+    def command(self) -> str:
+        """How it was typed, to be typed again with something more."""
+        import shlex
 
-def add_options(parser: Parser, whose: bool = True, merging: bool = True) -> None:
+        flags = {"--all": self.everything, "--merge": self.merge, "--markers": self.markers, "--force": self.force}
+        words = ["--to", *self.words] if self.verb == "compensate" and self.words else self.words
+        named = [w for actor in self.actors or () for w in ("--actor", actor)]
+        scope = [w for flag, domains in (("--only", self.only), ("--except", self.without)) if domains
+                 for w in (flag, ",".join(domains))]  # fmt: skip
+        return shlex.join(["takeback", self.verb, *map(str, words), *(f for f in flags if flags[f]), *named, *scope])
+
+
+def add_options(parser: Parser, whose: bool = True, merging: bool = True, scope: bool = False) -> None:
     """The options of take-back verbs."""
     if whose:
         parser.takes(
@@ -65,8 +81,28 @@ def add_options(parser: Parser, whose: bool = True, merging: bool = True) -> Non
             help="merge, with conflict markers where it is not clean",
         )
     parser.takes("--force", "--force", action="store_true", help="take back what others changed since, too")
+    if scope:
+        add_scope(parser)
     parser.takes("--dry-run", "--dry-run", action="store_true", help="print the plan and change nothing")
     parser.takes("--all-steps", "--all-steps", action="store_true", help="show every step, however many")
+
+
+def add_scope(parser: Parser) -> None:
+    parser.takes("--only DOMAIN[,…]", "--only", action="append", default=None, help="only there: files, http, …")
+    parser.takes("--except DOMAIN[,…]", "--except", action="append", default=None, help="everywhere but there")
+
+
+def domains(context: Context, workspace: Workspace, given: list[str] | None) -> tuple[str, ...]:
+    """The domains of --only and --except, in one word with commas or in several."""
+    found = [name.strip() for word in given or () for name in word.split(",") if name.strip()]
+    if given and not found:
+        raise UsageError("--only and --except need a domain", "such as --only files")
+    from ...domains import BUILT_IN
+
+    known = {"files", *BUILT_IN, *(act.domain for act in workspace.history().acts.values())} if found else set()
+    if unknown := [name for name in found if name not in known]:
+        raise UsageError(f"there is no domain {unknown[0]!r}", f"the domains are {', '.join(sorted(known))}")
+    return tuple(sorted(set(found)))
 
 
 def asked(verb: str, words: tuple[str | int, ...], args: Namespace) -> Asked:
@@ -78,10 +114,16 @@ def asked(verb: str, words: tuple[str | int, ...], args: Namespace) -> Asked:
         getattr(args, "everything", False),
         getattr(args, "merge", False),
         getattr(args, "markers", False),
-        args.force,
+        getattr(args, "force", False),
         args.dry_run,
         args.all_steps,
     )
+
+
+def within(context: Context, workspace: Workspace, wanted: Asked, args: Namespace) -> Asked:
+    """Narrowed to the domains that were named."""
+    without = getattr(args, "except")
+    return wanted._replace(only=domains(context, workspace, args.only), without=domains(context, workspace, without))
 
 
 def one_at_most(verb: str, words: list[str]) -> tuple[str, ...]:
@@ -108,16 +150,23 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
                 _say_fewer(context, workspace, wanted, outcome.plan)
             return outcome
 
-        return at_once(context, workspace, work, wanted.all_steps)
+        try:
+            return at_once(context, workspace, work, wanted.all_steps)
+        except Stale:
+            raise
+        except ApprovalNeeded:
+            return needs_person(context, workspace, wanted)
     plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
     _say_fewer(context, workspace, wanted, plan)
     if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
     if not plan.taken and plan.request.verb not in ("undo", "redo") and not _could_merge(context, plan):
         return at_once(context, workspace, lambda: workspace.apply(plan), wanted.all_steps)  # a yes changes nothing
-    if not context.asks:
-        return needs_yes(context, workspace, plan, wanted.all_steps)
-    return ask(context, workspace, plan, wanted)
+    if context.asks:
+        return ask(context, workspace, plan, wanted)
+    if any(workspace.unapproved(plan)):
+        return needs_person(context, workspace, wanted)
+    return needs_yes(context, workspace, plan, wanted.all_steps)
 
 
 def _say_fewer(context: Context, workspace: Workspace, wanted: Asked, plan: Plan) -> None:
@@ -150,7 +199,9 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
     refuses a plan that is stale by then."""
     terminal = context.terminal
     show(context, workspace, plan, wanted.all_steps)
-    while True:
+    if plan.outside and _has_first_question(workspace, plan):
+        terminal.hint("(what acts outside the files is asked for next, by typing yes)")
+    while _has_first_question(workspace, plan):
         merges = any(step.merges for step in plan.steps)
         answer = terminal.ask(f"Apply? [y/N/d diff{'/m merge' if merges else ''}]").lower()
         if answer in ("d", "diff"):
@@ -160,10 +211,28 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
             plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
             show(context, workspace, plan, wanted.all_steps)
         elif answer in ("y", "yes"):
-            return _apply(context, workspace, plan)
+            break
         else:
             terminal.say("nothing was changed")
             return 4
+    return _apply_outside(context, workspace, plan, wanted) if plan.outside else _apply(context, workspace, plan)
+
+
+def _has_first_question(workspace: Workspace, plan: Plan) -> bool:
+    """Files are asked for by a letter; a plan that only acts outside them goes on to the word that has to be typed."""
+    return len(plan.outside) < len(plan.taken) or not plan.outside or not any(workspace.unapproved(plan))
+
+
+def _apply_outside(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> int:
+    credentials = approving.outside(context, workspace, plan)
+    if credentials is None:
+        context.terminal.say("nothing was changed")
+        if len(plan.outside) < len(plan.taken):
+            context.terminal.hint(f"take back the files alone: {wanted.command} --only files")
+        return 4
+    if any(workspace.unapproved(plan)):
+        workspace.approve(plan, credentials)
+    return _apply(context, workspace, plan)
 
 
 def _apply(context: Context, workspace: Workspace, plan: Plan) -> int:
@@ -172,7 +241,7 @@ def _apply(context: Context, workspace: Workspace, plan: Plan) -> int:
 
 def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:
     if context.json:
-        context.terminal.json({"plan": shapes.plan(plan, workspace.history()), "applied": False})
+        context.terminal.json({"plan": _shape(workspace, plan), "applied": False})
     elif not plan.steps or plan.idle:
         context.terminal.write(nothing_said(plan))
     else:
@@ -184,24 +253,48 @@ def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = F
                 context.terminal.write(line)
 
 
+def _shape(workspace: Workspace, plan: Plan) -> dict[str, Any]:
+    return shapes.plan(plan, workspace.history(), acts.describer(workspace))
+
+
 def needs_yes(context: Context, workspace: Workspace, plan: Plan, all_steps: bool) -> int:
     error = ApprovalNeeded("nothing was changed: this needs a yes", "add --yes to do it, or run it on a terminal")
+    return _refuse(context, workspace, plan, all_steps, error)
+
+
+def needs_person(context: Context, workspace: Workspace, wanted: Asked) -> int:
+    """What acts outside the files is beyond --yes: the plan is saved for a person to approve, and nothing is done."""
+    plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options, save=True)
+    steps, unbound = workspace.unapproved(plan)
+    parts = [f"{counted(len(steps), 'step')} outside the files"] if steps else []
+    parts += [f"sending {c.name} to {c.origin}" for c in unbound]
+    need = "needs" if len(steps) + len(unbound) == 1 else "need"
+    go_on = f"a person runs takeback approve {plan.id[:8]}, then takeback apply {plan.id[:8]} does it from anywhere"
+    if len(plan.outside) < len(plan.taken) and wanted.verb != "compensate":
+        go_on += f"; or take back the files alone: {wanted.command} --only files" + " --yes" * context.yes
+    error = ApprovalNeeded(f"nothing was changed: {' and '.join(parts)} {need} a person's yes", go_on)
+    return _refuse(context, workspace, plan, wanted.all_steps, error)
+
+
+def _refuse(context: Context, workspace: Workspace, plan: Plan, all_steps: bool, error: ApprovalNeeded) -> int:
+    """The plan, why it was not applied, and how to go on."""
     if context.json:
         told = {"message": error.message, "hint": error.hint, "code": error.exit_code}
-        plan_shape = shapes.plan(plan, workspace.history())
-        context.terminal.json({"plan": plan_shape, "applied": False, "error": told})
+        context.terminal.json({"plan": _shape(workspace, plan), "applied": False, "error": told})
     else:
         show(context, workspace, plan, all_steps)
-    context.terminal.warn(f"takeback: {error.message}")
-    context.terminal.warn(f"  → {error.hint}")
+    context.terminal.warn(f"takeback: {safe(error.message)}")
+    context.terminal.warn(f"  → {safe(error.hint)}")
     return error.exit_code
 
 
 def nothing_said(plan: Plan) -> str:
     what = {"redo": "nothing to redo", "undo": "nothing to undo"}.get(plan.request.verb, "nothing to take back")
-    if plans.others_work(plan):
+    if plan.left:
         return what
-    if plan.request.verb == "rollback" and not plan.left:
+    if plan.request.verb == "compensate":
+        return f"{what}: no effect outside the files is live"
+    if plan.request.verb == "rollback" and not plan.request.only and not plan.request.without:
         what += f": the tree is as in {safe(plan.request.label)}"
     elif plan.request.verb == "restore":
         what += f": these paths are as in {safe(plan.request.label)}"
@@ -210,11 +303,11 @@ def nothing_said(plan: Plan) -> str:
 
 def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
     if context.json:
-        context.terminal.json(shapes.outcome(outcome, workspace.history()))
+        context.terminal.json(shapes.outcome(outcome, workspace.history(), acts.describer(workspace)))
         return 0 if outcome.whole else 3
     if not outcome.results and not outcome.finished_earlier:
         context.terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
-        if others := plans.others_work(outcome.plan):
+        if others := plans.others_work(outcome.plan, workspace.history()):
             context.terminal.hint(plans.left(others))
         return 0
     return outcomes.report(context.terminal, workspace, outcome)

@@ -18,7 +18,7 @@ def add(parser: Parser) -> None:
         "since is kept and named. `undo N` is one take-back: one redo brings all N back."
     )
     parser.takes("N", "n", nargs="*", help="how many turns; one, if not given")
-    takebacks.add_options(parser)
+    takebacks.add_options(parser, scope=True)
     parser.examples = [
         ("takeback undo", "the last turn"),
         ("takeback undo 3 --yes", "the last three, without asking"),
@@ -29,5 +29,6 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        wanted = takebacks.asked("undo", takebacks.one_at_most("undo", args.n), args)
+        asked = takebacks.asked("undo", takebacks.one_at_most("undo", args.n), args)
+        wanted = takebacks.within(context, workspace, asked, args)
         return takebacks.take_back(context, workspace, wanted)

@@ -1,0 +1,82 @@
+"""Whether an agent stands above this process: what only a person may do is refused there.
+
+    this process ─► its parent ─► … ─► one that was journaled as an agent's session (pid and start time)
+    the environment ─► a variable that agents set for what they start
+
+An agent that runs as the user can get around both; docs/security.md says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from .typed import Any, NamedTuple
+
+# What agents put into the environment of the commands they run, and whose it is.
+MARKERS: Mapping[str, str] = {
+    "CLAUDECODE": "Claude Code",
+    "CODEX_SANDBOX": "Codex",
+    "CODEX_SANDBOX_NETWORK_DISABLED": "Codex",
+    "CODEX_THREAD_ID": "Codex",
+    "GEMINI_CLI": "Gemini CLI",
+    "QWEN_CODE": "Qwen Code",
+    "CURSOR_AGENT": "Cursor",
+    "OPENCODE": "opencode",
+    "COPILOT_CLI": "Copilot CLI",
+    "CLINE_ACTIVE": "Cline",
+    "AUGMENT_AGENT": "Augment",
+    "GOOSE_TERMINAL": "goose",
+    "AI_AGENT": "an agent",
+}
+_MOST = 256  # ancestors: no chain is that long, and a loop must end
+_PROC = Path("/proc")
+
+
+class Process(NamedTuple):
+    pid: int
+    started: int  # in ticks since the system started; 0 where that cannot be told
+
+
+def agent_above(sessions: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> str:
+    """A sentence that names the agent among the ancestors of this process; empty if there is none."""
+    known = {Process(s["pid"], s["started"]): str(s.get("name") or "an agent") for s in sessions}
+    for process in ancestors(os.getpid()) if known else ():
+        if process in known:
+            return f"{known[process]} is at work here: process {process.pid} is its session"
+    for variable, name in MARKERS.items():
+        if environ.get(variable, "") not in ("", "0", "false"):
+            return f"{name} is at work here: {variable} is in the environment"
+    return ""
+
+
+def ancestors(pid: int) -> Iterator[Process]:
+    """A process and those above it, as far up as this system tells."""
+    for _ in range(_MOST):
+        yield Process(pid, started(pid))
+        parent = _parent(pid)
+        if parent <= 0:
+            return
+        pid = parent
+
+
+def started(pid: int) -> int:
+    """When a process started, so that a later one of the same number is not taken for it; 0 if nobody can tell."""
+    fields = _stat(pid)
+    return int(fields[19]) if len(fields) > 19 else 0
+
+
+def _parent(pid: int) -> int:
+    fields = _stat(pid)
+    if fields:
+        return int(fields[1])
+    return os.getppid() if pid == os.getpid() else 0
+
+
+def _stat(pid: int) -> list[bytes]:
+    """What follows the name in /proc/PID/stat; the name itself may hold spaces and brackets."""
+    try:
+        return (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []

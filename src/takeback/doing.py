@@ -1,0 +1,492 @@
+"""Calls of a harness: announced in the journal, done, and recorded with what takes them back.
+
+    recorder.do(fn, …)  ─► act row: begun ─► fn(…) ─┬─► acted: done, with its inverse filled from the result
+                                                    ├─► NotDone: acted: failed, it did nothing
+                                                    └─► another exception, or a crash: nobody knows
+
+With a key it is done once, whoever calls; and what was done before and taken back is not repeated unasked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from . import redact
+from .acts import BEGUN, Act, Inverse, NewAct
+from .domains import python
+from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
+from .errors import ApprovalNeeded, NotDone, RepeatedEffect, TakebackError, UsageError
+from .policy import ASK, REFUSE
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    T = TypeVar("T")
+
+Undo = str | Callable[..., Any]
+_REFERENCE = re.compile(r"\{(result|args)((?:\.[\w-]+)*)\}")
+_SUMMARY = 160  # characters
+_LONGEST = 100_000  # characters of a result, or of an undo's arguments
+_NO_UNDO = "no undo was given"
+_current: ContextVar[Recorder | None] = ContextVar("takeback_step", default=None)
+
+
+def current() -> Recorder | None:
+    """What journals the calls made here: the innermost step, if any."""
+    return _current.get()
+
+
+class Undoing(NamedTuple):
+    """How a call is taken back, as its author declares it."""
+
+    undo: Undo | None = None
+    undo_args: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = None
+    key: str | Callable[..., str] = ""
+    target: str = ""
+    summary: str = ""
+    depends_on: Iterable[str] = ()
+    probe: Undo | None = None
+    idempotent: bool = False
+    not_done: tuple[type[BaseException], ...] = ()
+    again: bool = False
+
+
+class _Call(NamedTuple):
+    """A call that was announced; or one that was done before, and is not done again."""
+
+    fn: Callable[..., Any]
+    act: Act
+    how: Undoing
+    undo: str
+    probe: str
+    arguments: Mapping[str, Any]  # by name and by position
+    repeats: bool = False
+
+
+class Recorder:
+    """Journals calls in a workspace, each with what takes it back. Tools called inside `with` are journaled by it."""
+
+    path = ""  # no step
+
+    def __init__(self, workspace: Workspace, actor: str = "") -> None:
+        self.workspace = workspace
+        self.actor = actor
+        self._token: Token[Recorder | None] | None = None
+
+    def __enter__(self) -> Recorder:
+        self._set_current()
+        return self
+
+    def __exit__(self, kind: object = None, error: BaseException | None = None, trace: object = None) -> None:
+        self._unset_current()
+
+    def _set_current(self) -> None:
+        if self._token is not None:
+            raise UsageError("it is open already", "make another one for another `with`")
+        if self not in self.workspace.open_steps:
+            self.workspace.open_steps.append(self)
+        self._token = _current.set(self)
+
+    def _unset_current(self) -> None:
+        if self in self.workspace.open_steps:
+            self.workspace.open_steps.remove(self)
+        if self._token is not None:
+            with contextlib.suppress(ValueError):  # left in another context than it was entered in
+                _current.reset(self._token)
+            self._token = None
+
+    @property
+    def by(self) -> dict[str, str]:
+        return {"surface": "python", **({"actor": self.actor} if self.actor else {})}
+
+    def do(
+        self,
+        fn: Callable[..., Any],
+        *args: Any,
+        undo: Undo | None = None,
+        undo_args: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = None,
+        key: str = "",
+        target: str = "",
+        summary: str = "",
+        depends_on: Iterable[str] = (),
+        probe: Undo | None = None,
+        idempotent: bool = False,
+        not_done: tuple[type[BaseException], ...] = (),
+        again: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Calls a function, and journals that and how it is taken back.
+
+        `undo` is called with `undo_args`, whose texts may refer to `{result.id}` and `{args.name}`; without any, with
+        `result`. A `key` is done once: a second call, from any process, returns the recorded result. What was done
+        before and taken back raises RepeatedEffect, unless `again`. `not_done` are exceptions that mean it did
+        nothing."""
+        how = Undoing(undo, undo_args, key, target, summary, depends_on, probe, idempotent, not_done, again)
+        return self._do(fn, how, args, kwargs)
+
+    async def ado(self, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """The async twin: a coroutine function is awaited, another one runs in a thread. It takes what `do` takes."""
+        how = Undoing(**{name: options.pop(name) for name in Undoing._fields if name in options})
+        return await self._ado(fn, how, args, options)
+
+    def _do(self, fn: Callable[..., Any], how: Undoing, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        call = self._announce(fn, how, args, kwargs)
+        if call.repeats:
+            return _recorded_result(call.act)
+        try:
+            result = call.fn(*args, **kwargs)
+            if inspect.iscoroutine(result):
+                result.close()
+                raise NotDone(f"{_name_of(fn)} is async", "await step.ado(…) instead")
+        except BaseException as error:
+            self._raised(call, error)
+            raise
+        return self._done(call, result)
+
+    async def _ado(self, fn: Callable[..., Any], how: Undoing, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        announcing = asyncio.ensure_future(asyncio.to_thread(self._announce, fn, how, args, kwargs))
+        try:
+            call = await asyncio.shield(announcing)
+        except asyncio.CancelledError:
+            await asyncio.wait({announcing})
+            if not announcing.exception() and not announcing.result().repeats:
+                self._raised(announcing.result(), NotDone("it was cancelled before it began"))
+            raise
+        if call.repeats:
+            return _recorded_result(call.act)
+        try:
+            if inspect.iscoroutinefunction(call.fn):
+                result = await call.fn(*args, **kwargs)
+            else:
+                result = await asyncio.to_thread(call.fn, *args, **kwargs)
+        except BaseException as error:
+            self._raised(call, error)  # not in a thread: whoever is cancelled may wait for nothing
+            raise
+        return await to_the_end(self._done, call, result)
+
+    def _announce(
+        self, fn: Callable[..., Any], how: Undoing, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> _Call:
+        """Journals that it begins, once all that can be wrong with it has been looked at."""
+        declared: Undoing | None = getattr(fn, "__takeback_undoing__", None)
+        if declared is not None:  # a tool, given to do(): what is said here counts more
+            said = {name: value for name, value in how._asdict().items() if value}
+            fn, how = fn.__takeback_plain__, declared._replace(**said)  # type: ignore[attr-defined]
+        if callable(how.key):
+            how = how._replace(key=how.key(*args, **kwargs))
+        if not isinstance(how.key, str) or redact.text(how.key) != how.key:
+            raise UsageError("a key is text that is stored, without a secret in it", "use an id, such as order-17")
+        arguments = _arguments(fn, args, kwargs)
+        name, digest = _name_of(fn), _digest(fn, arguments)
+        undo = python.register(how.undo) if how.undo is not None else ""
+        probe = python.register(how.probe) if how.probe is not None else ""
+        if undo:
+            _must_fit(undo, how)
+        else:
+            self._must_be_allowed(name)
+        inverse = None
+        if undo and not _needs_result(how):
+            inverse = self._inverse(undo, probe, how, arguments, None)
+        act = NewAct(
+            "python",
+            redact.text(how.summary or _shown(name, args, kwargs)),
+            redact.text(how.target),
+            inverse,
+            COMPENSATING if inverse else UNKNOWN if undo else IRREVERSIBLE,
+            {"call": name, **({"args": digest} if digest else {}), **({} if undo else {"left_to_do": _NO_UNDO})},
+            tuple(how.depends_on),
+            BEGUN,
+            how.key,
+            self.path,
+        )
+        found: list[Act] = []
+
+        def instead(ledger: list[Act]) -> Act | None:
+            if (before := _done_before(ledger, act, how)) is not None:
+                found.append(before)
+            return before
+
+        recorded = self.workspace.record(act, self.by, instead=instead)
+        return _Call(fn, recorded, how, undo, probe, arguments, bool(found))
+
+    def _must_be_allowed(self, name: str) -> None:
+        """What cannot be undone is refused, or asked for elsewhere, if the owner's policy says so."""
+        decision, source = self.workspace.settings.policy.decide("python", IRREVERSIBLE)
+        if decision == REFUSE or (decision == ASK and source != "default"):
+            raise ApprovalNeeded(
+                f"{name} has no undo, and policy ({source}) does not let that be done unasked; nothing was done",
+                "give it an undo, or change the policy in your own configuration",
+            )
+
+    def _inverse(self, undo: str, probe: str, how: Undoing, arguments: Mapping[str, Any], result: Any) -> Inverse:
+        given = how.undo_args
+        if callable(given):
+            kwargs = given(result)
+        elif given is None:
+            kwargs = {"result": result}
+        else:
+            kwargs = _filled(given, {"result": result, "args": arguments})
+        if len(json.dumps(python.as_json(kwargs))) > _LONGEST:
+            raise UsageError("the undo's arguments are too long to be kept", "pass an id, and look the rest up by it")
+        more = {"probe": probe, "idempotent": how.idempotent}
+        found = {name: value for name, value in more.items() if value}
+        return self.workspace.outside("python").check(Inverse(python.OP, {"function": undo, "kwargs": kwargs, **found}))
+
+    def _raised(self, call: _Call, error: BaseException) -> None:
+        """It failed if it says so itself; otherwise nobody knows how far it came."""
+        facts: dict[str, Any] = {"did": {"raised": redact.text(f"{type(error).__name__}: {error}"[:500])}}
+        if isinstance(error, (NotDone, *call.how.not_done)):
+            facts["state"] = FAILED
+        try:
+            self.workspace.acted(call.act.id, **facts)
+        except TakebackError as trouble:
+            error.add_note(f"takeback: that could not be journaled: {trouble.message}")
+
+    def _done(self, call: _Call, result: Any) -> Any:
+        facts: dict[str, Any] = {"state": DONE}
+        if call.how.key:
+            facts["did"] = _kept_result(result)
+        trouble: Exception | None = None
+        if call.undo and call.act.inverse is None:
+            try:
+                inverse = self._inverse(call.undo, call.probe, call.how, call.arguments, result)
+                facts.update(inverse=inverse, verdict=COMPENSATING)
+            except Exception as error:  # the harness's own code fills it; what was done stays done
+                trouble = error
+                why = error.message if isinstance(error, TakebackError) else f"{type(error).__name__}: {error}"
+                why = redact.text(f"its undo could not be filled in: {why}")
+                facts.update(verdict=IRREVERSIBLE, did={**facts.get("did", {}), "left_to_do": why})
+        self.workspace.acted(call.act.id, **facts)
+        if trouble is not None:
+            raise UsageError(
+                f"{call.act.summary} was done, but {facts['did']['left_to_do']}", "mend undo_args"
+            ) from trouble
+        return result
+
+
+async def to_the_end(work: Callable[..., T], *args: Any) -> T:
+    """Runs it in a thread; whoever is cancelled waits for it all the same, since it is half done."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *args))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        raise
+
+
+def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, Mapping[str, str]]:
+    """An act as part of the step it is recorded in, by the actor of that step."""
+    here = current()
+    if here is None or here.workspace is not workspace:
+        return act, by
+    if here.actor and not by.get("actor"):
+        by = {**by, "actor": here.actor}
+    return act if act.step else act._replace(step=here.path), by
+
+
+def _done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
+    """The act that stands for this one already, by its key. What was taken back is not repeated unasked."""
+    for old in ledger if act.key else ():
+        if old.key != act.key or old.state == FAILED:
+            continue
+        if old.did.get("call") != act.did["call"]:
+            raise UsageError(f"the key {act.key!r} belongs to {old.summary}", "give every act a key of its own")
+        if old.undone_by:
+            break
+        if old.shown_state == "unknown":
+            raise TakebackError(
+                f"{old.summary} was begun under the key {act.key!r}, and nobody knows whether it was done",
+                f"find out, then takeback resolve {old.id[:8]} --done (it is undone) or --not-done (it stands)",
+            )
+        return old
+    if how.again:
+        return None
+    for old in ledger:
+        if old.state != FAILED and _is_equal(old, act):
+            if old.undone_by:
+                raise RepeatedEffect(
+                    f"{old.summary} was done before and taken back by {old.undone_by[:8]}",
+                    "do something else, or say again=True to do it once more",
+                )
+            break
+    return None
+
+
+def _is_equal(old: Act, new: NewAct) -> bool:
+    if old.domain != new.domain:
+        return False
+    if new.key and old.key == new.key:
+        return True
+    if "args" in new.did and old.did.get("call") == new.did["call"]:
+        return bool(old.did.get("args") == new.did["args"])
+    return bool(new.target) and (old.target, old.summary) == (new.target, new.summary)
+
+
+def _kept_result(result: Any) -> dict[str, Any]:
+    """The result as it is returned to whoever calls with the same key; a secret in it is not kept."""
+    try:
+        kept = python.as_json(result)
+    except UsageError as error:
+        return {"no_result": error.message}
+    if len(json.dumps(kept)) > _LONGEST:
+        return {"no_result": "it was too long to be kept"}
+    if redact.value(kept) != kept:
+        return {"no_result": f"it held {redact.secret_at(kept) or 'a secret'}, which is not kept"}
+    return {"result": kept}
+
+
+def _recorded_result(act: Act) -> Any:
+    if "result" not in act.did:
+        raise TakebackError(
+            f"{act.summary} was done under the key {act.key!r}, and its result is not known: "
+            f"{act.did.get('no_result', 'none was recorded')}",
+            "let it return JSON without secrets, or look the result up where it was done",
+        )
+    return act.did["result"]
+
+
+# -- references -------------------------------------------------------------------
+
+
+def _needs_result(how: Undoing) -> bool:
+    if how.undo_args is None or callable(how.undo_args):
+        return True
+    return any(found[0] == "result" for found in _REFERENCE.findall(json.dumps(how.undo_args, default=str)))
+
+
+def _filled(value: Any, known: Mapping[str, Any]) -> Any:
+    """With every `{result.…}` and `{args.…}` replaced; one that stands alone keeps its type."""
+    if isinstance(value, str):
+        if alone := _REFERENCE.fullmatch(value):
+            return _looked_up(alone, known)
+        return _REFERENCE.sub(lambda found: str(_looked_up(found, known)), value)
+    if isinstance(value, Mapping):
+        return {name: _filled(inner, known) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(inner, known) for inner in value]
+    return value
+
+
+def _looked_up(reference: re.Match[str], known: Mapping[str, Any]) -> Any:
+    value = known[reference[1]]
+    for part in reference[2].split(".")[1:]:
+        try:
+            if isinstance(value, Mapping):
+                value = value[part] if part in value else value[int(part)]
+            elif isinstance(value, list | tuple):
+                value = value[int(part)]
+            elif part.startswith("_"):
+                raise KeyError(part)
+            else:
+                value = getattr(value, part)
+        except (KeyError, IndexError, ValueError, AttributeError):
+            raise UsageError(f"{reference[0]} is not there", "see what the function returns, and name it so") from None
+    return value
+
+
+def _arguments(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a function is called with, by name where its signature tells, and by position."""
+    try:
+        bound = inspect.signature(fn).bind(*args, **kwargs)
+    except TypeError as error:
+        raise UsageError(f"{_name_of(fn)} cannot be called so: {error}", "nothing was done; mend the call") from error
+    except ValueError:  # written in C, and silent about it
+        return {**{str(n): value for n, value in enumerate(args)}, **kwargs}
+    bound.apply_defaults()
+    return {**{str(n): value for n, value in enumerate(args)}, **bound.arguments}
+
+
+def _digest(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """What tells one call of a function from another; empty if that cannot be told: a method, a lambda or a function
+    inside another acts on more than its arguments."""
+    if not inspect.isfunction(fn) or "<" in fn.__qualname__:
+        return ""
+    try:
+        told = json.dumps({k: v for k, v in arguments.items() if not k.isdigit()}, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _name_of(fn: Callable[..., Any]) -> str:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return f"{getattr(fn, '__module__', None) or ''}:{getattr(fn, '__qualname__', None) or type(fn).__name__}"
+
+
+def _shown(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    words = [*map(_brief, args), *(f"{k}={_brief(v)}" for k, v in kwargs.items())]
+    told = f"{name.rpartition(':')[2]}({', '.join(words)})"
+    return told if len(told) <= _SUMMARY else told[: _SUMMARY - 1] + "…"
+
+
+def _brief(value: Any) -> str:
+    plain = value is None or isinstance(value, str | int | float | bool | list | tuple | dict)
+    return repr(value) if plain else f"<{type(value).__name__}>"
+
+
+def _must_fit(undo: str, how: Undoing) -> None:
+    """An undo that could never be called with its arguments is refused before anything is done."""
+    function = python.registered(undo)
+    if function is None or callable(how.undo_args):
+        return
+    names = how.undo_args if how.undo_args is not None else {"result": None}
+    if why := python.mismatch(function, names):
+        raise UsageError(
+            f"{undo} does not take {', '.join(names) or 'no arguments'}: {why}",
+            'name its arguments in undo_args, such as {"charge": "{result.id}"}',
+        )
+
+
+# -- tools ------------------------------------------------------------------------
+
+
+def tool(
+    *,
+    undo: Undo | None = None,
+    undo_args: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = None,
+    key: str | Callable[..., str] = "",
+    target: str = "",
+    probe: Undo | None = None,
+    idempotent: bool = False,
+    not_done: tuple[type[BaseException], ...] = (),
+) -> Callable[[F], F]:
+    """A function whose calls are journaled with what takes them back, if made in a step or in `workspace.recording()`;
+    anywhere else it is just called. The arguments mean what they mean for `step.do`."""
+    how = Undoing(undo, undo_args, key, target, "", (), probe, idempotent, not_done)
+    for name in (undo, probe):
+        if name is not None:
+            python.register(name)
+
+    def decorate(fn: F) -> F:
+        wrapper: Any
+        if inspect.iscoroutinefunction(fn):
+
+            @functools.wraps(fn)
+            async def acall(*args: Any, **kwargs: Any) -> Any:
+                here = current()
+                return await (fn(*args, **kwargs) if here is None else here._ado(fn, how, args, kwargs))
+
+            wrapper = acall
+        else:
+
+            @functools.wraps(fn)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                here = current()
+                return fn(*args, **kwargs) if here is None else here._do(fn, how, args, kwargs)
+
+            wrapper = call
+        wrapper.__takeback_undoing__, wrapper.__takeback_plain__ = how, fn
+        return wrapper  # type: ignore[no-any-return]
+
+    return decorate

@@ -1,0 +1,312 @@
+"""Functions of a harness: what one did is taken back by another, called by its importable name with JSON arguments.
+
+    {"function": "shop.orders:cancel", "kwargs": {"order": "o_17"}}
+    "probe"        the name of a function that says, given the same arguments, whether it took effect: True or False
+    "idempotent"   calling it twice does nothing more, within "idempotent_for" seconds
+
+The inverse is data, so that another process can run it tomorrow; but what lies in a journal never decides which code
+runs. A function is called only if this process registered it (`@takeback.tool`, `step.do`) or the user's own settings
+list it, and then it is never imported from the project, which an agent can write. Nothing is ever pickled.
+
+It returns: done. It raises takeback.NotDone: failed, and it may be called again. It raises anything else: it may have
+acted in part, so nobody knows — unless it was recorded as idempotent: then it failed, and calling it again is safe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import inspect
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from .. import redact
+from ..acts import Answer, Credential, Inverse, World
+from ..effects import DONE, FAILED, UNKNOWN
+from ..errors import NotDone, TakebackError, UsageError
+from ..typed import Any
+
+OP = "call"
+_DAY = 86_400.0
+_EXCERPT = 2000  # characters of what a function returned
+_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_KEYS = {"function", "kwargs", "probe", "idempotent", "idempotent_for"}
+_registered: dict[str, Callable[..., Any] | None] = {}  # None: by name alone, and imported when it is needed
+_importing = threading.RLock()
+
+
+def register(function: str | Callable[..., Any]) -> str:
+    """Lets this process call a function to take something back; returns the name it has in the journal."""
+    if isinstance(function, str):
+        if not _NAME.fullmatch(function):
+            raise UsageError(f"{function!r} names no function", "write package.module:function")
+        _registered.setdefault(function, None)
+        return function
+    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
+    if not callable(function) or not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{getattr(function, '__qualname__', function)!r} cannot be found again by its name",
+            "an undo is a function of a module, not a lambda, a method or a function inside another",
+        )
+    _registered[name] = function
+    return name
+
+
+def registered(name: str) -> Callable[..., Any] | None:
+    """A function that was registered itself, not by its name alone."""
+    found = _registered.get(name)
+    return getattr(found, "__takeback_plain__", found)
+
+
+class Python:
+    """Calls a registered function as the inverse of another."""
+
+    name = "python"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    # -- recording ------------------------------------------------------------
+
+    def check(self, inverse: Inverse) -> Inverse:
+        if inverse.op != OP:
+            raise UsageError(f"a function cannot {inverse.op!r}", f"the operation is {OP!r}")
+        given = dict(inverse.args)
+        if unknown := sorted(str(name) for name in given if name not in _KEYS):
+            raise UsageError(f"an undo has no {', '.join(unknown)}", f"it may have {', '.join(sorted(_KEYS))}")
+        args: dict[str, Any] = {"function": _name(given.get("function")), "kwargs": as_json(given.get("kwargs") or {})}
+        if not isinstance(args["kwargs"], dict):
+            raise UsageError("the arguments of an undo are named", 'such as {"order": "o_17"}')
+        if found := redact.secret_at(args["kwargs"], names=False):
+            raise UsageError(
+                f"the arguments of an undo hold {found} itself",
+                "put it into an environment variable and write ${env:NAME} in its place",
+            )
+        if given.get("probe") is not None:
+            args["probe"] = _name(given["probe"])
+        if given.get("idempotent"):
+            if given["idempotent"] is not True:
+                raise UsageError("idempotent is true or false", "say true only if calling it twice does nothing more")
+            args["idempotent"] = True
+            lasts = given.get("idempotent_for", _DAY)
+            if isinstance(lasts, bool) or not isinstance(lasts, int | float) or lasts <= 0:
+                raise UsageError("idempotent_for is a number of seconds above 0", "such as 86400")
+            args["idempotent_for"] = float(lasts)
+        return Inverse(OP, args)
+
+    def describe(self, inverse: Inverse) -> str:
+        args = self.check(inverse).args
+        shown = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in args["kwargs"].items())
+        if not shown.isprintable():  # what cannot be seen is spelled out
+            shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+        return redact.text(f"{args['function']}({shown})")
+
+    def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
+        try:
+            args = self.check(inverse).args
+        except UsageError:
+            return ()  # it is not called as it is
+        origin = f"python://{args['function']}"
+        bound = self._world.settings.credentials
+        wanted = [Credential(name, origin) for name in sorted(redact.references(args["kwargs"]))]
+        return tuple(c for c in wanted if origin not in bound.get(c.name, ()) and c not in self._world.allowed)
+
+    # -- calling --------------------------------------------------------------
+
+    def run(self, inverse: Inverse, key: str) -> Answer:
+        args = self.check(inverse).args  # again: a journal can be written by others
+        function = self._load(args["function"])
+        kwargs, secrets = self._filled(inverse, args["kwargs"])
+        _must_take(function, args["function"], kwargs)
+        try:
+            returned = _call(function, kwargs)
+        except NotDone as error:
+            return Answer(FAILED, redact.text(error.message, secrets))
+        except (Exception, SystemExit) as error:
+            told = redact.text(f"it raised {type(error).__name__}: {error}"[:_EXCERPT], secrets)
+            return Answer(FAILED if args.get("idempotent") else UNKNOWN, told)
+        return Answer(DONE, "", _evidence(returned, secrets))
+
+    def probe(self, inverse: Inverse) -> bool | None:
+        args = self.check(inverse).args
+        if "probe" not in args:
+            return None
+        try:
+            function = self._load(args["probe"])
+            said = _call(function, self._filled(inverse, args["kwargs"])[0])
+        except (Exception, SystemExit):
+            return None
+        return said if isinstance(said, bool) else None
+
+    def may_repeat(self, inverse: Inverse, sent_at: float) -> bool:
+        age = self._world.clock() - sent_at
+        return bool(inverse.args.get("idempotent")) and 0 <= age <= inverse.args.get("idempotent_for", _DAY)
+
+    def _filled(self, inverse: Inverse, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """The arguments with their credentials in place, and what those are."""
+        if unbound := self.credentials(inverse):
+            raise TakebackError(
+                f"nobody let {unbound[0].name} go to {unbound[0].origin}", "bind it in your own settings, or approve it"
+            )
+        environ = self._world.environ
+        names = sorted(redact.references(kwargs))
+        for name in names:
+            if name not in environ:
+                raise TakebackError(f"{name} is not set, and the undo needs it", "set it, then run this again")
+        filled = _mapped(kwargs, lambda text: redact.REFERENCE.sub(lambda found: environ[found[1]], text))
+        return filled, [environ[name] for name in names]
+
+    def _load(self, name: str) -> Callable[..., Any]:
+        """A function by its name; from code this process vouches for, or from an installed module the user lists."""
+        found = _registered.get(name)
+        if found is None:
+            module, _, attribute = name.partition(":")
+            if name in _registered:
+                found = getattr(_imported(module), attribute, None)
+            elif name in self._world.settings.functions:
+                found = getattr(_imported_elsewhere(module, self._world.root), attribute, None)
+            else:
+                raise TakebackError(
+                    f"{name} is not registered in this process, so it is not called",
+                    f"run this in the harness that has it, or list it in your settings: python.functions = [{name!r}]",
+                )
+        if found is None or not callable(found):
+            raise TakebackError(f"there is no function {name}", "put it back, or take the effect back by hand")
+        plain: Callable[..., Any] = getattr(found, "__takeback_plain__", found)  # an undo is not itself journaled
+        return plain
+
+
+def as_json(value: Any) -> Any:
+    """The value as JSON has it; UsageError if it has none."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{type(value).__name__} cannot be kept as JSON ({error})",
+            "use text, numbers, lists and dicts",
+        ) from error
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise UsageError(f"{value!r} names no function", "write package.module:function")
+    return value
+
+
+def _call(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> Any:
+    """Calls it; one that is async runs to its end in a loop of its own."""
+    if not inspect.iscoroutinefunction(function):
+        return function(**kwargs)
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as thread:  # there may be a running loop in this one
+        return thread.submit(lambda: asyncio.run(function(**kwargs))).result()
+
+
+def _must_take(function: Callable[..., Any], name: str, kwargs: Mapping[str, Any]) -> None:
+    """Refuses a call that could not even begin."""
+    if why := mismatch(function, kwargs):
+        raise TakebackError(f"{name} does not take these arguments: {why}", "mend the function, then run this again")
+
+
+def mismatch(function: Callable[..., Any], names: Mapping[str, Any]) -> str:
+    """Why a function cannot be called with arguments of these names; empty if it can."""
+    try:
+        inspect.signature(function).bind(**names)
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # written in C, and silent about it
+        pass
+    return ""
+
+
+def _evidence(returned: Any, secrets: list[str]) -> dict[str, Any]:
+    if returned is None:
+        return {}
+    try:
+        told = json.dumps(returned, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return {"returned": redact.text(told, secrets)[:_EXCERPT]}
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """JSON with every text in it changed, names of fields left as they are."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {name: _mapped(inner, change) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mapped(inner, change) for inner in value]
+    return value
+
+
+# -- importing --------------------------------------------------------------------
+
+
+def _imported(module: str) -> Any:
+    if module in sys.modules:
+        return sys.modules[module]
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise _no_module(module, error) from error
+
+
+def _imported_elsewhere(module: str, root: Path) -> Any:
+    """A module that does not come from the project, however the import path was set."""
+    real = os.path.realpath(root)
+    if module == "__main__":
+        raise TakebackError("__main__ is another program in every process", "put the undo into a module")
+    with _importing, _path_without(real):
+        parts = module.split(".")
+        for depth in range(1, len(parts) + 1):
+            name = ".".join(parts[:depth])
+            try:
+                spec = getattr(sys.modules[name], "__spec__", None) if name in sys.modules else _found(name)
+            except Exception as error:
+                raise _no_module(name, error) from error
+            if spec is None or any(_is_inside(place, real) for place in _places(spec)):
+                why = "lies in the project, which an agent can write" if spec else "is not installed"
+                raise TakebackError(f"{name} {why}, so it is not imported", "install it outside the project")
+            try:
+                importlib.import_module(name)
+            except Exception as error:
+                raise _no_module(name, error) from error
+        return sys.modules[module]
+
+
+def _found(name: str) -> importlib.machinery.ModuleSpec | None:
+    return importlib.util.find_spec(name)
+
+
+def _places(spec: importlib.machinery.ModuleSpec) -> list[str]:
+    found = [spec.origin] if spec.origin and spec.has_location else []
+    return [*found, *(spec.submodule_search_locations or ())]
+
+
+def _is_inside(path: str, real: str) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(real)
+
+
+@contextlib.contextmanager
+def _path_without(real: str) -> Iterator[None]:
+    before = list(sys.path)
+    sys.path[:] = [entry for entry in before if not _is_inside(entry or ".", real)]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _no_module(name: str, error: Exception) -> TakebackError:
+    return TakebackError(
+        f"{name} cannot be imported ({type(error).__name__}: {error})", "install it where this runs, then try again"
+    )

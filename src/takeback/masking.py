@@ -1,0 +1,112 @@
+"""What is shown of files to anybody but the owner at a terminal: secrets are not. Pure, on the values of views.
+
+.env, keys, credentials      "+3 −1, contents masked": that it changed, not what it says
+any other file               token shapes masked in its lines
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from . import redact
+from .textdiff import Hunk
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .views import Diff, FileDiff
+
+_MASKED = "contents masked"
+_MASK = redact.MASK.encode()
+_PLAIN = ("*.example", "*.sample", "*.template", "*.dist", "*.md")  # an .env.example is there to be read
+_NAMES = (
+    ".env", ".env.*", "*.env", ".envrc", ".flaskenv", ".dev.vars", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc",
+    ".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd", ".git-credentials", ".dockercfg",
+    ".dockerconfigjson", ".s3cfg", ".boto", ".terraformrc", "terraform.rc", ".vault-token", ".vault_pass*",
+    "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg", "*.age", "*.asc", "*.ovpn",
+    "*.tfvars", "*.tfvars.json", "*.tfstate", "*.tfstate.*", "*.mobileprovision", "*.agekey",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials", "credentials.*", "credentials-*",
+    "*-credentials.json", "*_credentials.json", "client_secret*.json", "service-account*.json",
+    "service_account*.json", "secrets", "secrets.*", "secret.*", "*.secret", "*.secrets", "master.key",
+    "kubeconfig", "*.kubeconfig", "htpasswd",
+    "auth.json", "token", "token.json", "tokens.json", ".token", "application_default_credentials.json",
+)  # fmt: skip
+# A line as keys are written, where another one is beside it.
+_DENSE = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[0-9A-Za-z+/]{60,}={0,2}")
+_FOLDERS = frozenset((".ssh", ".gnupg", ".aws", ".kube", ".docker", ".azure", "secrets", ".secrets", "gcloud"))
+
+
+def is_secret_file(path: str) -> bool:
+    """Whether a file of this name is there to hold secrets."""
+    *folders, name = path.lower().split("/")
+    if any(fnmatchcase(name, pattern) for pattern in _PLAIN) or name.endswith(".pub"):
+        return False
+    return any(folder in _FOLDERS for folder in folders) or any(fnmatchcase(name, pattern) for pattern in _NAMES)
+
+
+def mask_diff(diff: Diff) -> Diff:
+    return diff._replace(files=tuple(map(mask_file, diff.files)))
+
+
+def mask_file(file: FileDiff) -> FileDiff:
+    """A file's difference as others may see it: how much changed is told, secrets are not."""
+    if is_secret_file(file.path) or is_secret_file(file.old_path):
+        note = "; ".join(filter(None, (_summary(file), file.note if file.kind != "symlink" else "")))
+        return file._replace(hunks=(), note=note)
+    return file._replace(hunks=tuple(map(_mask_hunk, file.hunks)), note=redact.text(file.note))
+
+
+def mask_content(path: str, content: bytes) -> bytes:
+    """A whole file as others may see it."""
+    if is_secret_file(path):
+        lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
+        return f"[{lines} line{'s' * (lines != 1)}, {_MASKED}]\n".encode()
+    return b"\n".join(_mask_lines(content.split(b"\n"), 0))
+
+
+def _summary(file: FileDiff) -> str:
+    if file.kind != "file":
+        return _MASKED
+    if file.binary or not (file.added or file.removed):
+        return f"{file.old_size} → {file.new_size} bytes, {_MASKED}"
+    return f"+{file.added} −{file.removed}, {_MASKED}"
+
+
+def _mask_hunk(hunk: Hunk) -> Hunk:
+    return hunk._replace(lines=tuple(_mask_lines(hunk.lines, 1)))
+
+
+def _mask_lines(lines: Iterable[bytes], mark: int) -> list[bytes]:
+    """Each line by itself, its mark (+, − or blank) kept; a private key from its first line to its last. A hunk may
+    begin or end in the middle of one, or show nothing else."""
+    told = list(lines)
+    inside = _starts_inside(told)
+    dense = [_DENSE.fullmatch(line[mark:].strip()) is not None for line in told]
+    out = []
+    for at, line in enumerate(told):
+        head, said = line[:mark], line[mark:]
+        begins, ends = _is_edge(said, b"BEGIN"), _is_edge(said, b"END")
+        if inside or begins or (dense[at] and any(dense[max(0, at - 1) : at] + dense[at + 1 : at + 2])):
+            out.append(head + _MASK if said else line)
+        else:
+            out.append(head + _mask_line(said))
+        inside = (inside or begins) and not ends
+    return out
+
+
+def _mask_line(line: bytes) -> bytes:
+    said = line.decode("utf-8", "surrogateescape")
+    masked = redact.text(said)
+    return line if masked == said else masked.encode("utf-8", "surrogateescape")
+
+
+def _starts_inside(lines: list[bytes]) -> bool:
+    for line in lines:
+        if _is_edge(line, b"BEGIN") or _is_edge(line, b"END"):
+            return _is_edge(line, b"END") and not _is_edge(line, b"BEGIN")
+    return False
+
+
+def _is_edge(line: bytes, which: bytes) -> bool:
+    return b"-----" + which in line and b"PRIVATE KEY" in line

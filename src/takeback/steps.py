@@ -1,0 +1,353 @@
+"""Steps of a harness: what an agent does, one step at a time, each of which is done whole or taken back.
+
+    with workspace.step("charge the customer") as step:
+        step.do(charge, 20, undo=refund, undo_args={"charge": "{result.id}"}, key="order-17")
+
+    enter ─► checkpoint ─► work, journaled ─┬─► no exception: transactions are committed
+                                            └─► exception: transactions are rolled back, the harness's memory is put
+                                                back, and files and outside effects are taken back newest first
+
+An act is announced before it is done, so that a crash leaves it in doubt and never forgotten. One that raises may have
+acted in part: it stays in doubt, unless it raises NotDone or one of the exceptions that were said to mean it.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .acts import Act, depends
+from .doing import Recorder, Undo, current, to_the_end
+from .effects import DONE, FAILED, Outcome, Plan, text
+from .errors import Stale, TakebackError, UsageError
+from .transactions import Transaction
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+Approve = Callable[[Plan], bool | Awaitable[bool]]
+_ATTEMPTS = 5  # at a plan that others make stale
+
+
+class Remains(NamedTuple):
+    """What a step could not take back, and why."""
+
+    what: str  # a path, what an effect did, a transaction
+    why: str
+    domain: str = ""
+    id: str = ""  # of an outside effect
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+class Remembered(NamedTuple):
+    """One entry of a harness's memory that a failed step had changed. What is absent is None."""
+
+    target: str
+    before: Any
+    after: Any
+
+
+class WorkStep(Recorder):
+    """One step of a harness. An exception in it takes back what it did; `remains` says what could not be."""
+
+    def __init__(self, workspace: Workspace, name: str, actor: str = "", approve: Approve | None = None) -> None:
+        super().__init__(workspace, actor)
+        if not name.strip():
+            raise UsageError("a step needs a name", 'say what it does, such as "charge the customer"')
+        self.name = name
+        self.approve = approve
+        self.checkpoint = ""  # the id of the checkpoint it began with
+        self.outcome: Outcome | None = None  # of taking it back
+        self.remains: tuple[Remains, ...] = ()
+        self.remembered: tuple[Remembered, ...] = ()  # what was put back in the harness's memory
+        self._shared = False  # another step was at work at the same time
+        self._parent: WorkStep | None = None
+        self._transactions: list[Transaction] = []
+        self._memory: list[tuple[str, MutableMapping[Any, Any], dict[Any, Any]]] = []
+
+    def __enter__(self) -> WorkStep:
+        self._begin()
+        self._set_current()
+        return self
+
+    def __exit__(self, kind: object = None, error: BaseException | None = None, trace: object = None) -> None:
+        try:
+            if error is None:
+                self._vouch()
+                for transaction in self._transactions:
+                    transaction.commit(self)
+        except BaseException as trouble:
+            error = trouble
+            raise
+        finally:
+            self._unset_current()
+            if error is not None:
+                for transaction in reversed(self._transactions):
+                    self._rolled_back(transaction, transaction.roll_back())
+                self._finish(error, self._answered())
+
+    # What differs in the async twin is only who waits.
+
+    async def _aexit(self, error: BaseException | None) -> None:
+        try:
+            if error is None:
+                await to_the_end(self._vouch)
+                for transaction in self._transactions:
+                    await transaction.acommit(self)
+        except BaseException as trouble:
+            error = trouble
+            raise
+        finally:
+            self._unset_current()
+            if error is not None:
+                for transaction in reversed(self._transactions):
+                    self._rolled_back(transaction, await transaction.aroll_back())
+                await self._afinish(error)
+
+    def _begin(self) -> None:
+        """Takes the checkpoint that it goes back to. What changed before is not this step's."""
+        if self.checkpoint:
+            raise UsageError(f'the step "{self.name}" was begun before', "make another one: workspace.step(…)")
+        parent = current()
+        if isinstance(parent, WorkStep) and parent.workspace is self.workspace:
+            self._parent = parent
+            self.actor = self.actor or parent.actor
+            self.approve = self.approve or parent.approve
+            parent._vouch()
+        self.workspace.open_steps.append(self)  # before it looks for others: of two at once, one sees the other
+        try:
+            self.checkpoint = self.workspace.checkpoint(self.name).id
+            self._vouch()  # for nothing yet: from here on the actor is known, and each look says whose the files are
+        except BaseException:
+            self.workspace.open_steps.remove(self)
+            raise
+        self.path = f"{self._parent.path}/{self.checkpoint}" if self._parent else self.checkpoint
+        for other in list(self.workspace.open_steps):
+            if isinstance(other, WorkStep) and not (other in self._around() or self in other._around()):
+                other._shared = self._shared = True
+
+    def _vouch(self) -> None:
+        if self.actor:
+            self.workspace.checkpoint("", actor=self.actor, named=False)
+
+    # -- transactions and memory ----------------------------------------------
+
+    def transaction(
+        self,
+        connection: Any,
+        *,
+        undo: Undo | None = None,
+        undo_args: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Commits what is done on a database connection when the step succeeds, and rolls it back if it fails: exact
+        until then. After the commit, `undo` takes it back. Returns the connection.
+
+        A connection that an enclosing step has in its hands gets a savepoint: that step commits it."""
+        if not any(connection is t.connection for t in self._transactions):
+            outer = any(connection is t.connection for step in self._around() for t in step._transactions)
+            self._transactions.append(Transaction(connection, outer, undo, undo_args))
+        return connection
+
+    def _rolled_back(self, transaction: Transaction, why: str) -> None:
+        if why:
+            self._note(Remains(transaction.name, why))
+
+    def _around(self) -> Iterable[WorkStep]:
+        step: WorkStep | None = self
+        while step is not None:
+            yield step
+            step = step._parent
+
+    def remember(self, memory: MutableMapping[Any, Any], target: str = "memory") -> None:
+        """Puts a harness's own mapping back as it is now if the step fails."""
+        try:
+            self._memory.append((target, memory, copy.deepcopy(dict(memory))))
+        except Exception as error:
+            raise UsageError(
+                f"{target} cannot be remembered: {error}", "keep plain values in it, or put it back yourself"
+            ) from error
+
+    def _restore_memory(self) -> None:
+        found = []
+        for target, memory, before in reversed(self._memory):
+            after = dict(memory)
+            for name in [*before, *(n for n in after if n not in before)]:
+                if (name in before) != (name in after) or before.get(name) != after.get(name):
+                    found.append(Remembered(f"{target}.{name}", before.get(name), after.get(name)))
+            memory.clear()
+            memory.update(before)
+        self.remembered = tuple(found)
+
+    # -- taking it back -------------------------------------------------------
+
+    def _answered(self) -> Callable[[Plan], bool]:
+        def answer(plan: Plan) -> bool:
+            said = self.approve(plan) if self.approve else False
+            if inspect.isawaitable(said):
+                raise UsageError("approve is async, and the step is not", "use async with workspace.astep(…)")
+            return bool(said)
+
+        return answer
+
+    def _finish(self, error: BaseException, answer: Callable[[Plan], bool]) -> None:
+        """Takes the step back, whatever becomes of that: the exception goes on."""
+        work = self._taking_back()
+        try:
+            plan = next(work)
+            while True:
+                try:
+                    said = answer(plan)
+                except Exception as trouble:
+                    self._note(_refused(trouble))
+                    said = False
+                plan = work.send(said)
+        except StopIteration:
+            pass
+        self._tell(error)
+
+    async def _afinish(self, error: BaseException) -> None:
+        work = self._taking_back()
+        plan = await to_the_end(_sent, work, None)
+        while plan is not None:
+            try:
+                answer = self.approve(plan) if self.approve else False
+                said = bool(await answer if inspect.isawaitable(answer) else answer)
+            except Exception as trouble:
+                self._note(_refused(trouble))
+                said = False
+            plan = await to_the_end(_sent, work, said)
+        self._tell(error)
+
+    def _taking_back(self) -> Generator[Plan, bool, None]:
+        """Yields each plan that a person has to approve; goes on with the answer."""
+        self._restore_memory()
+        try:
+            self._vouch()
+            for _ in range(_ATTEMPTS):
+                plan, left = yield from self._planned()
+                try:
+                    outcome = self.workspace.apply(plan)
+                except Stale:  # somebody did something meanwhile
+                    continue
+                if not outcome.finished_earlier:
+                    self.outcome = outcome
+                    self._note(*left, *self._not_done(outcome))
+                    return
+            self._note(Remains(self.name, "others kept changing what it would take back"))
+        except TakebackError as error:
+            self._note(Remains(self.name, f"{error.message}; {error.hint}" if error.hint else error.message))
+
+    def _planned(self) -> Generator[Plan, bool, tuple[Plan, list[Remains]]]:
+        """The plan that may run: what nobody allows stays, and so does what that stands on."""
+        workspace = self.workspace
+        since = workspace.find_checkpoint(self.checkpoint).seq
+        live = [act for act in workspace.effects() if act.seq > since and not act.undone_by and act.state != FAILED]
+        leave = {act.id for act in live if not self._is_own(act)}
+        left: list[Remains] = []
+        asked = False
+        while True:
+            plan = workspace.plan(
+                "rollback",
+                self.checkpoint,
+                actors=[self.actor] if self.actor else None,
+                without=("files",) if self._shared else (),
+                leave=leave,
+            )
+            acts = {act.id: act for act in live}
+            outside = [acts[text(s.path)] for s in plan.outside if text(s.path) in acts]
+            stays = {act.id: why for act in outside if (why := self._stands_under(act, live, leave))}
+            stays = stays or {act.id: why for act in outside if (why := self._lacks_binding(act))}
+            waiting, _ = ([], []) if stays else workspace.unapproved(plan)
+            if waiting and not asked:
+                asked = True
+                if self.approve is not None and (yield plan):
+                    workspace.approve(plan)
+                    waiting = []
+            if waiting:
+                why = "nobody approved that" if self.approve else "it needs a person's yes"
+                how = f"{why}: takeback rollback {self.checkpoint[:8]}"
+                stays = {text(s.path): how for s in waiting}
+            if not stays:
+                if self._shared:
+                    left.append(
+                        Remains("files", "another step was at work in the same files at the same time", "files")
+                    )
+                return plan, left
+            leave |= stays.keys()
+            left += [_remaining(acts[id], why) for id, why in stays.items() if id in acts]
+
+    def _is_own(self, act: Act) -> bool:
+        """In this step, in one inside it, or in none: by a program that it started."""
+        return not act.step or act.step == self.path or act.step.startswith(self.path + "/")
+
+    def _stands_under(self, act: Act, live: list[Act], leave: set[str]) -> str:
+        above = [a for a in live if a.id in leave and a.seq > act.seq and depends(a, act)]
+        return f"{above[0].summary} stands on it and stays" if above else ""
+
+    def _lacks_binding(self, act: Act) -> str:
+        """A credential goes where the user's own settings bind it, and a plan's approval does not change that."""
+        assert act.inverse is not None
+        for name, origin in self.workspace.outside(act.domain).credentials(act.inverse):
+            return f"{name} is not bound to {origin} in your settings: takeback rollback {self.checkpoint[:8]} asks"
+        return ""
+
+    def _not_done(self, outcome: Outcome) -> list[Remains]:
+        acts = {act.id: act for act in self.workspace.effects()}
+        found = []
+        for result in outcome.results:
+            if result.result == DONE:
+                continue
+            name = text(result.path)
+            why = result.note or result.result
+            found.append(_remaining(acts[name], why) if name in acts else Remains(name, why, "files"))
+        return found + [Remains(text(path), "it is others' work", "files") for path in outcome.left]
+
+    def _note(self, *found: Remains) -> None:
+        self.remains += tuple(r for r in found if r not in self.remains)
+
+    def _tell(self, error: BaseException) -> None:
+        done = self.outcome.counts[DONE] if self.outcome else 0
+        count = f"{done} change{'s' * (done != 1)}"
+        error.add_note(
+            f'takeback: step "{self.name}" was taken back ({count}){", but not all" if self.remains else ""}'
+        )
+        for remaining in self.remains:
+            error.add_note(f"takeback: what remains: {remaining}")
+
+
+class AsyncStep:
+    """A step for `async with`; what it yields is the step itself."""
+
+    def __init__(self, step: WorkStep) -> None:
+        self._step = step
+
+    async def __aenter__(self) -> WorkStep:
+        try:
+            await to_the_end(self._step._begin)
+        except BaseException:
+            self._step._unset_current()
+            raise
+        self._step._set_current()
+        return self._step
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self._step._aexit(error)
+
+
+def _sent(work: Generator[Plan, bool, None], said: bool | None) -> Plan | None:
+    try:
+        return next(work) if said is None else work.send(said)
+    except StopIteration:
+        return None
+
+
+def _remaining(act: Act, why: str) -> Remains:
+    return Remains(act.summary, why, act.domain, act.id)
+
+
+def _refused(trouble: Exception) -> Remains:
+    return Remains("approve", f"it raised {type(trouble).__name__}: {trouble}, which is no yes")

@@ -1,0 +1,105 @@
+"""How an outside effect looks: its state, the exact request or command that takes it back, who recorded it and when."""
+
+from __future__ import annotations
+
+from ...effects import COMPENSATING, EXACT, HELD, IRREVERSIBLE, REFUSED, UNKNOWN, text
+from .terminal import age, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ...acts import Act
+    from ...effects import Step
+    from ...history import History
+    from ...workspace import Workspace
+    from .terminal import Terminal
+
+_SIGNS = {
+    EXACT: ("↩", "green"),
+    COMPENSATING: ("↩", "yellow"),
+    HELD: ("×", "green"),
+    IRREVERSIBLE: ("✗", "red"),
+    UNKNOWN: ("?", "magenta"),
+    REFUSED: ("!", "red"),
+}
+_STATES = {
+    "live": "yellow",
+    "held": "green",
+    "undone": "dim",
+    "failed": "dim",
+    "unknown": "magenta",
+    "irreversible": "red",
+}
+
+
+def act_of(step: Step, history: History) -> Act | None:
+    """The outside effect a step is about; None where it is about a file."""
+    return None if step.domain == "files" else history.acts.get(text(step.path))
+
+
+def describer(workspace: Workspace) -> Callable[[Act], str]:
+    """Says exactly what would be sent or run to take an act back, secrets as names."""
+
+    return lambda act: workspace.describe(act) or act.summary
+
+
+def needs(act: Act) -> list[str]:
+    """The environment variables whose values its inverse needs."""
+    import json
+
+    from ...redact import REFERENCE
+
+    if act.inverse is None:
+        return []
+    args = act.inverse.args
+    named = args.get("env", ()) if act.domain == "command" else ()
+    return list(dict.fromkeys([*REFERENCE.findall(json.dumps(dict(args))), *map(str, named)]))
+
+
+def sign(terminal: Terminal, verdict: str) -> str:
+    mark, colour = _SIGNS.get(verdict, ("!", "red"))
+    return terminal.style(mark, colour)
+
+
+def verdict(terminal: Terminal, step: Step, act: Act, does: str, environ: Mapping[str, str]) -> str:
+    """'compensates POST /v1/charges ch_3P (needs STRIPE_KEY)', beside what it does, which may name the key already."""
+    note, what = safe(step.note), safe(act.summary)
+    colour = _SIGNS.get(step.verdict, ("", "red"))[1]
+    if not step.taken:
+        told = note.removeprefix(f"{step.verdict} ")
+        return terminal.style(step.verdict, colour) + (f" {told}" if step.verdict == REFUSED else f": {told}")
+    if step.verdict == HELD:
+        return f"{terminal.style('held', colour)}: {what} never left; dropped" + (f" · {note}" if note else "")
+    word = "compensates" if step.verdict == COMPENSATING else step.verdict + ":"
+    wanted = needs(act)
+    unsaid, unset = [n for n in wanted if n not in does], [n for n in wanted if n not in environ]
+    told = f" (needs {safe(', '.join(unsaid))})" if unsaid else ""
+    told += terminal.style(f" · {safe(', '.join(unset))} {'is' if len(unset) == 1 else 'are'} not set", "red") * bool(
+        unset
+    )
+    return f"{terminal.style(word, colour)} {what}{told}" + (f" · {note}" if note else "")
+
+
+def origin(act: Act, now: float) -> str:
+    """Who recorded it, when, in which call: 'by claude, 4 min ago, in call toolu_01, through mcp'"""
+    by = act.by
+    parts = [f"by {by['actor']}" if by.get("actor") else "by hand" if by.get("surface") == "cli" else "by nobody named"]
+    parts.append(age(now - act.at))
+    parts += [f"in {what} {by[what]}" for what in ("session", "call") if by.get(what)]
+    parts += [f"in step {act.step}"] if act.step else []
+    parts += [f"through {by['surface']}"] if by.get("surface") else []
+    return safe(", ".join(parts))
+
+
+def state(terminal: Terminal, word: str) -> str:
+    return terminal.style(word, _STATES.get(word, "red"))
+
+
+def wrapped(terminal: Terminal, line: str, indent: int) -> list[str]:
+    """A long line of plain text, on as many lines as it needs; none of it is lost."""
+    import textwrap
+
+    room = max(30, terminal.width - indent)
+    lines = textwrap.wrap(line, room, break_on_hyphens=False, drop_whitespace=True) if terminal.out_is_tty else [line]
+    return [lines[0] if lines else "", *(" " * indent + more for more in lines[1:])]

@@ -1,0 +1,95 @@
+"""policy: what may run, is asked for or is refused, and where that is written."""
+
+from __future__ import annotations
+
+from ...domains import BUILT_IN
+from ...errors import UsageError
+from ...policy import ALLOW, ASK, REFUSE, VERDICTS
+from ...settings import PROJECT_FILE, user_config
+from ...typed import NamedTuple
+from .terminal import pad, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...settings import Settings
+    from .context import Context
+    from .parsing import Namespace, Parser
+
+_COLOURS = {ALLOW: "green", ASK: "yellow", REFUSE: "red"}
+_WHY = {
+    "exact": "what was there comes back exactly",
+    "compensating": "a further act makes up for it",
+    "held": "it never left, and is dropped",
+    "irreversible": "doing what cannot be undone, such as releasing mail",
+    "unknown": "nobody knows what came of it",
+}
+_DOES = {
+    ALLOW: "runs without a person",
+    ASK: "a person types yes, or approves the plan",
+    REFUSE: "is kept, and named so",
+}
+
+
+class Ruled(NamedTuple):
+    domain: str
+    verdict: str
+    decision: str
+    source: str
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "check [DOMAIN VERDICT]"
+    parser.about = (
+        "Explains what happens to a step outside the files: it runs (allow), a person is asked (ask), or\n"
+        "it is kept (refuse), and which line of which file says so. Only your own configuration may\n"
+        "loosen anything; the project's .takeback.toml, which an agent can write, may only tighten.\n"
+        "--yes never answers for what is asked, and no policy lets a credential go where none binds it."
+    )
+    parser.takes("check", "what", nargs="?", default="check", help="explain each decision, or the one named")
+    parser.takes("DOMAIN", "domain", nargs="?", default="", help="http, command, email, python, or another")
+    parser.takes("VERDICT", "verdict", nargs="?", default="", help=", ".join(VERDICTS))
+    parser.examples = [
+        ("takeback policy check", "everything"),
+        ("takeback policy check http compensating", "one decision, and its source"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    if args.what != "check":
+        raise UsageError(f"policy knows no {args.what!r}", "takeback policy check")
+    if args.verdict and args.verdict not in VERDICTS:
+        raise UsageError(f"there is no verdict {args.verdict!r}", f"the verdicts are {', '.join(VERDICTS)}")
+    mine, settings = context.settings(), context.settings(context.root() or context.cwd)
+    domains = [args.domain] if args.domain else list(BUILT_IN)
+    verdicts = [args.verdict] if args.verdict else list(VERDICTS)
+    found = [_ruled(context, mine, settings, d, v) for d in domains for v in verdicts]
+    ignored = [line for line in settings.ignored if "policy." in line]
+    if context.json:
+        context.terminal.json({"policy": [r._asdict() for r in found], "ignored": ignored})
+        return 0
+    _tell(context, found, one=bool(args.verdict))
+    for line in ignored:
+        context.terminal.warn(f"ignored: {safe(line)}")
+    context.terminal.hint(f"change it in {safe(str(user_config(context.environ)))}")
+    return 0
+
+
+def _ruled(context: Context, mine: Settings, settings: Settings, domain: str, verdict: str) -> Ruled:
+    """A decision, and the file and line of it that made it."""
+    decision, said = settings.policy.decide(domain, verdict)
+    if said.startswith("default"):
+        return Ruled(domain, verdict, decision, said)
+    tightened = mine.policy.decide(domain, verdict) != (decision, said)
+    file = PROJECT_FILE if tightened else str(user_config(context.environ))
+    return Ruled(domain, verdict, decision, f"{said} in {file}")
+
+
+def _tell(context: Context, found: list[Ruled], one: bool) -> None:
+    style = context.terminal.style
+    domains = max(len(r.domain) for r in found)
+    for ruled in found:
+        word = pad(style(ruled.decision, _COLOURS[ruled.decision]), 6)
+        source = style(safe(ruled.source), "dim" if ruled.source.startswith("default") else "cyan")
+        context.terminal.write(f"{safe(ruled.domain):<{domains}}  {ruled.verdict:<12}  {word}  {source}")
+        if one:
+            context.terminal.say(f"  {_WHY[ruled.verdict]}: {_DOES[ruled.decision]}")

@@ -1,0 +1,85 @@
+"""What a call answers: text to read, and the same objects as the command line's --json.
+
+Both are bounded: what is left out is counted, and there is a way to ask for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from mcp_types import CallToolResult, TextContent
+
+from ...errors import Stale, TakebackError
+from ...typed import Any
+from ..cli.terminal import Terminal, safe
+
+LONGEST_LIST = 1000
+LONGEST_LINE = 4000
+_LONGEST_TEXT = 60_000
+
+
+class Page(Terminal):
+    """Where the command line's own words go instead of a screen."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.quiet = self.color = self.interactive = False
+        self.out_is_tty = self.err_is_tty = False
+        self.environ = {"COLUMNS": "120", "LINES": "50"}
+
+    def write(self, line: str = "") -> None:
+        self.lines.append(line)
+
+    hint = warn = write
+
+    def page(self, lines: Iterable[str]) -> None:
+        self.lines += lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def answer(said: object, shape: dict[str, Any], failed: bool = False) -> CallToolResult:
+    text = _cut(_plain(str(said)), _LONGEST_TEXT)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=bounded(shape), is_error=failed
+    )
+
+
+def failure(error: TakebackError) -> CallToolResult:
+    """What went wrong, and what to do next."""
+    message, hint = (_cut(_plain(text), LONGEST_LINE // 4) for text in (error.message, error.hint))
+    lines = [safe(message)]
+    told: dict[str, Any] = {"message": message, "hint": hint, "code": error.exit_code}
+    if isinstance(error, Stale):
+        told["differing"] = [{"target": t, "was": w, "now": n} for t, w, n in error.differing]
+        lines += [f"  {safe(t)}: {safe(w)} ≠ now {safe(n)}" for t, w, n in error.differing[:20]]
+    if hint:
+        lines.append(f"→ {safe(hint)}")
+    return answer("\n".join(lines), {"error": told}, failed=True)
+
+
+def bounded(value: Any) -> Any:
+    """As JSON can carry it: long lists and lines cut, with how long they were; bytes that are no UTF-8 written out."""
+    if isinstance(value, str):
+        return _cut(_plain(value), LONGEST_LINE)
+    if isinstance(value, (list, tuple)):
+        return [bounded(each) for each in value[:LONGEST_LIST]]
+    if isinstance(value, dict):
+        out = {bounded(name): bounded(each) for name, each in value.items()}
+        for name, each in value.items():
+            if isinstance(each, (list, tuple)) and len(each) > LONGEST_LIST:
+                out[f"{name}_total"] = len(each)
+        return out
+    return value
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text
+    return re.sub("[\ud800-\udfff]", lambda m: f"\\x{ord(m[0]) - 0xDC00:02x}" if ord(m[0]) >= 0xDC80 else "�", text)

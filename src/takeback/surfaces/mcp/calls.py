@@ -1,0 +1,112 @@
+"""One call: which workspace it is about, and by whom it was made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from ... import store
+from ...errors import NoWorkspace, TakebackError, UsageError
+from ...settings import Settings, load
+from ...typed import NamedTuple
+from ...workspace import Workspace, open_workspace
+from ..cli.context import moved_from
+from ..cli.terminal import safe
+
+if TYPE_CHECKING:
+    from .server import Server
+
+Ctx = Context[Any, Any]
+Cwd = Annotated[
+    str,
+    Field(description="A folder in the project: the workspace is found at or above it. Default: where the server runs"),
+]
+
+
+class Here(NamedTuple):
+    """Where a call works, as the command line's helpers want it."""
+
+    cwd: Path
+
+
+class Call:
+    """What a tool is given: the caller's folder, its workspace, its name."""
+
+    def __init__(self, server: Server, cwd: str, client: str = "", request: str = "") -> None:
+        self.server = server
+        self.here = Here(_folder(server.cwd, cwd))
+        self._client = client
+        self._request = request
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return self.server.environ
+
+    @property
+    def actor(self) -> str:
+        """Who vouches for changed files: only somebody the owner named."""
+        return self.environ.get("TAKEBACK_ACTOR", "")
+
+    @property
+    def by(self) -> dict[str, str]:
+        """Who makes this call, for the journal."""
+        found = {"surface": "mcp", "actor": self.actor or self._client, "call": self._request}
+        return {name: value for name, value in found.items() if value}
+
+    def settings(self, root: Path | None = None) -> Settings:
+        return load(root, self.environ)
+
+    def open(self) -> Workspace:
+        """The workspace at or above the caller's folder. Opened anew for each call, so that a changed policy holds."""
+        workspace = self.open_quietly()
+        self.server.opened(workspace, self._client)
+        return workspace
+
+    def open_quietly(self) -> Workspace:
+        """The same for the server's own work, which is nobody's call."""
+        home = self.settings().home
+        root = store.find_root(home, self.here.cwd)
+        if root is None:
+            raise _no_workspace(home, self.here.cwd)
+        return open_workspace(root, self.settings(root), environ=self.environ)
+
+
+def call_of(ctx: Ctx, cwd: str) -> Call:
+    return Call(cast("Server", ctx.mcp_server), cwd, client_name(ctx), ctx.request_id)
+
+
+def client_name(ctx: Ctx) -> str:
+    """What the client calls itself; a later protocol lets it keep quiet."""
+    params = ctx.session.client_params
+    name = params.client_info.name if params is not None else ""
+    return safe(name)[:80]
+
+
+def _folder(base: Path, cwd: str) -> Path:
+    if "\0" in cwd:
+        raise UsageError("cwd cannot hold a NUL byte", "name a folder of the project")
+    try:
+        found = Path(os.path.realpath(base / cwd))
+        is_folder = found.is_dir()
+    except (OSError, ValueError):
+        is_folder = False
+    if not is_folder:
+        raise UsageError(f"{safe(cwd[:200]) or base} is not a folder", "name a folder of the project in cwd")
+    return found
+
+
+def _no_workspace(home: Path, here: Path) -> TakebackError:
+    for folder in (here, *here.parents):
+        for moved in moved_from(home, folder):
+            return NoWorkspace(
+                f"{safe(str(folder))} is not protected, but it looks like {safe(str(moved))}, moved",
+                "call takeback_init with that folder as cwd to go on with its history",
+            )
+    return NoWorkspace(
+        f"nothing is protected at or above {safe(str(here))}", "call takeback_init with the project's folder as cwd"
+    )

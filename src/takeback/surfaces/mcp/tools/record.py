@@ -1,0 +1,125 @@
+"""record_http, record_reversal: what was done outside the files, journaled with what takes it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from ...cli import acts, shapes
+from ...cli.terminal import safe
+from ..answers import Page, answer
+from ..calls import Ctx, Cwd, call_of
+from . import KEEPS
+
+if TYPE_CHECKING:
+    from ....acts import Act
+    from ....workspace import Workspace
+    from ..server import Server
+
+# What other servers of this kind call the parts of an inverse.
+HTTP_ALIASES = {f"compensator_{part}": f"inverse_{part}" for part in ("method", "url", "headers", "body")}
+
+DependsOn = Annotated[list[str], Field(description="Ids of earlier effects that this one stands on")]
+Idempotent = Annotated[bool, Field(description="Sending it twice with the same key does nothing more")]
+Timeout = Annotated[float, Field(ge=0, description="Seconds until it is given up; 0: the default")]
+
+
+def add(server: Server) -> None:
+    server.offer(record_http, "Record an HTTP call", KEEPS)
+    server.offer(record_reversal, "Record what takes an act back", KEEPS)
+
+
+def record_http(
+    ctx: Ctx,
+    method: Annotated[str, Field(description="The method of the call you made, such as POST")],
+    url: Annotated[str, Field(description="Its URL")],
+    status: Annotated[
+        int | None, Field(description="The status that came back; null: no answer came. Default: not said")
+    ] = 0,
+    request_body: Annotated[Any, Field(description="What you sent; an excerpt is kept, without secrets")] = None,
+    response_headers: Annotated[dict[str, str] | None, Field(description="The headers that came back")] = None,
+    response_body: Annotated[Any, Field(description="The body that came back: JSON or text")] = None,
+    inverse_method: Annotated[
+        str, Field(description="The method of the request that takes it back, such as DELETE")
+    ] = "",
+    inverse_url: Annotated[
+        str,
+        Field(description="Its URL, on the same origin; may hold {response.body.id} or {response.headers.location}"),
+    ] = "",
+    inverse_headers: Annotated[
+        dict[str, str] | None, Field(description="Its headers; credentials by name only: Bearer ${env:STRIPE_KEY}")
+    ] = None,
+    inverse_body: Annotated[
+        Any, Field(description="Its body: JSON (an object) or text; may hold references too")
+    ] = None,
+    expect: Annotated[list[int], Field(description="Its statuses that mean it worked. Default: 200 to 299")] = [],  # noqa: B006
+    gone: Annotated[
+        list[int], Field(description="Its statuses that mean there was nothing left. Default for DELETE: 404, 410")
+    ] = [],  # noqa: B006
+    timeout: Timeout = 0.0,
+    probe: Annotated[
+        dict[str, Any] | None,
+        Field(description="How to find out whether it took effect: {method, url, headers, expect, gone}"),
+    ] = None,
+    idempotent: Idempotent = False,
+    idempotent_for: Annotated[float, Field(ge=0, description="Seconds for which that holds. Default: a day")] = 0.0,
+    summary: Annotated[str, Field(description="What was done, in a line")] = "",
+    depends_on: DependsOn = [],  # noqa: B006
+    cwd: Cwd = "",
+) -> CallToolResult:
+    """Journals an HTTP call that you made, with the request that takes it back, so that rollback can send it later.
+    Call it right after the call, with the answer: its id is known now. Nothing is sent. Without an inverse the call is
+    recorded as irreversible."""
+    body = {"inverse_body" if isinstance(inverse_body, str) else "inverse_json": inverse_body}
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        act = workspace.record_http(
+            method, url, status=status, request_body=request_body, response_headers=response_headers,
+            response_body=response_body, inverse_method=inverse_method, inverse_url=inverse_url,
+            inverse_headers=inverse_headers, expect=expect or None, gone=gone or None, timeout=timeout or None,
+            probe=probe, idempotent=idempotent, idempotent_for=idempotent_for or None, summary=summary,
+            depends_on=depends_on, by=call.by, **body,
+        )  # fmt: skip
+        return recorded(workspace, act)
+
+
+def record_reversal(
+    ctx: Ctx,
+    description: Annotated[str, Field(description="What you did, in a line: created bucket demo-1")],
+    command: Annotated[str, Field(description="What takes it back, as a line for the shell; prefer argv")] = "",
+    argv: Annotated[list[str], Field(description='The same as words: ["aws", "s3", "rb", "s3://demo-1"]')] = [],  # noqa: B006
+    run_in: Annotated[str, Field(description="The folder it runs in. Default: the project root")] = "",
+    env: Annotated[list[str], Field(description="Names of environment variables that it needs")] = [],  # noqa: B006
+    expect: Annotated[list[int], Field(description="Exit codes that mean it took effect. Default: 0")] = [],  # noqa: B006
+    timeout: Timeout = 0.0,
+    probe: Annotated[
+        dict[str, Any] | None,
+        Field(description="How to find out whether it took effect: {argv or shell, expect, gone}, exit codes"),
+    ] = None,
+    idempotent: Idempotent = False,
+    target: Annotated[str, Field(description="What it touched, so that later effects on the same are known")] = "",
+    depends_on: DependsOn = [],  # noqa: B006
+    cwd: Cwd = "",
+) -> CallToolResult:
+    """Journals something that you did outside the files, with the command that takes it back: give exactly one of
+    command and argv. Call it right after the act. Nothing is run."""
+    more: dict[str, Any] = {
+        "run_in": run_in, "env": env, "expect": expect, "timeout": timeout, "probe": probe, "idempotent": idempotent
+    }  # fmt: skip
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        act = workspace.record_command(
+            description, argv=argv or None, shell=command or None, target=target, depends_on=depends_on, by=call.by,
+            **{name: value for name, value in more.items() if value},
+        )  # fmt: skip
+        return recorded(workspace, act)
+
+
+def recorded(workspace: Workspace, act: Act) -> CallToolResult:
+    undo = acts.describer(workspace)(act) if act.inverse else ""
+    page = Page()
+    page.say(f"effect {act.id[:8]} is recorded: {safe(act.summary)}")
+    page.say(f"taken back by: {safe(undo)}" if undo else "nothing takes it back: it has no inverse")
+    return answer(page, {"effect": shapes.effect(act, workspace.history(), undo)})

@@ -1,0 +1,180 @@
+"""status, diff, log, show, effects: what happened, in pages of a size that an agent can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from .... import filters
+from ....masking import mask_file
+from ....views import FileDiff
+from ...cli import diffs, ledger, log, shapes, show, status
+from ...cli.paths import all_inside
+from ...cli.terminal import age, moment, safe
+from ..answers import LONGEST_LIST, Page, answer
+from ..calls import Ctx, Cwd, call_of
+from ..windows import Window, more, windowed
+from . import LOOKS
+
+if TYPE_CHECKING:
+    from ....effects import Checkpoint
+    from ..server import Server
+
+Offset = Annotated[int, Field(ge=0, description="Where to go on: the next_offset of the answer before")]
+Limit = Annotated[int, Field(ge=1, le=LONGEST_LIST, description="How much to answer with at most")]
+Stat = Annotated[bool, Field(description="One line per file, no contents")]
+
+
+def add(server: Server) -> None:
+    server.offer(status_, "What changed", LOOKS)
+    server.offer(diff, "Changes line by line", LOOKS)
+    server.offer(log_, "The history", LOOKS)
+    server.offer(show_, "One entry in full", LOOKS)
+    server.offer(effects, "Effects outside the files", LOOKS)
+
+
+def status_(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
+    """What changed since the newest named checkpoint and by whom, what is not covered, which mail is held or due, and
+    whether a take-back was interrupted. Changes nothing."""
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        found = workspace.status()
+        page = Page()
+        page.page(status.lines(page, workspace, found, False))
+        if found.interrupted:
+            page.warn(f"{found.interrupted}: the next take-back finishes it first")
+        return answer(page, shapes.status(found))
+
+
+def diff(
+    ctx: Ctx,
+    a: Annotated[
+        str, Field(description="A checkpoint: number, label or how its id begins. Default: newest named")
+    ] = "",
+    b: Annotated[str, Field(description="Another checkpoint. Default: the project as it is now")] = "",
+    paths: Annotated[list[str], Field(description="Only these files or folders")] = [],  # noqa: B006
+    stat: Stat = False,
+    offset: Offset = 0,
+    limit: Limit = 400,
+    cwd: Cwd = "",
+) -> CallToolResult:
+    """The changes from a checkpoint to now, or to another checkpoint, line by line. A long diff is cut: ask for the
+    rest by offset, or for single paths. Contents of secret-named files and tokens are masked."""
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        found = workspace.diff(a, b, all_inside(call.here, workspace, paths))
+    files = masked(found.files)
+    page = Page()
+    head = f"{_called(found.a)} → {'now' if found.b is None else _called(found.b)}"
+    page.say(head if files else f"{head}: no difference")
+    cut = _files(page, files, stat, offset, limit)
+    following = more(page, "files" if stat else "lines", offset, limit, cut.total)
+    return answer(
+        page,
+        {
+            "a": shapes.checkpoint(found.a),
+            "b": None if found.b is None else shapes.checkpoint(found.b),
+            "files": [shapes.file_diff(f) for f in cut.files],
+            "added": found.added,
+            "removed": found.removed,
+            "next_offset": following,
+            "total": cut.total,
+        },
+    )
+
+
+def log_(
+    ctx: Ctx,
+    filter: Annotated[
+        str, Field(description="Terms that must all match: actor:NAME path:SRC kind:effect domain:http since:2h, words")
+    ] = "",
+    offset: Offset = 0,
+    limit: Limit = 30,
+    cwd: Cwd = "",
+) -> CallToolResult:
+    """Checkpoints, effects and take-backs, newest first. Each has a number and an id by which other tools know it."""
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        rows = workspace.log(filter)
+        now = workspace.clock()
+    shown = rows[offset : offset + limit]
+    page = Page()
+    if shown:
+        page.page(log.lines(page, shown, now))
+    else:
+        page.say("nothing in the log matches" if filter or offset else "the log is empty")
+    following = more(page, "entries", offset, limit, len(rows))
+    return answer(page, {"rows": [shapes.log_row(r) for r in shown], "next_offset": following, "total": len(rows)})
+
+
+def show_(
+    ctx: Ctx,
+    id: Annotated[str, Field(description="A number, a label, or how an id begins")],
+    stat: Stat = False,
+    offset: Offset = 0,
+    limit: Limit = 400,
+    cwd: Cwd = "",
+) -> CallToolResult:
+    """One entry of the log in full: the tree of a checkpoint, the changes of an effect, what a take-back took and
+    kept."""
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        found = workspace.show(id)
+        found = found._replace(files=masked(found.files))
+        page = Page()
+        when = f"{moment(found.row.at)}, {age(workspace.clock() - found.row.at)}"
+        cut = windowed(found.files, offset, limit) if not found.tree else Window((), 0)
+        tree = found.tree[offset : offset + limit]
+        total = len(found.tree) or cut.total
+        page.page(show.lines(page, found._replace(files=cut.files, tree=tree), when, stat))
+        following = more(page, "paths" if found.tree else "lines", offset, limit, total)
+        shape = show.shape(found._replace(files=cut.files, tree=tree))
+    return answer(page, {**shape, "next_offset": following, "total": total})
+
+
+def effects(
+    ctx: Ctx,
+    filter: Annotated[
+        str, Field(description="Terms that must all match: state:live,unknown domain:http since:2h")
+    ] = "",
+    offset: Offset = 0,
+    limit: Limit = 50,
+    cwd: Cwd = "",
+) -> CallToolResult:
+    """The ledger of what was done outside the files (requests, commands, mail), newest first: each effect with its
+    state and what would take it back, and each attempt to take one back."""
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        wanted, now = filters.parse(filter), workspace.clock()
+        found = [entry for entry in ledger.entries(workspace) if wanted.matches(entry, now)]
+        shown = found[offset : offset + limit]
+        shape = list(ledger.shaped(workspace, shown))
+    page = Page()
+    if shown:
+        page.page(ledger.lines(page, shown, now))
+    else:
+        page.say(
+            "no effect outside the files matches" if filter or offset else "nothing was recorded outside the files"
+        )
+    following = more(page, "effects", offset, limit, len(found))
+    return answer(page, {"effects": shape, "next_offset": following, "total": len(found)})
+
+
+def masked(files: Sequence[FileDiff]) -> tuple[FileDiff, ...]:
+    """Without what an agent should not read: contents of secret-named files, and tokens."""
+    return tuple(map(mask_file, files))
+
+
+def _files(page: Page, files: Sequence[FileDiff], stat: bool, offset: int, limit: int) -> Window:
+    cut = windowed([f._replace(hunks=()) for f in files] if stat else files, offset, limit)
+    page.page((diffs.stat_lines if stat else diffs.lines)(page, cut.files))
+    if files:
+        page.say(diffs.totals(page, files))
+    return cut
+
+
+def _called(checkpoint: Checkpoint) -> str:
+    return checkpoint.id[:8] + (f' "{safe(checkpoint.label)}"' if checkpoint.label else "")

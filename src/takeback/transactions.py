@@ -1,0 +1,153 @@
+"""Database connections in a step: committed when it succeeds, rolled back when it fails.
+
+Speaks DB-API (sqlite3, psycopg and others), SQLAlchemy's connections and sessions, and, awaited, their async kin.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .doing import Undo
+    from .steps import WorkStep
+
+
+class Transaction:
+    """What is done on one connection during a step. Speaks DB-API, and SQLAlchemy's connections and sessions."""
+
+    def __init__(self, connection: Any, inside: bool, undo: Undo | None, undo_args: Mapping[str, Any] | None) -> None:
+        self.connection = connection
+        self._undo = undo
+        self._undo_args = undo_args
+        self._savepoint = ""
+        self._nested: Any = None  # SQLAlchemy's own savepoint
+        self._ended = ""
+        for verb in ("commit", "rollback"):
+            if not callable(getattr(connection, verb, None)):
+                raise UsageError(f"{type(connection).__name__} has no {verb}()", "pass a database connection")
+        if inside:
+            self._nest()
+        else:
+            self._start()
+
+    def _start(self) -> None:
+        connection = self.connection
+        if _is_autocommit(connection):
+            raise UsageError(
+                "the connection commits by itself, so that nothing could be rolled back", "turn its autocommit off"
+            )
+        if _is_busy(connection):
+            raise UsageError(
+                "the connection is in a transaction already, which a failed step would lose",
+                "commit or roll back first",
+            )
+        if _is_sqlite(connection) and not connection.in_transaction:
+            connection.execute("BEGIN")  # sqlite3 itself begins none before CREATE TABLE and the like
+
+    def _nest(self) -> None:
+        if callable(getattr(self.connection, "begin_nested", None)):
+            self._nested = self.connection.begin_nested()
+            return
+        self._savepoint = f"takeback_{id(self)}"
+        if inspect.isawaitable(found := self._execute(f"SAVEPOINT {self._savepoint}")):
+            getattr(found, "close", lambda: None)()
+            raise UsageError("an async connection is in the hands of an enclosing step", "use it in one step at a time")
+
+    def _execute(self, statement: str) -> Any:
+        cursor = self.connection.cursor()
+        found = cursor.execute(statement)
+        if inspect.isawaitable(found):
+            return found
+        cursor.close()
+        return None
+
+    def commit(self, step: WorkStep) -> None:
+        if inspect.isawaitable(found := self._commit(step)):
+            getattr(found, "close", lambda: None)()
+            raise UsageError("the connection is async, and the step is not", "use async with workspace.astep(…)")
+
+    async def acommit(self, step: WorkStep) -> None:
+        if inspect.isawaitable(found := self._commit(step)):
+            await found
+
+    def _commit(self, step: WorkStep) -> Any:
+        if self._nested is not None:
+            found = self._nested.commit()
+        elif self._savepoint:
+            found = self._execute(f"RELEASE SAVEPOINT {self._savepoint}")
+        elif self._undo is not None and not inspect.iscoroutinefunction(self.connection.commit):
+            summary = f"commit of a transaction in step {step.name!r}"
+            found = step.do(self.connection.commit, undo=self._undo, undo_args=self._undo_args or {}, summary=summary)
+        else:
+            found = self.connection.commit()
+        self._ended = "committed"
+        return found
+
+    def roll_back(self) -> str:
+        """Why what was done remains; empty if it is gone."""
+        try:
+            if inspect.isawaitable(found := self._roll_back()):
+                getattr(found, "close", lambda: None)()
+                return "the connection is async, and the step is not: roll it back yourself"
+        except Exception as error:  # the driver's own
+            return f"its rollback failed: {type(error).__name__}: {error}"
+        return self._left()
+
+    async def aroll_back(self) -> str:
+        try:
+            if inspect.isawaitable(found := self._roll_back()):
+                await found
+        except Exception as error:
+            return f"its rollback failed: {type(error).__name__}: {error}"
+        return self._left()
+
+    def _roll_back(self) -> Any:
+        if self._ended:
+            return None
+        if not self._savepoint and self._nested is None and _is_sqlite(self.connection):
+            if not self.connection.in_transaction:
+                self._ended = "committed by other code in the step"
+                return None
+        if self._nested is not None:
+            return self._nested.rollback()
+        if self._savepoint:
+            self._execute(f"ROLLBACK TO SAVEPOINT {self._savepoint}")
+            return self._execute(f"RELEASE SAVEPOINT {self._savepoint}")
+        return self.connection.rollback()
+
+    @property
+    def name(self) -> str:
+        return f"a transaction ({type(self.connection).__module__.partition('.')[0]})"
+
+    def _left(self) -> str:
+        if not self._ended or self._undo is not None:  # with an undo it is an effect like others
+            return ""
+        return f"it was {self._ended}, and no undo was given"
+
+
+def _is_sqlite(connection: Any) -> bool:
+    return type(connection).__module__.partition(".")[0] == "sqlite3" or isinstance(
+        getattr(connection, "in_transaction", None), bool
+    )
+
+
+def _is_autocommit(connection: Any) -> bool:
+    if getattr(connection, "autocommit", False) is True:
+        return True
+    options = getattr(connection, "get_execution_options", None)
+    return bool(callable(options) and str(options().get("isolation_level", "")).upper() == "AUTOCOMMIT")
+
+
+def _is_busy(connection: Any) -> bool:
+    """Whether something was done on it that is not committed."""
+    if _is_sqlite(connection):
+        began = bool(connection.in_transaction)
+        return began and getattr(connection, "autocommit", None) is not False  # which is always in one
+    if callable(inside := getattr(connection, "in_transaction", None)):
+        return bool(inside())
+    status = getattr(getattr(connection, "info", None), "transaction_status", 0)
+    return isinstance(status, int) and status != 0

@@ -1,0 +1,1 @@
+"""Real servers on loopback that keep state, and misbehave when asked to."""

@@ -1,0 +1,208 @@
+"""The real `takeback mcp`, in a process of its own, over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from clients import ERAS, Person, connected
+from mcp.client.stdio import StdioServerParameters
+
+import takeback
+from servers.payments import Payments
+
+pytestmark = pytest.mark.anyio
+
+PROGRAM = [sys.executable, "-m", "takeback"]
+
+
+def started_in(folder: Path, env: Mapping[str, str] | None = None) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "takeback", "mcp"], cwd=folder, env={**os.environ, **(env or {})}
+    )
+
+
+def run(*words: str, cwd: Path, input: bytes = b"", env: Mapping[str, str] | None = None) -> Any:
+    return subprocess.run(
+        [*PROGRAM, *words],
+        cwd=cwd,
+        input=input,
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
+
+
+async def test_an_agent_works_and_everything_goes_back(
+    work: Path, era: str, payments: Payments, charge: Callable[[], dict[str, Any]]
+) -> None:
+    person = Person()
+    async with connected(started_in(work / "src"), era, person) as calls:
+        assert calls.client.protocol_version == ERAS[era]
+        await calls.ok("checkpoint", label="before")
+        await calls.ok("record_http", **charge())
+        (work / "src/auth.py").write_text("changed\n")
+        assert [c["path"] for c in (await calls.ok("status"))["changes"]] == ["src/auth.py"]
+        assert (await calls.ok("rollback"))["whole"]
+    assert len(person.asked) == 1 and len(payments.refunds) == 1
+    assert (work / "src/auth.py").read_text() == "one\ntwo\nthree\n"
+
+
+async def test_its_parent_is_journaled_as_an_agent_below_which_nobody_approves(work: Path, era: str) -> None:
+    async with connected(started_in(work), era) as calls:
+        await calls.ok("status")
+        await calls.ok("record_reversal", description="made out", argv=["true"])
+        plan = (await calls.ok("compensate"))["plan"]
+    with takeback.open(work) as ws:
+        assert [(s["pid"], s["name"]) for s in ws.history().sessions] == [(os.getpid(), "test-agent")]
+    done = run("approve", plan["id"], cwd=work)
+    assert done.returncode == 4, done
+    assert run("apply", plan["id"], cwd=work).returncode == 4
+
+
+async def test_two_servers_and_a_person_at_once(work: Path, era: str) -> None:
+    """Checkpoints, looks and take-backs of three processes: each whole, none lost."""
+
+    async def busy(calls: Any, name: str) -> None:
+        for n in range(6):
+            (work / f"{name}{n}").write_text(name)
+            await calls.ok("checkpoint", label=f"{name} {n}")
+            await calls.ok("status")
+
+    async with connected(started_in(work), era) as one, connected(started_in(work), era) as two:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(busy, one, "a")
+            tasks.start_soon(busy, two, "b")
+            for _ in range(3):
+                assert (await anyio.to_thread.run_sync(lambda: run("status", "--json", cwd=work))).returncode == 0
+        labels = {r["label"] for r in (await one.ok("log", filter="kind:checkpoint", limit=100))["rows"]}
+        assert labels == {"start", *(f"{name} {n}" for name in "ab" for n in range(6))}
+        await two.ok("rollback", checkpoint="start")
+    assert sorted(p.name for p in work.iterdir()) == ["README.md", "src"]
+    assert run("verify", cwd=work).returncode == 0
+
+
+async def test_it_answers_while_a_call_is_at_work(work: Path, era: str) -> None:
+    """A take-back that waits for a slow command does not keep other calls waiting."""
+    async with connected(started_in(work), era, Person()) as calls:
+        waiting = "import time, pathlib\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
+        await calls.ok("record_reversal", description="d", argv=[sys.executable, "-c", waiting])
+        ended = anyio.Event()
+
+        async def compensate() -> None:
+            assert (await calls.client.call_tool("takeback_compensate", {"execute": True})).structured_content["whole"]
+            ended.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(compensate)
+            with anyio.fail_after(60):
+                while not [e for e in (await calls.ok("effects"))["effects"] if e["undoes"]]:
+                    await anyio.sleep(0.02)
+            await calls.ok("log")
+            assert not ended.is_set()
+            (work / "go").touch()
+
+
+def test_standard_output_carries_only_the_protocol(work: Path) -> None:
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                                                     "clientInfo": {"name": "raw", "version": "0"}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "takeback_status", "arguments": {"cwd": "/nowhere"}}},
+        {"id": 3, "method": "tools/call", "params": {"name": "takeback_nothing", "arguments": {}}},
+        {"id": 4, "method": "tools/call", "params": {"name": "takeback_status", "arguments": {}}},
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [*PROGRAM, "mcp"], cwd=work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    lines = []
+    process.stdin.write(b"this is no JSON\n")
+    for message in asked:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        process.stdin.flush()
+        while "id" in message:
+            lines.append(json.loads(process.stdout.readline()))
+            if lines[-1].get("id") == message["id"]:
+                break
+    process.stdin.close()
+    assert process.wait(60) == 0
+    assert process.stdout.read() == b"" and all(line["jsonrpc"] == "2.0" for line in lines)
+    assert b"Traceback" not in process.stderr.read()
+    answers = {line["id"]: line for line in lines if "result" in line}
+    assert answers[2]["result"]["isError"] and answers[3]["result"]["isError"] and not answers[4]["result"]["isError"]
+    assert "takeback_checkpoint" in answers[1]["result"]["instructions"]
+
+
+def test_the_printed_block_starts_the_server(work: Path) -> None:
+    done = run("mcp", "--print-config", cwd=work)
+    assert done.returncode == 0 and done.stderr == b""
+    entry = json.loads(done.stdout)["mcpServers"]["takeback"]
+    assert Path(entry["command"]).is_absolute()
+    ended = subprocess.run([entry["command"], *entry["args"]], cwd="/", input=b"", capture_output=True, timeout=60)
+    assert ended.returncode == 0 and ended.stdout == b""
+
+
+def test_without_the_sdk_it_says_what_to_install(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError('no mcp', name='mcp')")
+    done = run("mcp", cwd=work, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1 and b"pip install 'takeback[mcp]'" in done.stderr and b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["--port", "80"], ["--http", "--port", "x"], ["--http", "--port", "70000"], ["--serve"]]
+)
+def test_options_that_make_no_sense_are_refused(work: Path, words: list[str]) -> None:
+    done = run("mcp", *words, cwd=work)
+    assert done.returncode == 2 and done.stdout == b"", done
+
+
+def test_no_other_verb_loads_the_sdk(work: Path) -> None:
+    code = "import sys, takeback.surfaces.cli as cli; cli.main(['status']); print([m for m in sys.modules if m.startswith(('mcp', 'pydantic', 'anyio'))], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=work, capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip().endswith("[]"), done.stderr
+
+
+# -- the protocol's own inspector --------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def inspector() -> list[str]:
+    """@modelcontextprotocol/inspector --cli, where npm is there and can fetch it."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    find = ["exec", "--yes", "--package=@modelcontextprotocol/inspector", "--", "sh", "-c", "command -v mcp-inspector"]
+    try:
+        found = subprocess.run([npm, *find], capture_output=True, text=True, timeout=180, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm cannot fetch @modelcontextprotocol/inspector")
+    if found.returncode or not found.stdout.strip():
+        pytest.skip("npm cannot fetch @modelcontextprotocol/inspector")
+    return [found.stdout.split()[-1], "--cli"]
+
+
+def test_the_inspector_lists_and_calls_the_tools(work: Path, inspector: list[str]) -> None:
+    def inspect(*words: str) -> Any:
+        return subprocess.run(
+            [*inspector, *PROGRAM, "mcp", *words], cwd=work, capture_output=True, text=True, timeout=180, check=False
+        )
+
+    listed = inspect("--method", "tools/list")
+    assert listed.returncode == 0, listed
+    assert len(json.loads(listed.stdout)["tools"]) == 22
+    (work / "README.md").write_text("changed\n")
+    called = inspect("--method", "tools/call", "--tool-name", "takeback_rollback")
+    assert called.returncode == 0 and json.loads(called.stdout)["structuredContent"]["applied"], called
+    assert (work / "README.md").read_text() == "hello\n"
+    refused = inspect("--method", "tools/call", "--tool-name", "takeback_show", "--tool-arg", "id=zzzzzzzz")
+    assert refused.returncode in (0, 5) and json.loads(refused.stdout)["isError"], refused  # 5 in some versions

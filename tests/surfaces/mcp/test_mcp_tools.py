@@ -1,0 +1,503 @@
+"""Every tool: what it answers, as text and as data; and what it says to arguments that make no sense."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from clients import Person, connected
+from mcp_types import TextResourceContents
+
+import takeback
+from servers.payments import Payments
+from servers.smtp import Smtp
+from takeback.surfaces.mcp import windows
+from takeback.surfaces.mcp.server import Server
+from takeback.textdiff import Hunk
+from takeback.views import FileDiff
+
+pytestmark = pytest.mark.anyio
+
+DOCS = Path(__file__).parents[3] / "docs"
+TOOLS = [
+    "init",
+    "checkpoint",
+    "track",
+    "status",
+    "diff",
+    "log",
+    "rollback",
+    "revert",
+    "redo",
+    "record_http",
+    "record_reversal",
+    "compensate",
+    "email_stage",
+    "email_release",
+    "email_cancel",
+    "email_pending",
+    "undo",
+    "show",
+    "restore",
+    "plan",
+    "apply",
+    "effects",
+]
+
+
+async def test_every_tool_is_there_with_words_types_and_hints(server: Server, era: str) -> None:
+    async with connected(server, era) as calls:
+        tools = (await calls.client.list_tools()).tools
+    assert {t.name for t in tools} == {f"takeback_{name}" for name in TOOLS}
+    for tool in tools:
+        assert tool.title and tool.description and tool.annotations is not None
+        assert tool.annotations.read_only_hint is not None and tool.annotations.open_world_hint is not None
+        assert "cwd" in tool.input_schema["properties"]
+        for name, shape in tool.input_schema["properties"].items():
+            assert shape.get("description"), (tool.name, name)
+    by_name = {t.name: t.annotations for t in tools}
+    for name in ("status", "diff", "log", "show", "effects", "email_pending"):
+        assert by_name[f"takeback_{name}"].read_only_hint
+    for name in ("rollback", "undo", "revert", "restore", "apply", "compensate", "email_release"):
+        assert by_name[f"takeback_{name}"].destructive_hint
+
+
+async def test_the_instructions_are_those_of_the_docs(server: Server, era: str) -> None:
+    page = (DOCS / "agent-instructions.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    async with connected(server, era) as calls:
+        assert calls.client.instructions == block
+    for word in ("takeback_checkpoint", "takeback_record_http", "takeback_email_stage", "dry_run", "A person approves"):
+        assert word in block
+
+
+async def test_the_docs_name_every_tool() -> None:
+    page = (DOCS / "mcp.md").read_text(encoding="utf-8")
+    assert [name for name in TOOLS if f"`{name}" not in page and f"`takeback_{name}" not in page] == []
+
+
+async def test_a_day_of_an_agent(project: Path, era: str) -> None:
+    """Each tool that looks at files or takes them back, one after the other."""
+    (project / "a.txt").write_text("one\n")
+    async with connected(Server(project, os.environ), era) as calls:
+        assert (await calls.fails("status"))["code"] == 10
+        made = await calls.ok("init")
+        assert made["created"] and made["checkpoint"]["label"] == "start" and made["root"] == str(project)
+        assert not (await calls.ok("init"))["created"]
+        base = (await calls.ok("checkpoint", label="base"))["checkpoint"]
+        assert base["label"] == "base" and "takeback_rollback" in calls.text
+
+        (project / "a.txt").write_text("two\n")
+        (project / "b.txt").write_text("b\n")
+        assert (await calls.ok("track", paths=["b.txt"]))["changed"] == ["b.txt"]
+        found = await calls.ok("status")
+        assert {(c["path"], c["change"]) for c in found["changes"]} == {("a.txt", "modified"), ("b.txt", "new")}
+        shown = await calls.ok("diff")
+        assert [f["path"] for f in shown["files"]] == ["a.txt", "b.txt"] and "-one" in calls.text
+        assert shown["added"] == 2 and shown["next_offset"] is None
+
+        assert not (await calls.ok("rollback", dry_run=True))["applied"] and (project / "b.txt").exists()
+        done = await calls.ok("rollback", checkpoint="base")
+        assert done["applied"] and done["whole"] and not (project / "b.txt").exists()
+        assert (await calls.ok("redo"))["applied"] and (project / "b.txt").exists()
+        assert (await calls.ok("revert", path="a.txt"))["applied"] and (project / "a.txt").read_text() == "one\n"
+        await calls.ok("redo")
+        await calls.ok("undo")
+        assert not (project / "b.txt").exists()
+        (project / "a.txt").unlink()
+        assert (await calls.ok("restore", checkpoint="base", paths=["a.txt"]))["applied"]
+        assert (project / "a.txt").read_text() == "one\n"
+
+        (project / "c.txt").write_text("c\n")
+        plan = (await calls.ok("plan", verb="rollback", args=["base"]))["plan"]
+        assert plan["id"] and plan["hash"] and [s["target"] for s in plan["steps"]] == ["c.txt"]
+        assert (project / "c.txt").exists()
+        assert (await calls.ok("apply", plan=plan["id"]))["applied"] and not (project / "c.txt").exists()
+
+        rows = (await calls.ok("log", limit=3))["rows"]
+        assert len(rows) == 3 and rows[0]["kind"] == "takeback"
+        assert (await calls.ok("log", filter="kind:checkpoint"))["total"] == 2
+        assert (await calls.ok("show", id=base["id"]))["tree"][0]["path"] == "a.txt"
+        assert (await calls.ok("show", id=rows[0]["id"]))["kind"] == "takeback"
+        assert (await calls.ok("effects"))["effects"] == []
+
+
+async def test_recorded_effects_have_the_fields_that_programs_read(
+    server: Server, work: Path, era: str, charge: Callable[[], dict[str, Any]], payments: Payments
+) -> None:
+    async with connected(server, era) as calls:
+        effect = (await calls.ok("record_http", **charge()))["effect"]
+        assert effect["id"] and effect["domain"] == "http" and effect["state"] == "live"
+        assert effect["by"]["surface"] == "mcp" and effect["by"]["actor"] == "test-agent" and effect["by"]["call"]
+        other = (await calls.ok("record_reversal", description="made out", argv=["rm", "out"]))["effect"]
+        assert "rm out" in calls.text
+        ledger = (await calls.ok("effects"))["effects"]
+        assert {e["id"]: (e["domain"], e["state"], e["undoes"]) for e in ledger} == {
+            effect["id"]: ("http", "live", None),
+            other["id"]: ("command", "live", None),
+        }
+        plan = (await calls.ok("compensate"))["plan"]
+        assert [s["domain"] for s in plan["steps"]] == ["command", "http"] and plan["id"]
+        assert (await calls.ok("show", id=effect["id"]))["inverse"].startswith("POST ")
+    assert not payments.refunds
+
+
+async def test_arguments_as_other_servers_name_them(
+    server: Server, work: Path, era: str, payments: Payments, charge: Callable[[], dict[str, Any]]
+) -> None:
+    made = charge()
+    async with connected(server, era, Person()) as calls:
+        await calls.ok(
+            "record_http",
+            method="POST",
+            url=made["url"],
+            compensatorMethod="POST",
+            compensatorUrl=f"{payments.url}/v1/refunds",
+            compensatorBody='{"charge": "ch_1"}',
+        )
+        (work / "sub").mkdir()
+        await calls.ok("record_reversal", description="made two", command="echo gone > undone", runIn="sub")
+        assert not (await calls.ok("compensate", execute=False))["applied"]
+        assert (await calls.ok("compensate", execute=True))["applied"]
+        assert (work / "sub/undone").read_text() == "gone\n" and len(payments.refunds) == 1
+        draft = (await calls.ok("email_stage", to="a@example.com", subject="s", body="b"))["draft"]
+        await calls.ok("email_cancel", draftId=draft["id"])
+        (work / "README.md").write_text("changed\n")
+        await calls.ok("revert", path="README.md")
+        assert (work / "README.md").read_text() == "hello\n"
+
+
+@pytest.fixture
+def smtp(monkeypatch: pytest.MonkeyPatch) -> Any:
+    with Smtp() as found:
+        monkeypatch.setenv("TAKEBACK_SMTP_URL", f"smtp://127.0.0.1:{found.port}")
+        monkeypatch.setenv("TAKEBACK_SMTP_FROM", "me@example.com")
+        yield found
+
+
+async def test_mail_is_held_shown_to_a_person_and_sent_once(server: Server, era: str, smtp: Smtp) -> None:
+    person = Person()
+    async with connected(server, era, person) as calls:
+        draft = (await calls.ok("email_stage", to=["a@example.com"], subject="Grüße", body="Dear A,\nhello"))["draft"]
+        assert draft["id"] and draft["state"] == "held" and not smtp.got
+        assert [d["id"] for d in (await calls.ok("email_pending"))["drafts"]] == [draft["id"]]
+        assert (await calls.ok("email_release", draftId=draft["id"]))["released"]
+        assert [got.to for got in smtp.got] == [["a@example.com"]]
+        (message,) = person.asked
+        assert "a@example.com" in message and "Grüße" in message and "Dear A,\nhello" in message
+        await calls.fails("email_release", draft=draft["id"])
+        await calls.fails("email_cancel", draft=draft["id"])
+        assert len(smtp.got) == 1
+
+
+async def test_mail_stays_held_after_a_no_and_without_anybody_to_ask(server: Server, era: str, smtp: Smtp) -> None:
+    async with connected(server, era, Person(lambda _: False)) as calls:
+        draft = (await calls.ok("email_stage", to="a@example.com", subject="s", body="b"))["draft"]
+        assert not (await calls.ok("email_release"))["released"]
+    async with connected(server, era) as calls:
+        assert not (await calls.ok("email_release"))["released"]
+        assert f"takeback email release {draft['id'][:8]}" in calls.text
+        assert (await calls.ok("email_cancel"))["draft"]["state"] == "cancelled"
+        assert (await calls.ok("email_pending"))["drafts"] == []
+    assert not smtp.got
+
+
+async def test_due_mail_leaves_by_itself_only_if_a_person_or_policy_said_so(
+    server: Server, era: str, smtp: Smtp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from takeback.surfaces.mcp.tools import mail
+
+    monkeypatch.setattr(mail, "_EVERY", 0.01)
+    agreeing = Person(lambda message: "yes@example.com" in message)
+    async with connected(server, era, agreeing) as calls, anyio.create_task_group() as tasks:
+        tasks.start_soon(mail.release_when_due, server)
+        await calls.ok("email_stage", to="yes@example.com", subject="s", body="b", delay="1s")
+        held = (await calls.ok("email_stage", to="no@example.com", subject="s", body="b", delay="1s"))["draft"]
+        with anyio.fail_after(30):
+            while not smtp.got or not (await calls.ok("email_pending"))["drafts"][0]["is_due"]:
+                await anyio.sleep(0.05)
+        await anyio.sleep(0.2)
+        assert [got.to for got in smtp.got] == [["yes@example.com"]]
+        assert [d["id"] for d in (await calls.ok("email_pending"))["drafts"]] == [held["id"]]
+        assert "due" in calls.text
+        tasks.cancel_scope.cancel()
+
+
+# -- what is too long ----------------------------------------------------------------
+
+
+async def test_a_long_diff_is_cut_and_the_rest_can_be_asked_for(server: Server, work: Path, era: str) -> None:
+    (work / "long.txt").write_text("".join(f"line {n}\n" for n in range(1000)))
+    (work / "wide.txt").write_text("x" * 100_000)
+    async with connected(server, era) as calls:
+        seen: list[str] = []
+        offset: int | None = 0
+        while offset is not None:
+            found = await calls.ok("diff", offset=offset, limit=300)
+            assert len(calls.text) < 40_000
+            seen += [line for f in found["files"] if f["path"] == "long.txt" for h in f["hunks"] for line in h["lines"]]
+            offset = found["next_offset"]
+        assert seen == [f"+line {n}" for n in range(1000)]
+        alone = await calls.ok("diff", paths=["wide.txt"])
+        assert [f["path"] for f in alone["files"]] == ["wide.txt"] and len(calls.text) < 3000
+        assert (await calls.ok("diff", stat=True))["files"][0]["added"] == 1000 and "+line" not in calls.text
+
+
+def test_windows_meet_without_a_gap() -> None:
+    hunk = Hunk(0, 0, 1, 5, tuple(b"+%d" % n for n in range(5)))
+    files = [FileDiff("a", "new", "file", hunks=(hunk, hunk)), FileDiff("b", "mode", "file")]
+    total = windows.windowed(files, 0, 100).total
+    assert total == 12
+    for size in range(1, 13):
+        parts = [windows.windowed(files, at, size) for at in range(0, total, size)]
+        lines = [line for part in parts for f in part.files for h in f.hunks for line in h.lines]
+        assert lines == [*hunk.lines, *hunk.lines]
+        assert {f.path for part in parts for f in part.files} == {"a", "b"}
+
+
+async def test_ten_thousand_paths_are_counted_and_not_listed(server: Server, work: Path) -> None:
+    for n in range(1500):
+        (work / f"f{n}").write_text("x")
+    async with connected(server) as calls:
+        found = await calls.ok("status")
+        assert len(found["changes"]) == 1000 and found["changes_total"] == 1500
+        assert len(calls.text) < 10_000
+        done = await calls.ok("rollback")
+        assert done["whole"] and len(done["results"]) == 1000 and done["results_total"] == 1500
+
+
+async def test_names_that_are_no_text_do_not_break_the_protocol(server: Server, work: Path, era: str) -> None:
+    (work / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"caf\xe9\n")
+    (work / "new\nline\x1b[2J").write_text("x\n")
+    async with connected(server, era) as calls:
+        assert "caf\\xe9.txt" in {c["path"] for c in (await calls.ok("status"))["changes"]}
+        await calls.ok("diff")
+        assert "\x1b" not in calls.text
+        await calls.ok("log")
+        assert (await calls.ok("rollback"))["whole"]
+
+
+async def test_secrets_in_files_are_masked(server: Server, work: Path, era: str) -> None:
+    token = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    (work / ".env").write_text("PASSWORD=hunter2\n")
+    (work / "settings.py").write_text(f"KEY = '{token}'\nDEBUG = True\n")
+    async with connected(server, era) as calls:
+        said = []
+        for tool, arguments in (("diff", {}), ("checkpoint", {}), ("show", {"id": "2"})):
+            said += [str(await calls.ok(tool, **arguments)), calls.text]
+        (content,) = (await calls.client.read_resource("takeback://diff?cwd=" + str(work))).contents
+        found = await calls.ok("diff", a="start")
+    assert "hunter2" not in "".join(said) + str(found) + str(content) and token not in "".join(said) + str(found)
+    env, settings = found["files"]
+    assert env["path"] == ".env" and not env["hunks"] and "+1 −0, contents masked" in env["note"]
+    assert [line for h in settings["hunks"] for line in h["lines"]][1] == "+DEBUG = True"
+
+
+# -- which workspace -----------------------------------------------------------------
+
+
+async def test_cwd_chooses_the_workspace_from_below(server: Server, tmp_path: Path, era: str) -> None:
+    other = tmp_path / "other/deep"
+    other.mkdir(parents=True)
+    takeback.open(other.parent, create=True).close()
+    async with connected(server, era) as calls:
+        (other / "x").write_text("x")
+        assert [c["path"] for c in (await calls.ok("status", cwd=str(other)))["changes"]] == ["deep/x"]
+        assert (await calls.ok("track", paths=["x"], cwd=str(other)))["paths"] == ["deep/x"]
+        assert (await calls.ok("status"))["changes"] == []
+
+
+async def test_init_refuses_what_is_no_project(server: Server, work: Path, own_home: Path, tmp_path: Path) -> None:
+    async with connected(server) as calls:
+        for folder in ("/", str(own_home), str(own_home / "takeback"), str(work / "src"), str(tmp_path)):
+            await calls.fails("init", cwd=folder)
+        await calls.ok("status")
+
+
+async def test_the_agent_that_started_it_is_known_as_one(work: Path, era: str) -> None:
+    async with connected(Server(work, os.environ, parent=os.getppid()), era) as calls:
+        await calls.ok("status")
+        await calls.ok("status")
+    with takeback.open(work) as ws:
+        (session,) = ws.history().sessions
+    assert session["pid"] == os.getppid() and session["name"] == "test-agent"
+
+
+async def test_the_log_and_the_diff_are_resources(server: Server, work: Path, era: str) -> None:
+    (work / "README.md").write_text("changed\n")
+    async with connected(server, era) as calls:
+        client = calls.client
+        assert {r.uri for r in (await client.list_resources()).resources} == {"takeback://log", "takeback://diff"}
+        for uri, word in (
+            ("takeback://log", "start"),
+            ("takeback://diff", "+changed"),
+            (f"takeback://diff?cwd={work}", "+changed"),
+        ):
+            (content,) = (await client.read_resource(uri)).contents
+            assert isinstance(content, TextResourceContents) and word in content.text
+        with pytest.raises(Exception, match="nothing is protected"):
+            await client.read_resource("takeback://log?cwd=/")
+
+
+# -- what makes no sense ---------------------------------------------------------------
+
+HOSTILE: list[tuple[str, dict[str, Any]]] = [
+    ("status", {"cwd": "/no/such/folder"}),
+    ("status", {"cwd": "\0"}),
+    ("status", {"cwd": "../../../../../../.."}),
+    ("status", {"cwd": "x" * 100_000}),
+    ("status", {"cwd": 7}),
+    ("status", {"cwd": ["a"]}),
+    ("status", {"cwd": "README.md"}),
+    ("status", {"unknown": 1}),
+    ("checkpoint", {"label": "two\nlines"}),
+    ("checkpoint", {"label": {"a": 1}}),
+    ("track", {}),
+    ("track", {"paths": []}),
+    ("track", {"paths": ["../outside"]}),
+    ("track", {"paths": ["/etc/passwd"]}),
+    ("track", {"paths": ["a\0b"]}),
+    ("track", {"paths": [""]}),
+    ("track", {"paths": 5}),
+    ("diff", {"a": "nothing like it"}),
+    ("diff", {"paths": ["../../etc"]}),
+    ("diff", {"limit": 0}),
+    ("diff", {"limit": 10**9}),
+    ("diff", {"offset": -1}),
+    ("diff", {"offset": "many"}),
+    ("log", {"filter": "since:never"}),
+    ("show", {}),
+    ("show", {"id": "zzzzzzzz"}),
+    ("show", {"id": "x" * 1_000_000}),
+    ("rollback", {"chekpoint": "start"}),
+    ("rollback", {"checkpoint": "nowhere"}),
+    ("rollback", {"checkpoint": "start", "to": "start"}),
+    ("rollback", {"only": ["fils"]}),
+    ("rollback", {"without": ["fils"], "dry_run": True}),
+    ("rollback", {"checkpoint": {"$ne": ""}}),
+    ("undo", {"n": 0}),
+    ("undo", {"n": -3}),
+    ("undo", {"n": 10**30}),
+    ("undo", {"n": True, "cwd": "/nowhere"}),
+    ("redo", {"n": "two"}),
+    ("revert", {}),
+    ("revert", {"path": "../../etc/passwd"}),
+    ("revert", {"what": ["never/there"]}),
+    ("restore", {"checkpoint": "start"}),
+    ("restore", {"checkpoint": "start", "paths": []}),
+    ("restore", {"checkpoint": "start", "paths": ["../x"]}),
+    ("restore", {"checkpoint": "start", "paths": ["x"], "to": "/tmp"}),
+    ("plan", {"verb": "apply"}),
+    ("plan", {"verb": "undo", "args": ["x"]}),
+    ("plan", {"verb": "rollback", "args": ["a", "b"]}),
+    ("apply", {"plan": "zzzzzzzz"}),
+    ("apply", {"plan": ""}),
+    ("compensate", {"to": "nowhere"}),
+    ("compensate", {"execute": "perhaps"}),
+    ("record_http", {"method": "POST"}),
+    ("record_http", {"method": "PO ST", "url": "http://h/"}),
+    ("record_http", {"method": "POST", "url": "file:///etc/passwd"}),
+    ("record_http", {"method": "POST", "url": "http://h/", "status": 99}),
+    ("record_http", {"method": "POST", "url": "http://h/x", "inverse_method": "DELETE", "inverse_url": "http://evil/x"}),
+    ("record_http", {"method": "POST", "url": "http://h/x", "inverse_method": "DELETE", "inverse_url": "http://h/{response.body.id}"}),
+    ("record_http", {"method": "POST", "url": "http://h/x", "inverse_method": "DELETE", "inverse_url": "http://h/x",
+                     "inverse_headers": {"Authorization": "Bearer sk_live_abcdefghijklmnop"}}),
+    ("record_http", {"method": "POST", "url": "http://h/x", "inverse_method": "DELETE", "inverse_url": "http://h/x",
+                     "inverse_headers": {"X": "a\r\nHost: evil"}}),
+    ("record_reversal", {"description": "d"}),
+    ("record_reversal", {"description": "d", "command": "a", "argv": ["a"]}),
+    ("record_reversal", {"description": "", "argv": ["a"]}),
+    ("record_reversal", {"description": "d", "argv": ["a\0b"]}),
+    ("record_reversal", {"description": "d", "argv": "rm -rf"}),
+    ("email_stage", {"to": "a@example.com\r\nBcc: b@example.com", "subject": "s", "body": "b"}),
+    ("email_stage", {"to": "a@example.com", "subject": "s\r\nBcc: b@example.com", "body": "b"}),
+    ("email_stage", {"to": "a@example.com", "subject": "s", "body": "b", "provider": "pigeon"}),
+    ("email_stage", {"to": "a@example.com", "subject": "s", "body": "b", "delay": "soon"}),
+    ("email_stage", {"to": "a@example.com", "subject": "s", "body": "b", "attachments": ["/etc/passwd"]}),
+    ("email_release", {"draft": "zzzzzzzz"}),
+    ("email_release", {}),
+    ("email_cancel", {"draft": "1"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "arguments"), HOSTILE, ids=lambda v: v if isinstance(v, str) else repr(v)[:40])
+async def test_what_makes_no_sense_is_told_and_changes_nothing(
+    server: Server, work: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    before = {p: p.read_bytes() for p in work.rglob("*") if p.is_file()}
+    async with connected(server, "auto", Person()) as calls:
+        await calls.fails(tool, **arguments)
+        assert len(calls.text) < 3000
+        assert (await calls.ok("effects"))["effects"] == []
+    assert {p: p.read_bytes() for p in work.rglob("*") if p.is_file()} == before
+
+
+async def test_two_hundred_hostile_calls_send_nothing_and_run_nothing(
+    server: Server, work: Path, era: str, payments: Payments, charge: Callable[[], dict[str, Any]], smtp: Smtp
+) -> None:
+    """Whatever an agent asks for, in any order and with any arguments: without a person nothing leaves."""
+    chance = random.Random(era)
+    ran = work.parent / "ran"
+    async with connected(server, era) as calls:
+        await calls.ok("record_http", **charge())
+        await calls.ok("record_reversal", description="d", argv=["touch", str(ran)])
+        await calls.ok("record_reversal", description="d", command=f"touch {ran}")
+        draft = (await calls.ok("email_stage", to="a@example.com", subject="s", body="b", delay="1s"))["draft"]
+        ids = [e["id"] for e in (await calls.ok("effects"))["effects"] if e["domain"] != "email"]
+        plans = [(await calls.ok("plan", verb=verb))["plan"]["id"] for verb in ("compensate", "rollback", "undo")]
+        asked = len(payments.requests)
+        words = [
+            *ids,
+            *plans,
+            draft["id"],
+            "start",
+            "1",
+            "",
+            "x",
+            "../..",
+            "\0",
+            "*",
+            "yes",
+            "--yes",
+            "; touch ran",
+            "$(id)",
+        ]
+        values = [
+            *words,
+            *words,
+            True,
+            False,
+            None,
+            0,
+            1,
+            -1,
+            10**20,
+            1.5,
+            [],
+            ["files"],
+            ["http"],
+            ids,
+            plans,
+            {"a": 1},
+        ]
+        tools = {t.name.removeprefix("takeback_"): t.input_schema for t in (await calls.client.list_tools()).tools}
+        kept = ("init", "email_cancel", "record_http", "record_reversal", "email_stage")  # which may well succeed
+        for _ in range(200):
+            tool = chance.choice([name for name in tools if name not in kept])
+            shape = tools[tool]
+            names = [*shape.get("required", []), *chance.choices(sorted(shape["properties"]), k=2)]
+            given = {
+                name: chance.choice(values) for name in names if chance.random() < 0.7 and name in shape["properties"]
+            }
+            if chance.random() < 0.7:
+                given.pop("cwd", None)
+            await calls(tool, **given)
+        assert len(payments.requests) == asked and not ran.exists() and not smtp.got
+        states = {e["id"]: e["state"] for e in (await calls.ok("effects"))["effects"]}
+        assert all(states[id] == "live" for id in ids)
