@@ -52,7 +52,7 @@ def add(parser: Parser) -> None:
     takes("--due", "--due", action="store_true", help="release: whatever is due")
     takes("--trash-copy", "--trash-copy", action="store_true", help="cancel: trash your own copy of what was sent")
     parser.examples = [
-        ('takeback email stage --to bob@example.org --subject "Report" --body "It is done."', ""),
+        ("takeback email stage --to bob@example.org --subject Report --body Done", "held, not sent"),
         ("takeback email pending", ""),
         ("takeback email release", "the only one that is held; type yes"),
         ("takeback email cancel kxvm", "it never left"),
