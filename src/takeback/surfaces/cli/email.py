@@ -52,11 +52,11 @@ def add(parser: Parser) -> None:
     takes("--due", "--due", action="store_true", help="release: whatever is due")
     takes("--trash-copy", "--trash-copy", action="store_true", help="cancel: trash your own copy of what was sent")
     parser.examples = [
-        ("takeback email stage --to bob@example.org --subject Report --body Done", "held, not sent"),
+        ("takeback email stage --to bob@example.org --subject Hi --body Hello", "held"),
         ("takeback email pending", ""),
-        ("takeback email release", "the only one that is held; type yes"),
+        ("takeback email release", "the only one held"),
         ("takeback email cancel kxvm", "it never left"),
-        ("takeback email release --due", "whatever waited long enough"),
+        ("takeback email release --due", "what waited enough"),
     ]
 
 
