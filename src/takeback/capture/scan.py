@@ -242,6 +242,9 @@ class Scan:
             while frontier and len(frontier) < 32 and listed < 400:
                 path = frontier.pop(0)
                 listed += 1
+                if self._is_late():
+                    self.late.add(path)
+                    continue
                 try:
                     frontier += [p for p, _ in self._list(descent.to(path), _Fresh(None, UNOBSERVED))]
                 except OSError as error:
