@@ -25,6 +25,7 @@ _NO_FILES = (
         )
     ),
 )  # fmt: skip
+_FORKED = ("scan", "hard_links", "files", "takebacks", "scenarios", "odd_files", "walkback_defects", "workspace_model")
 _SKIP = re.compile(r"^SKIPPED \[\d+\] (\S+?:\d+|\S+): (.*)$")
 _NO_REASON = ("", "unconditional skip", "skipped", "todo", "fixme")
 
@@ -53,6 +54,12 @@ def portable() -> None:
     """What touches files, again on what every system has: no openat2, reflink or flock. Words stay the same."""
     ignored = [f"--ignore={path}" for path in (*doc_tests(), *_NO_FILES)]
     run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", *ignored], TAKEBACK_PORTABLE="1")
+
+
+def forked() -> None:
+    """What reads and writes trees, again with a second process for the smallest of them. In one process: xdist's
+    workers have threads, and nobody forks there."""
+    run([*PYTHON, "pytest", "-p", "tests.forking", "-rfEs", *(f"tests/test_{name}.py" for name in _FORKED)])
 
 
 def docs() -> None:
@@ -89,6 +96,7 @@ STAGES: dict[str, Callable[[], None]] = {
     "types": types,
     "tests": tests,
     "portable": portable,
+    "forked": forked,
     "docs": docs,
     "wheel": wheel,
 }

@@ -64,6 +64,8 @@ class Look:
         self.held_back = held_back
 
 
+_FRONTIER = 32  # folders to be captured, each with all below it: so many are enough to share out
+_WORTH_LOOKING = 600  # folders to look at
 _WORTH_SHARING = 200  # folders to read: below that a second process costs more than it saves
 
 
@@ -146,7 +148,7 @@ class Scan:
                             found.append(path)
             return found
 
-        found = workers.split(part, len(items), worth=600, wanted=self.limits.fork)
+        found = workers.split(part, len(items), worth=_WORTH_LOOKING, wanted=self.limits.fork)
         self.late = {path[5:] for path in found if path.startswith(b"\0late")}
         suspects = {path for path in found if not path.startswith(b"\0late")}
         if keys.pack(self.root.stat_self()) != self.index.root_key:
@@ -239,7 +241,7 @@ class Scan:
                 self._capture(descent, frontier)
                 return
             listed = 0
-            while frontier and len(frontier) < 32 and listed < 400:
+            while frontier and len(frontier) < _FRONTIER and listed < 400:
                 path = frontier.pop(0)
                 listed += 1
                 if self._is_late():
