@@ -25,7 +25,15 @@ _NO_FILES = (
         )
     ),
 )  # fmt: skip
-_FORKED = ("scan", "hard_links", "files", "takebacks", "scenarios", "odd_files", "walkback_defects", "workspace_model")
+_FORKED = (
+    "capture/test_run",
+    *(
+        f"test_{name}"
+        for name in (
+            "scan", "hard_links", "files", "takebacks", "scenarios", "odd_files", "walkback_defects", "workspace_model",
+        )
+    ),
+)  # fmt: skip
 _SKIP = re.compile(r"^SKIPPED \[\d+\] (\S+?:\d+|\S+): (.*)$")
 _NO_REASON = ("", "unconditional skip", "skipped", "todo", "fixme")
 
@@ -59,7 +67,7 @@ def portable() -> None:
 def forked() -> None:
     """What reads and writes trees, again with a second process for the smallest of them. In one process: xdist's
     workers have threads, and nobody forks there."""
-    run([*PYTHON, "pytest", "-p", "tests.forking", "-rfEs", *(f"tests/test_{name}.py" for name in _FORKED)])
+    run([*PYTHON, "pytest", "-p", "tests.forking", "-rfEs", *(f"tests/{name}.py" for name in _FORKED)])
 
 
 def docs() -> None:

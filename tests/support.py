@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from takeback.history import History
+
 PORTABLE = os.environ.get("TAKEBACK_PORTABLE") == "1"
 
 
@@ -111,3 +113,21 @@ def age(root: Path | str, seconds: float = 5.0) -> None:
 def set_clock(ws: Any, clock: Callable[[], float]) -> None:
     """Lets a workspace live at another time."""
     ws.clock = ws.observer.clock = clock
+
+
+def assert_folded_whole(ws) -> None:
+    """What is folded row by row, as rows come, is what all rows give at once."""
+    step_by_step, at_once = ws.history(), History(ws.store.journal.rows(), ws.store.blobs.get)
+    for name in (
+        "effects",
+        "times",
+        "checkpoints",
+        "takebacks",
+        "acts",
+        "undos",
+        "approvals",
+        "damaged",
+        "live",
+        "standing",
+    ):
+        assert getattr(step_by_step, name) == getattr(at_once, name), name

@@ -323,6 +323,79 @@ def test_shared_work_goes_with_the_last_of_its_turns(ws: Workspace, project: Pat
     assert content(ws) == {"both": "0"}, "it goes with the last of its turns"
 
 
+def test_each_moment_of_a_followed_tree_is_a_turn(ws: Workspace):
+    for n in "123":
+        (ws.root / "p").write_text(n)
+        assert (moment := ws.moment()) is not None and moment.is_turn
+        assert ws.moment() is None, "nothing happened since"
+    assert len({t for e in ws.history().effects for t in e.turns}) == 3
+    for left in ("2", "1", None):
+        ws.undo()
+        assert content(ws).get("p") == left
+        assert ws.moment() is None, "what a take-back did is its own"
+    ws.redo(3)
+    assert content(ws) == {"p": "3"}
+
+
+def test_a_moment_is_nobodys_once_an_agent_has_acted_and_until_the_next_named_checkpoint(ws: Workspace):
+    turn(ws, "run", b="1")  # a command that was run is no agent
+    (ws.root / "b").unlink()
+    assert (moment := ws.moment()) is not None and moment.is_turn
+    turn(ws, "A", a="1")
+    (ws.root / "beside").write_text("1")
+    assert (moment := ws.moment()) is not None and not moment.is_turn
+    assert ws.history().effects[-1].turns == ws.history().turns(ws.history().effects[-1].seq) == frozenset()
+    for _ in range(4):
+        ws.undo()
+    assert content(ws) == {"beside": "1"}, "undo never takes what may be anyone's"
+    ws.checkpoint("named")
+    (ws.root / "after").write_text("1")
+    assert (moment := ws.moment()) is not None and moment.is_turn
+    with takeback.open(ws.root) as another:  # a restarted watch reads the same from the journal
+        (ws.root / "more").write_text("1")
+        assert (moment := another.moment()) is not None and moment.is_turn
+
+
+def test_moments_make_no_rollback_keep_what_was_done_by_hand(ws: Workspace):
+    (ws.root / "followed").write_text("1")
+    ws.moment()
+    (ws.root / "by hand").write_text("1")
+    ws.track(["by hand"])
+    ws.rollback()
+    assert content(ws) == {}
+
+
+def test_with_an_agent_known_a_rollback_keeps_moments_as_it_keeps_what_is_nobodys(ws: Workspace):
+    (ws.root / "followed").write_text("1")
+    ws.moment()
+    turn(ws, "A", a="1")
+    ws.rollback("start")
+    assert content(ws) == {"followed": "1"}
+    ws.rollback("start", everything=True)
+    assert content(ws) == {}
+
+
+def test_a_stretch_by_hand_ends_with_a_moment(ws: Workspace):
+    (ws.root / "p").write_text("1")
+    ws.track(["p"])
+    (ws.root / "p").write_text("2")
+    ws.moment()
+    (ws.root / "p").write_text("3")
+    ws.track(["p"])
+    for left in ("2", "1", None):
+        assert ws.undo().whole
+        assert content(ws).get("p") == left
+
+
+def test_a_tree_that_is_followed_for_long_gets_checkpoints_of_its_own(ws: Workspace):
+    for n in range(103):
+        (ws.root / "p").write_text(f"{n:03}")
+        ws.moment()
+    made = ws.history().checkpoints
+    assert len(made) == 2 and not made[1].named
+    assert ws.history().newest_named() == made[0]
+
+
 def test_a_take_back_that_did_not_put_the_path_exactly_back_shows():
     """It took all that lies above, but merged: what it left is a change of its own, and so is what it took."""
 

@@ -20,7 +20,7 @@ import pytest
 import ledger as ledgers
 import takeback
 from ledger import behave, entries, lines, record
-from support import picture, set_clock
+from support import assert_folded_whole, picture, set_clock
 from takeback.acts import Act, Credential, Inverse, NewAct
 from takeback.effects import IRREVERSIBLE, Outcome
 from takeback.policy import Policy
@@ -881,3 +881,60 @@ def test_every_row_of_a_take_back_is_plain_json(ws: Workspace, ledger: Path):
     approved(ws, "rollback")
     rows = [row.body for row in ws.store.journal.rows() if row.kind in ("act", "takeback", "intent", "outcome")]
     assert json.loads(json.dumps(rows)) == rows and ws.verify(data=True).ok
+
+
+def test_a_pruned_take_back_of_files_does_not_make_an_older_one_outside_look_interrupted(
+    ws: Workspace, project: Path, ledger: Path
+):
+    (project / "f").write_text("1\n")
+    ws.checkpoint("one")
+    act = record(ws, ledger, "refund")
+    approved(ws, "compensate")
+    (project / "f").write_text("2\n")
+    ws.rollback()
+    ws.checkpoint("new")
+    ws.prune(keep=1)
+    (project / "f").write_text("3\n")
+    assert ws.interrupted() == ""
+    assert ws.plan("rollback").taken and ws.find_effect(act.id).shown_state == "undone"
+
+
+def test_one_take_back_uses_up_every_approval_of_its_plan(ws: Workspace, ledger: Path):
+    record(ws, ledger, "refund")
+    plan = ws.plan("compensate", save=True)
+    ws.approve(plan)
+    ws.approve(plan)
+    ws.apply(plan)
+    assert not ws.history().approvals
+
+
+def test_what_comes_and_goes_does_not_make_a_plan_stale(ws: Workspace, project: Path):
+    (project / "f").write_text("1\n")
+    ws.checkpoint("one")
+    (project / "f").write_text("2\n")
+    plan = ws.plan("rollback", save=True)
+    (project / "swap").write_text("for a moment\n")
+    ws.plan("undo")
+    (project / "swap").unlink()
+    assert ws.apply(plan.id).whole and (project / "f").read_text() == "1\n"
+
+
+def test_rows_folded_as_they_come_give_what_all_of_them_give_at_once(ws: Workspace, project: Path, ledger: Path):
+    earlier = ws.history()
+    before = (list(earlier.effects), dict(earlier.acts), dict(earlier.takebacks))
+    for number in range(3):
+        (project / "f").write_text(f"{number}\n")
+        record(ws, ledger, f"refund {number}")
+        assert_folded_whole(ws)
+    behave(ledger, "unknown")
+    outcome = approved(ws, "undo")
+    assert_folded_whole(ws)
+    unknown = next(r for r in outcome.results if r.result == "unknown")
+    behave(ledger, "ok")
+    ws.resolve(unknown.path.decode(), done=False)
+    assert_folded_whole(ws)
+    approved(ws, "rollback")
+    ws.redo()
+    ws.prune(keep=1)
+    assert_folded_whole(ws)
+    assert before == (earlier.effects, earlier.acts, earlier.takebacks), "who holds an older one sees no change"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from takeback.errors import UsageError
 from takeback.policy import ALLOW, ASK, REFUSE, VERDICTS, Policy, read, read_credentials, shown
 from takeback.settings import load
 
@@ -127,3 +128,28 @@ def test_a_project_binds_no_credential_and_names_no_function(tmp_path: Path):
 def test_shown_in_words():
     assert shown(Policy()) == "ask before every act outside the files"
     assert shown(Policy({"http.exact": ALLOW}, True)) == "autopilot http.exact=allow"
+
+
+def test_a_domain_that_nobody_knows_is_told_of(tmp_path: Path):
+    mine = tmp_path / "config/takeback/config.toml"
+    mine.parent.mkdir(parents=True)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    known = "".join(f'[policy.{name}]\nunknown = "refuse"\n' for name in ("http", "email", "all", "files"))
+    mine.write_text(known)
+    assert load(tmp_path, environ).ignored == ()
+    mine.write_text(known + '[policy.htttp]\ncompensating = "refuse"\n')
+    (said,) = load(tmp_path, environ).ignored
+    assert "[policy.htttp]" in said and "did you mean http?" in said and str(mine) in said
+    (tmp_path / ".takeback.toml").write_text('[policy.comand]\ncompensating = "refuse"\n')
+    assert ".takeback.toml has [policy.comand]" in load(tmp_path, environ).ignored[1]
+
+
+def test_an_origin_is_one_place(tmp_path: Path):
+    with pytest.raises(UsageError, match=r"place with \*"):
+        read_credentials({"KEY": {"origins": ["https://*.example.com"]}})
+    mine = tmp_path / "takeback/config.toml"
+    mine.parent.mkdir()
+    mine.write_text('[credentials.KEY]\norigins = ["https://*"]\n')
+    with pytest.raises(UsageError) as raised:
+        load(None, {"XDG_CONFIG_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)})
+    assert "without *" in raised.value.hint

@@ -176,8 +176,37 @@ def test_nested_values_go_by_the_names_of_their_keys():
         "list": [{"client_secret": MASK}, {"max_tokens": 5, "token": [MASK, "${env:T}"], "secret": "${env:S}"}],
         "headers": {"Authorization": MASK, "cookie": MASK},
         "AWS_SECRET_ACCESS_KEY": MASK, "token": None, "secret": True, "empty_password": "",
-        "deep": {"token": {"id": "tok_1", "value": "v"}},
+        "deep": {"token": {"id": "tok_1", "value": MASK}},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"password": 12345678},
+        {"password": ["hunter2secret"]},
+        {"card": {"cvc": 123}},
+        {"auth": {"token": {"v": "abcdefgh12345"}}},
+        {"secrets": [{"v": "abcdefgh12345"}]},
+        {"Authorization": "${env:A}literalsecret123"},
+        {"Authorization": "literalsecret123${env:A}"},
+        {"Authorization": "Bearer ${env:A} literalsecret"},
+        {"X-Auth": "abcdefgh123"},
+    ],
+)
+def test_a_literal_under_a_secret_name_is_found_and_masked(found: dict[str, object]):
+    assert redact.secret_at(found).startswith("the value of ")
+    assert MASK in repr(redact.value(found)) and "secret" not in repr(list(redact.value(found).values()))
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["${env:A}", "Bearer ${env:A}", "Basic ${env:U}:${env:P}", "Token token=${env:A}", 'Token token="${env:A}"',
+     "session=${env:S}; csrf=${env:C}", "sso-key ${env:K}:${env:S}", "GoogleLogin auth=${env:A}", "${env:A}${env:B}"],
+)  # fmt: skip
+def test_a_reference_may_have_a_scheme_and_a_name(said: str):
+    found = {"Authorization": said, "token": {"type": "bearer", "value": said, "expires_in": 3600}}
+    assert redact.secret_at(found) == "" and redact.value(found) == found
 
 
 def test_whatever_comes_back_is_plain_json():

@@ -74,6 +74,8 @@ def test_defaults(place: Place) -> None:
         ("checkpoints.exclude", [], "default"),
         ("checkpoints.scan_deadline", None, "default"),
         ("lock_timeout", 30.0, "default"),
+        ("watch.settle", 0.5, "default"),
+        ("watch.busy", 5.0, "default"),
         ("policy", "ask before every act outside the files", "default"),
         ("credentials", "none", "default"),
         ("python.functions", [], "default"),
@@ -99,6 +101,9 @@ max_bytes = "2GB"
 max_file = 1000
 exclude = ["*.iso", "!a/"]
 scan_deadline = "1m"
+[watch]
+settle = 2
+busy = "1m"
 [policy]
 autopilot = true
 [policy.http]
@@ -143,6 +148,8 @@ def test_the_users_file_sets_everything(place: Place) -> None:
         exclude=("*.iso", "!a/"),
         scan_deadline=60.0,
         lock_timeout=5.0,
+        settle=2.0,
+        busy=60.0,
         sources=settings.sources,
         **OUTSIDE,
     )
@@ -162,6 +169,8 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         TAKEBACK_CHECKPOINTS_EXCLUDE="*.log:tmp/:",
         TAKEBACK_CHECKPOINTS_SCAN_DEADLINE="none",
         TAKEBACK_LOCK_TIMEOUT="0.25",
+        TAKEBACK_WATCH_SETTLE="0.1",
+        TAKEBACK_WATCH_BUSY="9s",
         TAKEBACK_HOME=str(place.root),
         TAKEBACK_PORTABLE="1",
         EMAIL_PROVIDER="gmail",
@@ -182,6 +191,8 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         exclude=("*.log", "tmp/"),
         scan_deadline=None,
         lock_timeout=0.25,
+        settle=0.1,
+        busy=9.0,
         portable=True,
         sources=settings.sources,
         policy=OUTSIDE["policy"],

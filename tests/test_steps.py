@@ -383,6 +383,23 @@ with takeback.open({str(project)!r}).step("charge") as step:
     assert ledger(shop) == ["begun", "refund ch_0"]
 
 
+def test_taken_back_while_it_is_under_way_it_is_in_doubt_and_not_undone_twice(ws: Workspace, shop: str):
+    """The inverse took effect before the call came to its end: which came last only a probe can tell."""
+    allow(ws)
+
+    def slow() -> None:
+        write_line(shop, "charge ch_0")
+        assert ws.take_back("compensate").whole
+
+    how: dict[str, Any] = {"undo": refund, "undo_args": {"shop": shop, "charge": "ch_0"}, "probe": is_refunded}
+    with ws.recording() as recorder:
+        recorder.do(slow, **how)
+    assert ledger(shop) == ["charge ch_0", "refund ch_0"]
+    assert states(ws) == ["unknown"], "not live, as if nothing had been sent"
+    assert ws.take_back("compensate").whole
+    assert ledger(shop) == ["charge ch_0", "refund ch_0"] and states(ws) == ["undone"]
+
+
 def test_its_exception_leaves_it_in_doubt(ws: Workspace, shop: str):
     allow(ws)
     with pytest.raises(Boom), ws.step("charge") as step:

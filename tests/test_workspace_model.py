@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import model
 import takeback
 from model import Turn
-from support import age, picture
+from support import age, assert_folded_whole, picture
 from takeback import textdiff
 from takeback.effects import text
 from takeback.safefs.portable import PortableFolder
@@ -184,6 +184,7 @@ class Both:
         return found
 
     def check(self) -> None:
+        assert_folded_whole(self.ws)
         """Both say the same of the tree, of what is live, and of what undo and redo would do next."""
         assert self.tree() == self.model.tree()
         history = self.ws.history()

@@ -13,9 +13,8 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from . import redact
-from .effects import COMPENSATING, DONE, EXACT, FAILED, HELD, IRREVERSIBLE, UNKNOWN, Entry, raw
-from .errors import Damaged, UsageError
+from .effects import COMPENSATING, DONE, FAILED, HELD, IRREVERSIBLE, UNKNOWN, VERDICTS, Entry, raw
+from .errors import Damaged
 from .typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 ACT = 7  # the kind of an outside effect, where a file would say file or folder
+KEY_LASTS = 86_400.0  # seconds for which servers commonly remember an Idempotency-Key
 BEGUN = "begun"  # announced, and never heard of again
 
 
@@ -177,7 +177,8 @@ class Outside(Protocol):
         """The inverse as it will be stored; UsageError if it makes no sense or holds a secret."""
 
     def describe(self, inverse: Inverse) -> str:
-        """The exact request or command in one line, its secrets as names."""
+        """All that could be sent or run, the probe too, in one line and uncut, its secrets as names: what a person
+        approves."""
 
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
         """The secrets it needs that are not bound to where they would go."""
@@ -192,39 +193,14 @@ class Outside(Protocol):
         """Whether the recorder vouched that sending it again, with the same key, does nothing more."""
 
 
-_LARGEST = 1 << 20  # bytes of an act as JSON
-_VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)
+def is_key_known(inverse: Inverse, sent_at: float, now: float) -> bool:
+    """Whether the recorder vouched that an inverse may be sent again with its key, and that key is not forgotten yet.
+    What was never sent is no repetition."""
+    lasts: float = inverse.args.get("idempotent_for", KEY_LASTS)
+    return bool(inverse.args.get("idempotent")) and 0 <= now - sent_at <= lasts
+
+
 _TEXTS = ("domain", "summary", "target", "verdict", "state", "key", "step")
-
-
-def cleaned(act: NewAct, environ: Mapping[str, str]) -> NewAct:
-    """An act as it may be stored: what was done without secrets, an inverse that holds none and is plain data. A mail
-    is content, and stays as it is."""
-    if act.domain == "files" or act.verdict not in _VERDICTS or act.state not in (DONE, FAILED, BEGUN):
-        told = f"{act.domain!r}, {act.verdict!r}, {act.state!r}"
-        raise UsageError(f"{told} is no outside effect", "name its domain, its verdict and its state")
-    if act.domain != "email":
-        args = act.inverse.args if act.inverse else {}
-        if told := redact.secret_at(args, names=False):
-            raise UsageError(
-                f"the inverse holds {told}, which would be stored",
-                "name an environment variable instead: ${env:NAME}; its value is looked up when the inverse is sent",
-            )
-        secrets = redact.values_of(args, environ)
-        act = act._replace(
-            summary=redact.text(act.summary, secrets),
-            target=redact.text(act.target, secrets),
-            did=redact.value(act.did, secrets),
-            key=redact.text(act.key, secrets),
-            step=redact.text(act.step, secrets),
-        )
-    try:
-        size = len(json.dumps(body_of(act, {}), allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the effect is no plain data ({error})", "use text, numbers, lists and tables") from error
-    if size > _LARGEST:
-        raise UsageError(f"the effect takes {size:,} bytes, more than {_LARGEST:,}", "keep what is long in a file")
-    return act
 
 
 def recorded(row_id: str, seq: int, at: float, body: Mapping[str, Any]) -> Act:
@@ -246,7 +222,7 @@ def _is_sound(body: Mapping[str, Any]) -> bool:
     return (
         all(isinstance(body.get(name, ""), str) for name in _TEXTS)
         and bool(body.get("domain")) and body["domain"] != "files" and "summary" in body and "target" in body
-        and body.get("verdict") in _VERDICTS and body.get("state", DONE) in (DONE, FAILED, BEGUN)
+        and body.get("verdict") in VERDICTS and body.get("state", DONE) in (DONE, FAILED, BEGUN)
         and isinstance(by, dict) and all(isinstance(each, str) for each in by.values())
         and isinstance(body.get("did", {}), dict)
         and isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)

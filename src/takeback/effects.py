@@ -66,6 +66,8 @@ class Change(NamedTuple):
 
 # -- who ---------------------------------------------------------------------
 
+WATCH = "watch"  # whose moments are when nobody else is known to be at work: it names nobody
+
 
 class Turn(NamedTuple):
     """What undo steps over. An empty actor is a stretch by hand."""
@@ -100,6 +102,11 @@ class Effect(NamedTuple):
     @property
     def actors(self) -> frozenset[str]:
         return frozenset(turn.actor for turn in self.turns)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody vouches for it. Who follows a tree sees that it changes, and not by whom."""
+        return any(turn.actor != WATCH for turn in self.turns)
 
 
 class Checkpoint(NamedTuple):
@@ -145,6 +152,7 @@ class Takeback(NamedTuple):
 EXACT, MERGED, DRIFTED, UNCOVERED = "exact", "merged", "drifted", "uncovered"
 COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN = "compensating", "held", "irreversible", "unknown"
 REFUSED = "refused"  # by policy
+VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)  # that an effect outside the files may have
 TAKEN = frozenset({EXACT, MERGED, COMPENSATING, HELD})  # steps with another verdict are kept
 
 
@@ -262,11 +270,14 @@ class Plan(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """Covers what would be done; of a kept step only that it is kept. No times, ids or journal head."""
+        """Covers what would be done; of a kept step only that it is kept, of one that changes nothing not even that. No
+        times, ids or journal head."""
         import json
 
         seen = hashlib.sha256(f"{self.workspace}\0{json.dumps(self.request.to_json(), sort_keys=True)}".encode())
         for domain, path, expected, goal, verdict, *_ in self.steps:
+            if verdict in TAKEN and same(expected, goal):
+                continue
             seen.update(b"\0%s\0%s\0%s\0" % (domain.encode(), path, verdict.encode()))
             if verdict in TAKEN:
                 seen.update(repr((expected and expected[:6], goal and goal[:6])).encode())

@@ -18,6 +18,7 @@ from .effects import (
     FAILED,
     UNKNOWN,
     UNSEEN,
+    WATCH,
     Change,
     Checkpoint,
     Effect,
@@ -104,12 +105,19 @@ class Segment:
         self.ended = False
         self.undone: set[bytes] = set()  # paths that its outcome names as not done
 
+    def copy(self) -> Segment:
+        other = Segment(self.domain, self.changes, self.verdict)
+        other.intent, other.ended, other.undone = self.intent, self.ended, set(self.undone)
+        return other
+
 
 class History:
-    def __init__(self, rows: Iterable[Row], load: LoadBlob) -> None:
+    """All rows, folded; with `earlier` only those after it, onto a copy of what they were folded into."""
+
+    def __init__(self, rows: Iterable[Row], load: LoadBlob, earlier: History | None = None) -> None:
         self._load = load
         self.effects: list[Effect] = []
-        self.times: dict[bytes, list[tuple[int, Change]]] = {}  # differences of times alone, oldest first
+        self.times: dict[bytes, tuple[tuple[int, Change], ...]] = {}  # differences of times alone, oldest first
         self.checkpoints: list[Checkpoint] = []
         self.takebacks: dict[str, Takeback] = {}
         self.numbers: dict[str, int] = {}  # id → ordinal
@@ -131,11 +139,31 @@ class History:
         self._pruned: set[int] = set()
         self._empty: list[int] = []
         self.head = 0  # the newest row
+        if earlier is not None:
+            self._take_up(earlier)
         for row in rows:
             self._fold(row)
-        self.effects += [self._act_effect(act) for act in self.acts.values() if act.state == BEGUN]
-        self.damaged += [seq for seq in self._empty if seq not in self._pruned]
-        self.effects.sort(key=lambda e: e.seq)
+        self._folded = self.effects, self.damaged  # by rows alone: what the next rows are folded onto
+        begun = [self._act_effect(act) for act in self.acts.values() if act.state == BEGUN]
+        self.effects = sorted([*self.effects, *begun], key=lambda e: e.seq)
+        self.damaged = [*self.damaged, *(seq for seq in self._empty if seq not in self._pruned)]
+
+    def _take_up(self, earlier: History) -> None:
+        """What it folded, copied, so that who still holds it sees no change."""
+        for name in (
+            "times", "checkpoints", "takebacks", "numbers", "pins", "outcomes", "plans", "acts", "undos", "_act_turns",
+            "approvals", "sessions", "forgotten", "_pruned", "_empty",
+        ):  # fmt: skip
+            setattr(self, name, getattr(earlier, name).copy())
+        effects, damaged = earlier._folded
+        self.effects, self.damaged = effects.copy(), damaged.copy()
+        self.horizon, self.head = earlier.horizon, earlier.head
+        self._open = {id: (row, [s.copy() for s in segments]) for id, (row, segments) in earlier._open.items()}
+
+    def can_go_on(self, rows: Iterable[Row]) -> bool:
+        """Whether these rows can be folded onto this: none takes back what earlier ones said, and no path is out of
+        sight, whose coming back would change an earlier effect."""
+        return not self._lost and all(row.kind != "prune" and not row.damaged for row in rows)
 
     def _fold(self, row: Row) -> None:
         if row.damaged or row.seq != self.head + 1:
@@ -225,12 +253,19 @@ class History:
             packed = body["inverse"]
             now = now._replace(inverse=Inverse(packed["op"], packed["args"]) if packed else None)
         if act.state != DONE and now.state == DONE:
-            now = now._replace(seq=row.seq)
+            now = now._replace(seq=row.seq, in_doubt=self._undone_before(act))
             self.effects.append(self._act_effect(now))
         elif act.state == DONE:  # what did not happen after all has no inverse
             kept = [self._act_effect(now)] if now.state == DONE else []
             self.effects = [x for e in self.effects for x in (kept if e.id == act.id and not e.takeback else [e])]
         self.acts[act.id] = now
+
+    def _undone_before(self, act: Act) -> str:
+        """The take-back whose inverse took effect while an act was still under way: which of the two came last nobody
+        knows, and it must not be sent again as if it never was."""
+        if not act.sent_at:
+            return ""
+        return next((u.takeback for u in self.undos.values() if u.act == act.id and u.result == DONE), "")
 
     def _fold_resolved(self, row: Row, body: Mapping[str, Any]) -> None:
         """A person says what came of an inverse that nobody heard of again."""
@@ -270,7 +305,8 @@ class History:
 
     def _fold_takeback(self, row: Row, body: Mapping[str, Any]) -> None:
         segments = [Segment(s["domain"], unpack_list(s["list"], self._load), s["verdict"]) for s in body["segments"]]
-        self.approvals.pop(body.get("approval", ""), None)  # an approval is for once
+        # An approval is for once: whatever else was approved of the same plan is used up with it.
+        self.approvals = {id: a for id, a in self.approvals.items() if a.hash != body.get("hash")}
         self._open[row.id] = (row, segments)
         self._settle(row, segments)
 
@@ -357,7 +393,7 @@ class History:
             if before is not None and before.kind == UNSEEN and path not in lost:
                 continue
             if same(before, after) and not took:
-                self.times.setdefault(path, []).append((seq, change))
+                self.times[path] = (*self.times.get(path, ()), (seq, change))
                 continue
             if after is not None and after.kind == UNSEEN:
                 lost[path] = before, units
@@ -383,6 +419,11 @@ class History:
     @cached_property
     def by_seq(self) -> dict[int, Effect]:
         return {e.seq: e for e in self.effects}
+
+    @cached_property
+    def outside_rows(self) -> frozenset[int]:
+        """Rows of effects beyond the files, and of what took those back."""
+        return frozenset(e.seq for e in self.effects if e.domain != "files")
 
     @cached_property
     def _by_path(self) -> dict[bytes, list[tuple[int, Change]]]:
@@ -452,7 +493,13 @@ class History:
 
     @cached_property
     def _agent_seqs(self) -> list[int]:
-        return [e.seq for e in self.effects if e.turns and e.domain == "files"]
+        return [e.seq for e in self.effects if e.is_known and e.domain == "files"]
+
+    @cached_property
+    def _stretch_seqs(self) -> list[int]:
+        """Where a stretch by hand ends and the next begins: checkpoints, and moments of a tree that is followed."""
+        moments = (e.seq for e in self.effects if WATCH in e.actors and not e.is_known)
+        return sorted((*self._checkpoint_seqs, *moments))
 
     def turns(self, seq: int) -> frozenset[Turn]:
         """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
@@ -468,8 +515,8 @@ class History:
             if effect.domain == "files" or effect.turns:
                 return effect.turns
             return frozenset({Turn("", str(seq))})  # recorded by nobody known: a turn of its own
-        at = bisect_left(self._checkpoint_seqs, seq)
-        return frozenset({Turn("", str(self._checkpoint_seqs[at - 1] if at else 0))})
+        at = bisect_left(self._stretch_seqs, seq)
+        return frozenset({Turn("", str(self._stretch_seqs[at - 1] if at else 0))})
 
     def actors(self, unit: Unit) -> frozenset[str]:
         """Who changed it; of a take-back, those whose work it took. The empty name is nobody known."""

@@ -1,7 +1,7 @@
 """What is shown of files to anybody but the owner at a terminal: secrets are not. Pure, on the values of views.
 
 .env, keys, credentials      "+3 −1, contents masked": that it changed, not what it says
-any other file               token shapes masked in its lines
+any other file               token shapes masked in its lines, and its note says so
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .textdiff import Hunk
 from .typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .views import Diff, FileDiff
+    from .views import FileDiff
 
 _MASKED = "contents masked"
 _MASK = redact.MASK.encode()
@@ -45,24 +45,14 @@ def is_secret_file(path: str) -> bool:
     return any(folder in _FOLDERS for folder in folders) or any(fnmatchcase(name, pattern) for pattern in _NAMES)
 
 
-def mask_diff(diff: Diff) -> Diff:
-    return diff._replace(files=tuple(map(mask_file, diff.files)))
-
-
 def mask_file(file: FileDiff) -> FileDiff:
     """A file's difference as others may see it: how much changed is told, secrets are not."""
     if is_secret_file(file.path) or is_secret_file(file.old_path):
         note = "; ".join(filter(None, (_summary(file), file.note if file.kind != "symlink" else "")))
         return file._replace(hunks=(), note=note)
-    return file._replace(hunks=tuple(map(_mask_hunk, file.hunks)), note=redact.text(file.note))
-
-
-def mask_content(path: str, content: bytes) -> bytes:
-    """A whole file as others may see it."""
-    if is_secret_file(path):
-        lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
-        return f"[{lines} line{'s' * (lines != 1)}, {_MASKED}]\n".encode()
-    return b"\n".join(_mask_lines(content.split(b"\n"), 0))
+    hunks = tuple(map(_mask_hunk, file.hunks))
+    told = "tokens masked" if hunks != file.hunks else ""
+    return file._replace(hunks=hunks, note="; ".join(filter(None, (redact.text(file.note), told))))
 
 
 def _summary(file: FileDiff) -> str:

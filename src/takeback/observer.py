@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import trees
+from .capture import runs
 from .capture.scan import Limits, Look, Scan
-from .effects import UNSEEN, Change, Entry, State, raw, same
+from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same
 from .errors import Damaged, UsageError
 from .history import History, pack_list, unpack_list, unpack_snapshot
 from .ids import new_id
@@ -27,6 +28,7 @@ from .safefs import Folder as OpenFolder
 from .safefs.mounts import mounts_below
 from .settings import Settings
 from .store import Store
+from .typed import Any
 
 Progress = Callable[[int], None]
 _FOLDERS = 256  # decoded ones kept by whoever asks for many states
@@ -65,11 +67,21 @@ class Observer:
         """The journal, folded; kept while nothing is appended."""
         head = self.store.journal.head().seq
         if self._history is None or self._history[0] != head:
-            folded = History(self.store.journal.rows(), self.store.blobs.get)
+            folded = self._folded(head)
             self._history = head, folded
             if any(len(effect.changes) >= MANY for effect in folded.effects):
                 give_back_memory()
         return self._history[1]
+
+    def _folded(self, head: int) -> History:
+        """The whole journal, or what was appended to it onto what is folded already."""
+        journal, load = self.store.journal, self.store.blobs.get
+        if self._history is not None and self._history[0] < head:
+            known = self._history[1]
+            rows = list(journal.rows(self._history[0]))
+            if known.can_go_on(rows):
+                return History(rows, load, known)
+        return History(journal.rows(), load)
 
     def known(self, until: int | None = None) -> Index:
         """The last observed state of every path, as the journal's rows up to its head, or up to an earlier one, say:
@@ -147,11 +159,13 @@ class Observer:
         ended, begun, damaged = 0, [], False
         for row in journal.rows(newest.seq, ("intent", "outcome")):
             damaged = damaged or row.damaged
+            if row.body is None or row.body.get("takeback") != newest.id:
+                continue  # of a later one that prune has forgotten, which it does only to those that ended
             if row.kind == "intent":
                 begun.append(TEMPORARY + row.id.encode() + b"-")
             else:
                 ended += 1
-                if row.body and row.body.get("aborted"):
+                if row.body.get("aborted"):
                     return None
         if damaged or ended == len(newest.body["segments"]):
             return None  # a damaged row may have been its outcome: nothing is finished on a guess
@@ -207,17 +221,25 @@ class Observer:
         put = None if dry else self.store.blobs
         return Scan(tree, index, self.rules(tree), put, limits).whole()
 
-    def rows_of(self, look: Look, actor: str, takeback: str = "") -> list[New]:
+    def rows_of(
+        self, look: Look, actor: str, takeback: str = "", turns: Sequence[Turn] = (), summary: str = ""
+    ) -> list[New]:
         """What a look found as journal rows: changes that count in one, mere sights and touches in a note. They are
-        an actor's, or what an outside act of a take-back did by itself."""
+        an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else of the
+        runs whose command is at work. A summary is told with their number."""
         if look.first or not look.changes:
             return []
         packed = {"list": pack_list(look.changes, self.store.blobs.put)}
         if not any(map(is_work, look.changes)):
             return [New("note", new_id(), {"what": "sight", **packed})]
-        turns = [[actor, self.history().current_turn(actor)]] if actor else []
-        whose = {"takeback": takeback} if takeback else {}
-        return [New("change", new_id(), {"turns": turns, **whose, **packed})]
+        if actor and not turns:
+            turns = [Turn(actor, self.history().current_turn(actor))]
+        elif not takeback and not turns:
+            turns = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
+        whose: dict[str, Any] = {"takeback": takeback} if takeback else {}
+        if summary:
+            whose["summary"] = f"{summary} · {_amount(look.changes)}"
+        return [New("change", new_id(), {"turns": [list(turn) for turn in turns], **whose, **packed})]
 
     def look(self, tree: OpenFolder, actor: str = "", takeback: str = "") -> Look:
         """Looks at the whole tree and journals what differs."""
@@ -265,6 +287,14 @@ def is_work(change: Change) -> bool:
     """Whether something was done: neither a first sight nor a mere touch."""
     sighted = change.before is not None and change.before.kind == UNSEEN
     return not sighted and not same(change.before, change.after)
+
+
+def _amount(changes: Sequence[Change]) -> str:
+    """'3 files'; of folders alone, these."""
+    work = [c.after or c.before for c in changes if is_work(c)]
+    files = sum(state is not None and state.kind != FOLDER for state in work)
+    count, word = (files, "file") if files else (len(work), "folder")
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def states(index: Index) -> Callable[[bytes], State]:

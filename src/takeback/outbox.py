@@ -47,6 +47,8 @@ class Outbox:
     def hold(self, mail: Mail, asked: str, delay: str, approved: bool, by: Mapping[str, str] | None) -> Act:
         """Makes a draft of it. With a delay it is due after that, and goes by itself if a person said yes by now."""
         name = chosen(self._world.settings, asked)
+        if delay and not isinstance(delay, str):
+            raise UsageError(f"{delay!r} is no delay", "write a number with its unit, such as 30s")
         due = self._world.clock() + parse_duration(delay) if delay else 0.0
         holder = provider(name, self._world)
         holder.ready()
@@ -211,10 +213,11 @@ class Outbox:
             raise UsageError(f"{act.id[:8]} is no mail", "list those with takeback email pending")
         return act
 
-    def read(self, act: Act) -> str:
-        """The text of a mail, as it was staged."""
+    def read(self, act: Act, html: bool = False) -> str:
+        """The text of a mail, as it was staged; or the HTML beside it."""
         blobs = act.did.get("blobs", ())
-        return body_of(self._world.blobs.get(bytes.fromhex(blobs[0]))) if blobs else ""
+        kinds = ("html",) if html else ("plain", "html")
+        return body_of(self._world.blobs.get(bytes.fromhex(blobs[0])), kinds) if blobs else ""
 
     def _must_stand(self, act: Act) -> None:
         if act.undone_by:
@@ -284,6 +287,13 @@ def is_releasing(act: Act) -> bool:
 def recipients(act: Act) -> list[str]:
     mail = act.did.get("mail", {})
     return [box for field in ("to", "cc", "bcc") for box in mail.get(field, ())]
+
+
+def dropping(act: Act) -> str:
+    """What cancelling it does, in words that a person knows it by; empty if it is no mail as we journal it."""
+    if not is_mail(act) or not recipients(act):
+        return ""
+    return f'drop the draft for {", ".join(recipients(act))}: "{act.did["mail"].get("subject", "")}"'
 
 
 def _envelope(act: Act) -> list[str]:

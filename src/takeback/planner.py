@@ -147,7 +147,7 @@ class Planner:
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
         shown = history.shown(since)
-        somebody = any(e.turns and e.domain == "files" for e in history.effects if e.seq >= since)  # live or not
+        somebody = any(e.is_known and e.domain == "files" for e in history.effects if e.seq >= since)  # live or not
         if request.everything or not (somebody or request.actors):
             return shown, set()
 
@@ -162,7 +162,7 @@ class Planner:
             ours = {u for u in inside if history.actors(u) <= set(request.actors)}
         else:
             # What was recorded outside the files was recorded to be taken back, whoever did it.
-            ours = {u for u in inside if history.by_seq[u.seq].takeback or history.by_seq[u.seq].turns}
+            ours = {u for u in inside if history.by_seq[u.seq].takeback or history.by_seq[u.seq].is_known}
             ours |= {u for u in inside if self._is_outside(u.seq)}
         return ours, {u for u in inside - ours if u in history.live}
 
@@ -487,7 +487,7 @@ class Planner:
         return True
 
     def _is_outside(self, seq: int) -> bool:
-        return self.history.by_seq[seq].domain != "files"
+        return seq in self.history.outside_rows
 
     def _act_verdict(self, seq: int) -> str:
         """An act's own verdict; what was taken back outside the files cannot be done again by redo."""
@@ -533,8 +533,10 @@ class Planner:
             return str(act.did.get("left_to_do", "no inverse was recorded"))
         if act.state == BEGUN or act.in_doubt:
             return "in doubt: its probe, or its key, decides whether anything is sent"
+        if not self._alone:
+            return ""
         standing = [a for a in self.history.live_acts if a.seq > act.seq and depends(a, act) and a.seq not in acts]
-        if standing and self._alone:
+        if standing:
             ids = ", ".join(a.id[:8] for a in standing[:3])
             return f"{ids} stands on it and stays; to take both back: takeback rollback {act.id[:8]}"
         return ""
@@ -551,7 +553,7 @@ class Planner:
         rows = {u.seq for s in steps if s.taken for u in s.units} - {u.seq for u in kept}
         lowest: dict[bytes, int] = {}
         for step in steps:
-            if step.taken and step.domain == "files" and step.units:
+            if step.taken and step.units:
                 folder, seq = parent(step.path), request.since if whole else min(step.units).seq
                 lowest[folder] = min(seq, lowest.get(folder, seq))
         found = {}

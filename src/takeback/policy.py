@@ -12,19 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .effects import COMPENSATING, EXACT, HELD, IRREVERSIBLE, UNKNOWN
+from .effects import HELD, IRREVERSIBLE, UNKNOWN, VERDICTS
+from .errors import UsageError
 from .typed import Any, NamedTuple
 
 ALLOW, ASK, REFUSE = "allow", "ask", "refuse"
 _STRICTER = {ALLOW: 0, ASK: 1, REFUSE: 2}
-VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)
-_DEFAULTS = {
-    EXACT: ASK,
-    COMPENSATING: ASK,
-    HELD: ASK,
-    IRREVERSIBLE: ASK,  # doing what cannot be undone
-    UNKNOWN: ASK,
-}
 
 
 class Policy(NamedTuple):
@@ -32,6 +25,11 @@ class Policy(NamedTuple):
 
     decisions: Mapping[str, str] = {}
     autopilot: bool = False
+
+    @property
+    def domains(self) -> set[str]:
+        """What it says something about by name."""
+        return {key.rpartition(".")[0] for key in self.decisions} - {"all"}
 
     def decide(self, domain: str, verdict: str) -> Decision:
         """On taking back a step with this verdict; on an irreversible act, on doing it at all."""
@@ -42,7 +40,7 @@ class Policy(NamedTuple):
             return Decision(REFUSE, "autopilot")
         if (domain, verdict) == ("email", HELD):  # of other domains whoever recorded it could call anything held
             return Decision(ALLOW, "default: dropping a mail that never left harms nobody")
-        return Decision(_DEFAULTS.get(verdict, ASK), "default")
+        return Decision(ASK, "default")
 
     def tightened(self, other: Policy) -> tuple[Policy, list[str]]:
         """With the stricter of both; and what the other one asked for in vain."""
@@ -99,5 +97,7 @@ def read_credentials(value: Any) -> dict[str, tuple[str, ...]]:
         origins = table.get("origins") if isinstance(table, dict) and set(table) == {"origins"} else None
         if not isinstance(origins, list) or not all(isinstance(o, str) and "://" in o for o in origins):
             raise ValueError
+        if any("*" in origin for origin in origins):
+            raise UsageError(f"{name} is bound to a place with *", "an origin is one place: name each, without *")
         found[name] = tuple(o.rstrip("/") for o in origins)
     return found

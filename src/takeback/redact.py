@@ -24,7 +24,8 @@ _SHORTEST = 4  # of a variable's value: shorter ones would take half of any text
 _DEEPEST = 100  # nobody answers deeper than this in earnest
 _HEADERS = frozenset(
     ("authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token",
-     "x-auth-key", "x-amz-security-token", "x-csrf-token", "x-xsrf-token", "x-vault-token", "private-token",
+     "x-auth-key", "x-auth", "x-session", "x-key",
+     "x-amz-security-token", "x-csrf-token", "x-xsrf-token", "x-vault-token", "private-token",
      "x-gitlab-token", "x-goog-api-key", "x-functions-key", "ocp-apim-subscription-key", "dd-api-key",
      "x-shopify-access-token", "x-hub-signature", "x-hub-signature-256", "www-authenticate", "authentication-info")
 )  # fmt: skip
@@ -123,6 +124,11 @@ _NAMES = frozenset(
      "connection string", "bearer", "session id", "sessionid", "otp", "cvc", "cvv", "pin code")
 )  # fmt: skip
 _NO_SECRETS = frozenset(("page token", "cursor token", "continuation token", "sync token", "cancellation token"))
+_ABOUT = frozenset(("type", "kind", "name", "id", "scheme", "format", "in", "at", "expires", "url", "scope", "count"))
+_SCHEME = r"(?i:bearer|basic|bot|splunk|jwt|hawk|negotiate|discogs|[a-z-]{0,24}(?:token|key|auth|login|oauth))"
+_REFERENCES = re.compile(
+    rf"\s*(?:{_SCHEME}[ =]\s*)?(?:(?:[A-Za-z][\w-]{{0,40}}=)?[\"']?{REFERENCE.pattern}[\"']?\s*(?:[:;,.&]\s*)?)+"
+)
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
 _NAME = r"(?P<name>[A-Za-z_][\w.-]{1,60})"  # any: whether it is a secret's, `is_secret_name` says
 _IN_URL = rf"[?&;]{_NAME}=(?P<s>[^\s&;\"'<>#\[$][^\s&;\"'<>#]*)"
@@ -137,23 +143,26 @@ _AS_JSON = r"\"(?P<name>[A-Za-z0-9_. -]{2,60})\"\s*:\s*\"(?P<s>(?:[^\"\\]|\\.)+)
 class Shape(NamedTuple):
     name: str
     word: str  # without which it cannot be there
-    pattern: re.Pattern[str]
+    written: str
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.written)
 
 
 @cache
 def shapes() -> tuple[Shape, ...]:
-    """Every known shape of a secret, compiled when first needed."""
-    return tuple(Shape(name, word, re.compile(pattern)) for name, word, pattern in _SHAPES)
+    """Every known shape of a secret."""
+    return tuple(Shape(name, word, pattern) for name, word, pattern in _SHAPES)
 
 
 @cache
-def _fields() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return (
-        ("=", re.compile(_IN_URL)),
-        ("=", re.compile(_IN_TEXT)),
-        ("-", re.compile(_AS_OPTION)),
-        ('"', re.compile(_AS_JSON)),
-    )
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Only when a text may hold it: all of them would cost every labelled checkpoint more than its look."""
+    return re.compile(pattern)
+
+
+_FIELDS = (("=", _IN_URL), ("=", _IN_TEXT), ("-", _AS_OPTION), ('"', _AS_JSON))
 
 
 # -- masking -------------------------------------------------------------------
@@ -167,9 +176,9 @@ def text(value: str, values: Iterable[str] = ()) -> str:
     for shape in shapes():
         if _may_hold(shape.word, value, lower):
             value = shape.pattern.sub(_masked, value)
-    for word, pattern in _fields():
+    for word, pattern in _FIELDS:
         if word in value:
-            value = pattern.sub(_masked, value)
+            value = _compiled(pattern).sub(_masked, value)
     return value
 
 
@@ -209,13 +218,19 @@ def _walk(found: Any, clean: Callable[[str], str], depth: int) -> Any:
 def _field(name: str, found: Any, clean: Callable[[str], str], depth: int) -> Any:
     if not (is_secret_name(name) or _authenticates(name)):
         return _walk(found, clean, depth + 1)
+    if isinstance(found, (list, tuple)) and depth < _DEEPEST:
+        return [_field(name, each, clean, depth + 1) for each in found]
+    if isinstance(found, Mapping) and depth < _DEEPEST:
+        inner = {str(key): key if _tells_about(str(key)) else name for key in found}
+        return {clean(str(key)): _field(str(inner[str(key)]), each, clean, depth + 1) for key, each in found.items()}
+    return MASK if _is_literal(found) else _walk(found, clean, depth + 1)
+
+
+def _is_literal(found: Any) -> bool:
+    """Whether what stands under a secret's name is the secret itself, and not a reference to it."""
     if isinstance(found, str):
-        return found if not found or found == MASK or _is_reference(found) else MASK
-    if isinstance(found, (list, tuple)) and all(isinstance(each, str) for each in found):
-        return [MASK if each and not _is_reference(each) else each for each in found]
-    if isinstance(found, (int, float)) and not isinstance(found, bool):
-        return MASK
-    return _walk(found, clean, depth + 1)
+        return found not in ("", MASK) and not _is_reference(found)
+    return isinstance(found, (int, float)) and not isinstance(found, bool)
 
 
 def _masked(found: re.Match[str]) -> str:
@@ -293,10 +308,15 @@ def _authenticates(header: str) -> bool:
     return header.lower() in _HEADERS
 
 
+def _tells_about(name: str) -> bool:
+    """Whether a field beside a secret says something about it: `type`, `expires_in`."""
+    words = _WORDS.findall(name[:200])
+    return bool(words) and words[-1].lower() in _ABOUT
+
+
 def _is_reference(value: str) -> bool:
-    """Whether a value is a reference, with no more than a scheme or a name before it."""
-    rest, count = REFERENCE.subn("", value)
-    return bool(count) and re.fullmatch(r"[\w-]{0,24}[=: ]{0,2}\s*[;:,]?\s*", rest.strip()) is not None
+    """Whether a value is nothing but references: a scheme may stand before them, a name and separators between."""
+    return _REFERENCES.fullmatch(value) is not None
 
 
 # -- refusing ------------------------------------------------------------------
@@ -311,8 +331,8 @@ def secret_in(value: str) -> str:
             for found in shape.pattern.finditer(plain):
                 if _counts(found):
                     return shape.name
-    for word, pattern in _fields():
-        for found in pattern.finditer(plain) if word in plain else ():
+    for word, pattern in _FIELDS:
+        for found in _compiled(pattern).finditer(plain) if word in plain else ():
             if _counts(found):
                 return f"the value of {found['name']}"
     return ""
@@ -325,13 +345,22 @@ def secret_at(found: Any, names: bool = True, depth: int = 0) -> str:
     if isinstance(found, Mapping) and depth < _DEEPEST:
         for name, each in found.items():
             named = names and (is_secret_name(str(name)) or _authenticates(str(name)))
-            if named and isinstance(each, str) and each not in ("", MASK) and not _is_reference(each):
+            if named and _holds_literal(each, depth):
                 return f"the value of {name}"
             if told := secret_in(str(name)) or secret_at(each, names, depth + 1):
                 return told
     if isinstance(found, (list, tuple)) and depth < _DEEPEST:
         return next(filter(None, (secret_at(each, names, depth + 1) for each in found)), "")
     return ""
+
+
+def _holds_literal(found: Any, depth: int) -> bool:
+    """Whether anything in what stands under a secret's name is the secret itself."""
+    if isinstance(found, Mapping) and depth < _DEEPEST:
+        return any(_holds_literal(each, depth + 1) for name, each in found.items() if not _tells_about(str(name)))
+    if isinstance(found, (list, tuple)) and depth < _DEEPEST:
+        return any(_holds_literal(each, depth + 1) for each in found)
+    return _is_literal(found)
 
 
 def references(found: Any, depth: int = 0) -> set[str]:

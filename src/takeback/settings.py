@@ -148,6 +148,10 @@ def _smaller(new: Any, old: Any) -> bool:
     return bool(new < old)
 
 
+def _larger(new: Any, old: Any) -> bool:
+    return bool(new > old)
+
+
 def _turned_off(new: Any, old: Any) -> bool:
     return bool(old and not new)
 
@@ -179,6 +183,8 @@ class Settings(NamedTuple):
     scan_deadline: float | None = None
     lock_timeout: float = 30.0
     portable: bool = False
+    settle: float = 0.5
+    busy: float = 5.0
     policy: Policy = Policy()
     credentials: Mapping[str, tuple[str, ...]] = _NO_CREDENTIALS  # names, and the origins they are bound to
     functions: tuple[str, ...] = ()  # what may be called to undo a harness's own act
@@ -297,6 +303,22 @@ SETTINGS: tuple[Setting, ...] = (
         _smaller,
     ),
     Setting(
+        "watch.settle",
+        WAIT,
+        _DEFAULTS["settle"],
+        "TAKEBACK_WATCH_SETTLE",
+        "How long the tree has to be still before watch makes what changed one effect.",
+        _larger,
+    ),
+    Setting(
+        "watch.busy",
+        WAIT,
+        _DEFAULTS["busy"],
+        "TAKEBACK_WATCH_BUSY",
+        "How long watch waits for that: a tree that is never still is captured this often.",
+        _larger,
+    ),
+    Setting(
         "policy",
         POLICY,
         _DEFAULTS["policy"],
@@ -406,6 +428,7 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
     user_file = user_config(environ)
     for setting, value in _read_file(user_file):
         values[setting.key], sources[setting.key] = value, str(user_file)
+    ignored += _unknown_domains(values["policy"], str(user_file))
 
     from_project: list[tuple[Setting, Any]] = []
     broken = ""
@@ -416,6 +439,7 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
     for setting, value in from_project:
         old = values[setting.key]
         if setting.key == "policy":
+            ignored += _unknown_domains(value, PROJECT_FILE)
             values["policy"], in_vain = old.tightened(value)
             sources["policy"] = PROJECT_FILE if values["policy"] != old else sources["policy"]
             ignored += [
@@ -448,6 +472,19 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
         values["home"], sources["home"] = _default_home(environ)
     fields = {setting.attribute: values[setting.key] for setting in SETTINGS}
     return Settings(**fields, project_exclude=project_exclude, sources=sources, ignored=tuple(ignored), broken=broken)
+
+
+def _unknown_domains(found: Policy, file: str) -> list[str]:
+    """What a policy says about domains that nobody here knows, as a misspelt one is."""
+    if not found.domains:
+        return []
+    from .domains import known
+
+    names = known(found.domains)
+    return [
+        f"{file} has [policy.{name}], and no domain is called {name}{_did_you_mean(name, names)}"
+        for name in sorted(found.domains - names)
+    ]
 
 
 def user_config(environ: Mapping[str, str]) -> Path:

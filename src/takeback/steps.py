@@ -246,6 +246,7 @@ class WorkStep(Recorder):
         workspace = self.workspace
         since = workspace.find_checkpoint(self.checkpoint).seq
         live = [act for act in workspace.effects() if act.seq > since and not act.undone_by and act.state != FAILED]
+        acts = {act.id: act for act in live}
         leave = {act.id for act in live if not self._is_own(act)}
         left: list[Remains] = []
         asked = False
@@ -257,7 +258,6 @@ class WorkStep(Recorder):
                 without=("files",) if self._shared else (),
                 leave=leave,
             )
-            acts = {act.id: act for act in live}
             outside = [acts[text(s.path)] for s in plan.outside if text(s.path) in acts]
             stays = {act.id: why for act in outside if (why := self._stands_under(act, live, leave))}
             stays = stays or {act.id: why for act in outside if (why := self._lacks_binding(act))}

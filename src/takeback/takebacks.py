@@ -172,7 +172,7 @@ class Takebacks:
             self.observer.forget()
             give_back_memory()
         head = self.store.journal.head().seq
-        executor = self._executor(tree, approval)
+        executor = self._executor(tree, approval, bool(plan.outside))
         done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
         self._advance(head, done, bool(plan.outside))
         number = self.store.journal.count(NUMBERED, done.seq)
@@ -222,10 +222,10 @@ class Takebacks:
     def _act(self, path: bytes) -> Act:
         return self.observer.history().acts[text(path)]
 
-    def _executor(self, tree: OpenFolder, approval: Approval | None = None) -> Executor:
+    def _executor(self, tree: OpenFolder, approval: Approval | None, outside: bool) -> Executor:
         files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
         known: dict[str, Domain] = {"files": files}
-        acts = self.observer.history().acts if approval or self._has_acts() else {}
+        acts = self.observer.history().acts if outside else {}  # of files alone, the history may have been let go
         decide = self.observer.settings.policy.decide
 
         def domain(name: str) -> Domain:
@@ -253,9 +253,6 @@ class Takebacks:
         outer = Outer(self.unlocked, stands_on, look, forbids)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
 
-    def _has_acts(self) -> bool:
-        return self.store.journal.last("act") is not None
-
     def _advance(self, head: int, done: Done, outside: bool) -> None:
         """The known tree after a take-back. What was written is read again by the next look: its key is too young."""
         if outside:  # others may have journaled meanwhile, and so has the look after each act
@@ -275,7 +272,7 @@ class Takebacks:
         kept = [] if abort else _kept_then(takeback)
         head = self.store.journal.head().seq
         outside = any(segment.domain != "files" for segment in segments)
-        executor = self._executor(tree, self._approval_of(takeback) if outside else None)
+        executor = self._executor(tree, self._approval_of(takeback) if outside else None, outside)
         done = executor.finish(takeback, segments, abort, self.observer.known().state)
         self._advance(head, done, outside)
         plan = Plan(self.id, takeback.request, (*steps, *kept))

@@ -18,11 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import redact, store, workers
-from .acts import Act, Approval, Credential, NewAct, Outside, body_of, cleaned
+from . import store, workers
 from .capture.scan import Look, Scan
-from .effects import Checkpoint, Outcome, Plan, Request, Step, text
-from .errors import Locked, NotFound, NoWorkspace, Off, TakebackError, UsageError
+from .effects import Checkpoint, Outcome, Plan, Request, Step, Turn, text
+from .errors import Locked, NoWorkspace, Off, TakebackError, UsageError
 from .history import NUMBERED, History, pack_snapshot
 from .ids import new_id
 from .journal import New
@@ -36,17 +35,25 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from . import views
+    from .acts import Act, Approval, Credential, NewAct, Outside
+    from .capture.isolate import Found, Layer
+    from .capture.watching import Watcher
     from .doing import Recorder
+    from .effects import Result
+    from .moments import Moment, Moments
     from .outbox import Outbox
     from .prune import Pruned
+    from .recording import Instead
     from .steps import Approve, AsyncStep, WorkStep
     from .takebacks import Takebacks
     from .verify import Repaired, Verified
 
     T = TypeVar("T")
 
+_LABEL = 1_000  # characters
 _DAY = 86_400.0  # what is younger is never pruned by itself
 _LONG = 3600.0  # seconds
+_MOMENTS = 100  # rows after which a tree that is followed gets an automatic checkpoint
 _MEASURED = 8  # the store's size is looked up every so many checkpoints: it means a stat of every pack
 
 
@@ -81,6 +88,7 @@ class Workspace:
         self._closed = False
         self._is_applying = False
         self._made: Takebacks | None = None
+        self._moments: Moments | None = None
         self.open_steps: list[Recorder] = []  # of harnesses in this process
 
     def __enter__(self) -> Workspace:
@@ -253,14 +261,32 @@ class Workspace:
     ) -> Checkpoint:
         """Captures the whole tree. An actor vouches for what changed; without a label its checkpoint is automatic."""
         self._must_be_on()
-        if "\0" in label or "\n" in label:
+        if not isinstance(label, str) or "\0" in label or "\n" in label:
             raise UsageError("a label is one line of text", "name it without line breaks")
-        is_named = named if named is not None else bool(label) or not actor
+        if len(label) > _LABEL:
+            raise UsageError(f"a label of {len(label):,} characters is too long", f"{_LABEL:,} at most")
+        if label:
+            from . import redact
+
+            label = redact.text(label)
+        return self._checkpoint(label, actor, named if named is not None else bool(label) or not actor, deadline)
+
+    def _checkpoint(
+        self,
+        label: str,
+        actor: str,
+        is_named: bool,
+        deadline: float | None = None,
+        turns: Sequence[Turn] = (),
+        summary: str = "",
+    ) -> Checkpoint:
+        """What changed is the actor's, or belongs to turns that are named; it may be told in a line."""
+        self._must_be_on()
         with self._writing(), self.open_tree() as tree:
             self._must_not_be_interrupted()
             observer = self.observer
             look = observer.scan(tree, observer.known(), deadline=deadline)
-            rows = observer.rows_of(look, actor)
+            rows = observer.rows_of(look, actor, turns=turns, summary=summary)
             try:
                 observer.store_tree(look.index)
             except OSError as error:
@@ -315,6 +341,81 @@ class Workspace:
         changed = tuple(text(c.path) for c in look.changes if is_work(c))
         lacking = tuple((text(path), why) for path, why in look.lacking)
         return Tracked(tuple(map(text, wanted)), changed, lacking)
+
+    # -- following -----------------------------------------------------------
+
+    def follow(self) -> Watcher:
+        """A watcher of what is covered: it tells when to look, and where."""
+        from . import moments
+
+        with self._alone(), self.open_tree() as tree:
+            return moments.follow(self.observer, tree)
+
+    def moment(self) -> Moment | None:
+        """Captures the whole tree if anything changed since the last look, as one effect of nobody known. Waits for a
+        running take-back: what that changes is its own."""
+        from . import moments
+
+        self._must_be_on()
+        with self._applying(), self._writing(), self.open_tree() as tree:
+            self._must_not_be_interrupted()
+            self._moments = self._moments or moments.Moments(self.observer)
+            found = self._moments.capture(tree)
+            last = self.store.journal.last("checkpoint")
+            many = last is None or self.store.journal.head().seq - last.seq > _MOMENTS
+        if found is not None and many:  # else nothing that was followed could ever be pruned
+            self.checkpoint(named=False)
+        return found
+
+    # -- commands ------------------------------------------------------------
+
+    def ran(self, since: Checkpoint, command: str) -> tuple[Checkpoint, list[str]]:
+        """Captures what a command changed as one turn, called by the checkpoint it began with. Where other runs are at
+        work too, it is shared with them."""
+        from .capture import runs
+
+        turns = [Turn(runs.ACTOR, id) for id in dict.fromkeys((since.id, *runs.at_work(self.store.folder)))]
+        after = self._checkpoint("", runs.ACTOR, False, turns=turns, summary=f"run: {command}")
+        return after, self.changed_by(turns[0])
+
+    def changed_by(self, turn: Turn) -> list[str]:
+        """The paths that a turn changed."""
+        found = {path for effect in self.history().effects if turn in effect.turns for path in effect.changes}
+        return [text(path) for path in sorted(found)]
+
+    def layer_found(self, layer: Layer, since: Checkpoint) -> tuple[Found, list[views.FileDiff]]:
+        """What an isolated command did, as it can be shown. Journals and stores nothing."""
+        from . import views
+        from .capture import isolate
+
+        with self._alone():
+            found = isolate.look_at(self.observer, layer, since, dry=True)
+            get = self.store.blobs.get
+            return found, views.file_diffs(found.differences, get, get, layer.view)
+
+    def keep_layer(self, layer: Layer, since: Checkpoint, command: str) -> list[Result]:
+        """Brings what an isolated command did into the tree, as one turn; says what came of each path."""
+        from .capture import isolate
+
+        self._must_be_on()
+        with self._applying(), self._writing(), self.open_tree() as tree:
+            self._must_not_be_interrupted()
+            return isolate.keep(self.observer, tree, layer, since, f"run: {command}")
+
+    def finish_layers(self) -> list[Result]:
+        """Finishes keeping what isolated commands did, where takeback was killed at it; drops what others left."""
+        folder = self.store.folder
+        if folder is None or not (folder / "staging").is_dir():
+            return []
+        from .capture import isolate
+
+        results: list[Result] = []
+        with self._applying(), self._writing(), self.open_tree() as tree:
+            self._must_not_be_interrupted()
+            for layer in isolate.cut_off(folder):
+                results += isolate.finish(self.observer, tree, layer)
+                isolate.remove(layer)
+        return results
 
     # -- taking back ---------------------------------------------------------
 
@@ -446,44 +547,18 @@ class Workspace:
     # -- outside the files -----------------------------------------------------
 
     def record(
-        self,
-        act: NewAct,
-        by: Mapping[str, str] | None = None,
-        content: bytes = b"",
-        instead: Callable[[list[Act]], Act | None] = lambda ledger: None,
+        self, act: NewAct, by: Mapping[str, str] | None = None, content: bytes = b"", instead: Instead | None = None
     ) -> Act:
         """Journals an outside effect with its inverse. What changed in the tree before it stands before it. Content
         that it names is stored with it.
 
         `instead` is asked first, while nobody else can record: an act that it finds in the ledger stands for it."""
+        from . import recording
+
         self._must_be_on()
-        if self.open_steps:
-            from . import doing
-
-            act, by = doing.belonging(self, act, by or {})
-        act = cleaned(act, self.environ)
-        if act.inverse is not None:
-            act = act._replace(inverse=self.outside(act.domain).check(act.inverse))
-        whose: dict[str, str] = redact.value(dict(by or {}))
+        act, whose = recording.prepared(self, act, by or {})
         with self._writing(), self.open_tree() as tree:
-            if (found := instead(self.history().ledger())) is not None:
-                return found
-            self._look_before(tree, whose.get("actor", ""))
-            if content:
-                self.store.blobs.put(content)
-                self.store.blobs.flush()
-            id = new_id()
-            self.store.journal.append([New("act", id, body_of(act, whose))], self.clock())
-            return self.history().acts[id]
-
-    def _look_before(self, tree: OpenFolder, actor: str = "") -> None:
-        """What changed in the tree before an act stands before it. While a take-back is interrupted the tree is in
-        between, and what happened outside is journaled all the same. Who vouches for files by checkpoints does so
-        here too, or the rest of that turn would be somebody else's."""
-        if self.interrupted():
-            return
-        known = {c.actor for c in self.history().checkpoints}
-        self.observer.look(tree, actor if actor in known else "")
+            return recording.record(self, tree, act, whose, content, instead)
 
     def record_http(
         self,
@@ -492,7 +567,7 @@ class Workspace:
         *,
         status: int | None = 0,
         request_body: Any = None,
-        response_headers: Mapping[str, str] | None = None,
+        response_headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
         response_body: Any = None,
         inverse: Mapping[str, Any] | None = None,
         inverse_method: str = "",
@@ -514,12 +589,16 @@ class Workspace:
 
         `status` is None if no answer came, and left out if nobody noted it. The inverse may refer to the answer
         (`{response.body.id}`, `{response.headers.location}`) and to credentials by name (`${env:NAME}`); it goes where
-        the call went. `expect` lists the statuses that mean it worked (200 to 299), `gone` those that mean there was
-        nothing left to do (404 and 410 for a DELETE). A `probe` (url, expect, gone) or `idempotent` settles an inverse
-        whose answer was lost. `inverse` has all of these in one table instead: method, url, headers, body, json and so
-        on. Without an inverse the call is recorded as irreversible."""
+        the call went, by POST if it has a body and by DELETE if not, unless `inverse_method` says otherwise. `expect`
+        lists the statuses that mean it worked (200 to 299), `gone` those that mean there was nothing left to do (404
+        and 410 for a DELETE). A `probe` (url, expect, gone) or `idempotent` settles an inverse whose answer was lost.
+        `inverse` has all of these in one table instead: method, url, headers, body, json and so on. Without an inverse
+        the call is recorded as irreversible."""
+        from . import recording
         from .domains.http import Http, recorded
 
+        if inverse is not None and not isinstance(inverse, Mapping):
+            raise UsageError("the inverse is a table of method, url, headers, body and so on", "write it so")
         sent: dict[str, Any] = {"method": inverse_method, "url": inverse_url, "headers": inverse_headers}
         sent |= {"body": inverse_body, "json": inverse_json, "expect": expect, "gone": gone, "timeout": timeout}
         sent |= {"probe": probe, "idempotent": idempotent or None, "idempotent_for": idempotent_for}
@@ -534,25 +613,19 @@ class Workspace:
             response_body=response_body,
             inverse={**(inverse or {}), **given} or None,
             summary=summary,
-            depends_on=depends_on,
+            depends_on=recording.older(self, depends_on),
         )
         return self.record(act, by or {"surface": "python"})
 
     def acted(self, id: str, **what: Any) -> Act:
         """Journals what became of an act: its state, its inverse, a verdict that changed."""
+        from . import recording
+
         self._must_be_on()
         known = self.find_effect(id)
-        if inverse := what.get("inverse"):
-            what["inverse"] = self.outside(known.domain).check(inverse)
-        told = NewAct(known.domain, known.summary, known.target, known.inverse)._replace(**what)
-        clean = cleaned(told, self.environ)
-        facts = {name: getattr(clean, name) for name in what}
-        if "inverse" in facts:
-            facts["inverse"] = clean.inverse.to_json() if clean.inverse else None
+        found = recording.facts(self, known, what)
         with self._writing(), self.open_tree() as tree:
-            self._look_before(tree, known.by.get("actor", ""))
-            self.store.journal.append([New("acted", new_id(), {"act": known.id, **facts})], self.clock())
-            return self.history().acts[known.id]
+            return recording.tell(self, tree, known, found)
 
     def outside(self, name: str) -> Outside:
         """A domain of the outside world, in this workspace."""
@@ -582,12 +655,13 @@ class Workspace:
         It runs in `run_in` (the project root) with the environment variables that `env` names, `timeout` seconds at
         most; an exit code in `expect` (0) means it took effect. A `probe` (argv or shell, expect, gone) or
         `idempotent` settles one that was cut off."""
+        from . import recording
         from .domains import command
 
         act = command.recorded(
             command.Command(self._takebacks.world()), description, argv=argv, shell=shell, run_in=run_in, env=env,
             timeout=timeout, expect=expect, probe=probe, idempotent=idempotent or None, idempotent_for=idempotent_for,
-            target=target, depends_on=depends_on,
+            target=target, depends_on=recording.older(self, depends_on),
         )  # fmt: skip
         return self.record(act, by or {"surface": "python"})
 
@@ -613,16 +687,9 @@ class Workspace:
     def describe(self, act: Act) -> str:
         """Exactly what would be sent or run to take an act back, in one line, its secrets as names; or why it cannot
         be told."""
-        if act.inverse is None:
-            return ""
-        try:
-            domain = self.outside(act.domain)
-            told = domain.describe(domain.check(act.inverse))
-            return redact.text(told, redact.values_of(act.inverse.args, self.environ))
-        except TakebackError as error:
-            return f"{act.domain} {act.inverse.op} ({error.message})"
-        except Exception as error:  # a domain may be anybody's, and so may the journal
-            return f"{act.domain} {act.inverse.op} (it makes no sense: {type(error).__name__})"
+        from . import recording
+
+        return recording.describe(self, act)
 
     def effects(self) -> list[Act]:
         """The ledger: every outside effect, newest first."""
@@ -631,19 +698,10 @@ class Workspace:
 
     def find_effect(self, name: str) -> Act:
         """An outside effect by its number, the beginning of its id, or the id of what tried to take it back."""
-        from . import names
+        from . import recording
 
         with self._alone():
-            history = self.history()
-            tried = {u.act for u in history.undos.values() if len(name) >= 4 and u.id.startswith(name)}
-            found = tried.pop() if len(tried) == 1 else names.resolve(history, name).id
-            acts = [act for act in history.ledger() if found in (act.id, act.in_doubt)]
-        if len(acts) == 1:
-            return acts[0]
-        if acts:
-            listed = ", ".join(act.id[:12] for act in acts)
-            raise UsageError(f"{name!r} left several effects in doubt: {listed}", "name one of them")
-        raise NotFound(f"{name!r} is no effect outside the files", "list them with takeback effects")
+            return recording.find(self.history(), name)
 
     def note_session(self, pid: int, started: int, name: str) -> None:
         """Journals that a process is an agent's: what only a person may do is refused below it (ancestry.py)."""
@@ -668,17 +726,17 @@ class Workspace:
     def resolve(self, name: str, done: bool) -> Act:
         """A person says what came of an inverse nobody heard of again: it took effect, or it may be sent again."""
         self._must_be_on()
-        act = self.find_effect(name)
-        if act.shown_state != "unknown":
-            raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
-        if act.domain == "email" and act.did.get("releasing"):
-            with self._applying():
+        with self._applying():  # first: what another process is at just now is not in doubt
+            act = self.find_effect(name)
+            if act.shown_state != "unknown":
+                raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
+            if act.domain == "email" and act.did.get("releasing"):
                 return self._outbox.resolve(act, done)
-        with self._applying(), self._writing():
-            self._must_not_be_interrupted()  # resume settles what it can, and what it cannot is asked for then
-            note = {"what": "resolve", "act": act.id, "done": done}
-            self.store.journal.append([New("note", new_id(), note)], self.clock())
-        return self.find_effect(act.id)
+            with self._writing():
+                self._must_not_be_interrupted()  # resume settles what it can, and what it cannot is asked for then
+                note = {"what": "resolve", "act": act.id, "done": done}
+                self.store.journal.append([New("note", new_id(), note)], self.clock())
+            return self.find_effect(act.id)
 
     # -- mail ----------------------------------------------------------------
 
@@ -761,10 +819,10 @@ class Workspace:
         with self._alone():
             return self._outbox.find(name)
 
-    def read_email(self, act: Act) -> str:
-        """The text of a mail, as it was staged."""
+    def read_email(self, act: Act, html: bool = False) -> str:
+        """The text of a mail, as it was staged; or the HTML beside it, which is what most recipients see."""
         with self._alone():
-            return self._outbox.read(act)
+            return self._outbox.read(act, html)
 
     @property
     def _outbox(self) -> Outbox:

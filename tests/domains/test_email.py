@@ -838,3 +838,22 @@ def test_a_hostile_row_sends_nothing(posted: Workspace, smtp: Smtp, did: dict[st
         posted.release_email(id, approved=True)
     assert all(error is not None for _, error in posted.release_due())
     assert smtp.got == []
+
+
+# -- what callers get wrong, and what a person reads ---------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"to": None}, {"to": [None]}, {"to": 3}, {"subject": None}, {"body": None}, {"html": 1}, {"delay": -1},
+     {"delay": 30}],
+)  # fmt: skip
+def test_wrong_types_are_told_and_nothing_is_held(posted: Workspace, wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        posted.hold_email(**{"to": "bob@example.org", "subject": "s", "body": "b", **wrong})
+    assert posted.pending_email() == []
+
+
+def test_a_step_is_described_by_whom_it_would_have_reached(posted: Workspace) -> None:
+    act = posted.hold_email("bob@example.org", "Lunch?", "b", cc="Eve <eve@example.org>")
+    assert posted.describe(act) == 'drop the draft for bob@example.org, Eve <eve@example.org>: "Lunch?"'

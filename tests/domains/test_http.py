@@ -301,8 +301,18 @@ def test_a_plan_shows_the_request_and_the_names_of_its_secrets():
     )
     assert said.startswith(f"POST {API}/v1/refunds (needs STRIPE_KEY)")
     assert "Stripe-Account: acct_1" in said and '{"charge": "ch_1"}' in said and "\n" not in said
-    long = Http(world()).describe(Http(world()).check(inverse(body="line\n" * 1000)))
-    assert len(long) < 700 and "more" in long and "\n" not in long
+    long = Http(world()).describe(Http(world()).check(inverse(body="line\n" * 1000 + "the end")))
+    assert long.endswith("line\\nthe end") and "\n" not in long
+
+
+def test_all_that_could_be_sent_is_described():
+    asked = {"url": f"{API}/v1/charges/ch_1", "headers": {"X-Look": "closely"}, "expect": [404], "gone": [200]}
+    more = {"headers": {"Content-Type": "application/x-odd"}, "expect": [202], "gone": [409], "idempotent": True}
+    said = Http(world()).describe(Http(world()).check(inverse(body="a=1", probe=asked, **more)))
+    assert "Content-Type: application/x-odd a=1 (expects 202, gone means 409, idempotent)" in said
+    assert f"· probe: GET {API}/v1/charges/ch_1 X-Look: closely (proven by 404, undone by 200)" in said
+    plain = Http(world()).describe(Http(world()).check(inverse(body="a=1")))
+    assert plain == f"POST {API}/v1/refunds a=1"
 
 
 # -- what an answer means ------------------------------------------------------
@@ -806,3 +816,57 @@ def test_the_page_on_recording_runs(project: Path, shop: Payments, monkeypatch: 
     exec(compile(code.replace(API, shop.url), "recording.md", "exec"), {})
     assert shop.ledger()["balance"] == 0 and len(shop.refunds) == 1
     assert shop.requests[-1][2]["Authorization"] == f"Bearer {os.environ['SHOP_KEY']}"
+
+
+# -- what recorders get wrong -----------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [{"url": None}, {"response_headers": 3}, {"response_headers": ["x"]}, {"summary": 3},
+                                   {"inverse": "DELETE"}, {"depends_on": 3.5}, {"depends_on": [None]}])  # fmt: skip
+def test_wrong_types_are_told_apart(ws: Workspace, wrong: dict[str, Any]):
+    given: dict[str, Any] = {"url": f"{API}/v1/charges", **wrong}
+    with pytest.raises(takeback.UsageError):
+        ws.record_http("POST", **given)
+    assert ws.effects() == []
+
+
+def test_headers_come_as_pairs_too(ws: Workspace):
+    pairs = [("Location", "/v1/charges/ch_7"), ("X-Other", "1")]  # as http.client gives them
+    act = ws.record_http("POST", f"{API}/v1/charges", response_headers=pairs, inverse_url="{response.headers.location}")
+    assert ws.describe(act) == f"DELETE {API}/v1/charges/ch_7"
+
+
+def test_the_method_of_an_inverse_goes_without_saying(ws: Workspace):
+    """Whoever records, by whichever surface."""
+    for body, method in (({}, "DELETE"), ({"inverse_json": {"a": 1}}, "POST"), ({"inverse_body": "a"}, "POST")):
+        act = ws.record_http("POST", f"{API}/v1/charges", inverse_url=f"{API}/v1/x", **body)
+        assert ws.describe(act).startswith(f"{method} {API}/v1/x")
+    table = ws.record_http("POST", f"{API}/v1/charges", inverse={"url": f"{API}/v1/x"})
+    assert ws.describe(table) == f"DELETE {API}/v1/x"
+
+
+def test_a_call_that_failed_says_that_nothing_is_to_be_taken_back(ws: Workspace):
+    act = ws.record_http("POST", f"{API}/v1/charges", status=403, inverse_url=f"{API}/v1/x")
+    assert act.inverse is None and act.did["left_to_do"] == "it failed with 403, so there is nothing to take back"
+
+
+def test_what_it_stands_on_may_be_called_as_it_is_shown(ws: Workspace):
+    base = ws.record_http("POST", f"{API}/v1/a", inverse_url=f"{API}/v1/a/1")
+    number = ws.history().numbers[base.id]
+    for name in (base.id[:8], str(number), number, base.id):
+        assert ws.record_http("POST", f"{API}/v1/b", depends_on=[name]).depends_on == (base.id,)
+    assert ws.record_command("did it", argv=["true"], depends_on=base.id[:8]).depends_on == (base.id,)
+    assert ws.record(recorded(Http(world()), "POST", API, depends_on=[base.id[:8]])).depends_on == (base.id,)
+    before = len(ws.effects())
+    for unknown in ("zzzzzzzz", "start"):
+        with pytest.raises(takeback.NotFound):
+            ws.record_http("POST", f"{API}/v1/b", depends_on=[unknown])
+    assert len(ws.effects()) == before
+
+
+@pytest.mark.parametrize("args", [{"json": {"password": 12345678}}, {"body": '{"card": {"cvc": 123}}'},
+                                  {"headers": {"Authorization": "${env:A}literalsecret123"}},
+                                  {"headers": {"X-Auth": "abcdefgh123"}}])  # fmt: skip
+def test_a_literal_credential_of_any_type_is_refused(args: dict[str, Any]):
+    with pytest.raises(takeback.UsageError, match="holds a credential"):
+        Http(world()).check(inverse(**args))

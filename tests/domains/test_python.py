@@ -136,6 +136,8 @@ def test_a_function_that_cannot_be_found_by_name_is_no_undo():
 def test_it_is_described_without_secrets():
     shown = Python(world()).describe(inverse("shop.orders:cancel", order="o_1", n=2))
     assert shown == 'shop.orders:cancel(order="o_1", n=2)'
+    asked = Python(world()).describe(Inverse("call", {"function": "shop.orders:cancel", "probe": "shop.orders:gone"}))
+    assert asked == "shop.orders:cancel() · probe: shop.orders:gone, with the same"
     odd = Python(world()).describe(inverse("shop.orders:cancel", order="a\nb\x1b[2J\u202e ü"))
     assert odd.isprintable() and "ü" in odd
 

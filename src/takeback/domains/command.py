@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .. import redact
-from ..acts import Answer, Credential, Inverse, NewAct, World
+from ..acts import Answer, Credential, Inverse, NewAct, World, is_key_known
 from ..effects import DONE, FAILED, UNKNOWN
 from ..errors import TakebackError, UsageError
 from ..store import folder_of
@@ -39,7 +39,6 @@ except ImportError:  # Windows
 
 OP = "run"
 _TIMEOUT, _PROBE_TIMEOUT, _LONGEST = 300.0, 60.0, 86_400.0
-_DAY = 86_400.0
 _KEEP = 8 << 10  # bytes of output kept from its beginning, and as many from its end
 _LATE = 0.5  # seconds to wait for output of what a program left running
 _GRACE = 2.0  # seconds between asking a program to end and killing it
@@ -107,9 +106,24 @@ class Command:
         return str(real)
 
     def describe(self, inverse: Inverse) -> str:
-        where = inverse.args.get("run_in", "")
-        shown = _shown(_words(inverse.args, "the inverse"))
-        return redact.text(shown + (f" (in {_quoted(str(where))})" if where else ""))
+        """All that could run, the probe too: what is approved must have been seen."""
+        args = inverse.args
+        shown = _shown(_words(args, "the inverse"))
+        more = [f"in {_quoted(str(args['run_in']))}"] if args.get("run_in") else []
+        if args.get("env"):
+            more.append(f"with {', '.join(_names(args['env']))}")
+        if "expect" in args and _codes(args["expect"], "expect") != [0]:
+            more.append(f"expects {_listed(args['expect'])}")
+        if args.get("idempotent"):
+            more.append("idempotent")
+        if more:
+            shown += f" ({', '.join(more)})"
+        if args.get("probe") is not None:
+            probe = _checked_probe(args["probe"])
+            gone = f", undone by {_listed(probe['gone'])}" if "gone" in probe else ""
+            asks = _shown(_words(probe, "the probe"))
+            shown += f" · probe: {asks} (proven by {_listed(probe.get('expect', (0,)))}{gone})"
+        return redact.text(shown)
 
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
         """The names it passes on that no setting binds to its program, nor to that of its probe."""
@@ -161,8 +175,7 @@ class Command:
         return False if ended.code in probe.get("gone", ()) else None
 
     def may_repeat(self, inverse: Inverse, sent_at: float) -> bool:
-        age = self._world.clock() - sent_at
-        return bool(inverse.args.get("idempotent")) and 0 <= age <= inverse.args.get("idempotent_for", _DAY)
+        return is_key_known(inverse, sent_at, self._world.clock())
 
     def _as_recorded(self, inverse: Inverse) -> Mapping[str, Any]:
         """What is run has passed the same check as what was recorded, whoever wrote it into the journal since."""
@@ -378,6 +391,10 @@ def _shown(words: Mapping[str, Any]) -> str:
     if "shell" in words:
         return f"sh -c {_quoted(words['shell'])} (shell)"
     return " ".join(word if redact.REFERENCE.fullmatch(word) else _quoted(word) for word in words["argv"])
+
+
+def _listed(codes: int | Iterable[int]) -> str:
+    return str(codes) if isinstance(codes, int) else ", ".join(map(str, codes))
 
 
 def _quoted(word: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from urllib.parse import quote, quote_plus, urljoin
 
 from .. import redact
-from ..acts import BEGUN, Answer, Credential, Inverse, NewAct, World
+from ..acts import BEGUN, KEY_LASTS, Answer, Credential, Inverse, NewAct, World, is_key_known
 from ..effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
 from ..errors import TakebackError, UsageError
 from ..exchange import Place, Reply, exchange, place, refuse_dots
@@ -23,7 +23,6 @@ from ..typed import Any
 
 NOT_SAID = 0  # as a status: it was done, and nobody noted the answer
 _TIMEOUT, _LONGEST = 30.0, 600.0  # seconds
-_KEY_LASTS = 86_400.0  # seconds for which servers commonly remember an Idempotency-Key
 _LARGEST = 1_000_000  # bytes of an inverse's body
 _EXCERPT = 2_000  # characters of a body that are kept as evidence
 _KEYS = frozenset(
@@ -72,21 +71,32 @@ class Http:
         if args.get("idempotent"):
             _must(args["idempotent"] is True, "idempotent is true or false", "write one of them")
             found["idempotent"] = True
-            found["idempotent_for"] = _seconds(args.get("idempotent_for"), _KEY_LASTS, "idempotent_for")
+            found["idempotent_for"] = _seconds(args.get("idempotent_for"), KEY_LASTS, "idempotent_for")
         _refuse_secrets(found, self.world.environ)
         return Inverse("send", found)
 
     def describe(self, inverse: Inverse) -> str:
+        """All that could be sent, the probe too: what is approved must have been seen."""
         args = self.check(inverse).args
         names = sorted(redact.references(args))
         parts = [f"{args['method']} {args['url']}"]
         if names:
             parts.append(f"(needs {', '.join(names)})")
-        shown = {k: v for k, v in args.get("headers", {}).items() if k.lower() != "content-type"}
-        parts += [f"{name}: {value}" for name, value in redact.headers(shown).items()]
         body = json.dumps(args["json"], ensure_ascii=False) if "json" in args else args.get("body", "")
+        parts += _headers_shown(args, body)
         if body:
-            parts.append(_cut(redact.text(" ".join(body.split())), 500))
+            parts.append(redact.text(_spelled(body)))
+        more = [f"expects {_listed(args['expect'])}"] if "expect" in args else []
+        if args["gone"] != ([404, 410] if args["method"] == "DELETE" else []):
+            more.append(f"gone means {_listed(args['gone']) or 'nothing'}")
+        if args.get("idempotent"):
+            more.append("idempotent")
+        if more:
+            parts.append(f"({', '.join(more)})")
+        if probe := args.get("probe"):
+            asks = [f"{probe['method']} {probe['url']}", *_headers_shown(probe, "")]
+            gone = f", undone by {_listed(probe['gone'])}" if probe["gone"] else ""
+            parts.append(f"· probe: {' '.join(asks)} (proven by {_listed(probe['expect'])}{gone})")
         return " ".join(parts)
 
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
@@ -122,9 +132,7 @@ class Http:
         return True if status in probe["expect"] else False if status in probe["gone"] else None
 
     def may_repeat(self, inverse: Inverse, sent_at: float) -> bool:
-        """Nothing that was never sent is a repetition, and a key is not remembered for ever."""
-        age = self.world.clock() - sent_at
-        return bool(inverse.args.get("idempotent")) and 0 <= age <= inverse.args.get("idempotent_for", _KEY_LASTS)
+        return is_key_known(inverse, sent_at, self.world.clock())
 
     def _send(self, request: Mapping[str, Any], timeout: float) -> Reply:
         """The request with its credentials in place; TakebackError, and nothing sent, if one is missing."""
@@ -180,7 +188,7 @@ def recorded(
     *,
     status: int | None = NOT_SAID,
     request_body: Any = None,
-    response_headers: Mapping[str, str] | None = None,
+    response_headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
     response_body: Any = None,
     inverse: Mapping[str, Any] | None = None,
     summary: str = "",
@@ -191,13 +199,16 @@ def recorded(
 
     `inverse` has the arguments of `send`; its texts may refer to the answer, as `{response.body.id}`."""
     _must(status is None or status == NOT_SAID or _is_status(status), f"{status!r} is no HTTP status", "100 to 599")
+    _must(isinstance(url, str), f"{url!r} is no URL", "such as https://api.example.com/v1/charges")
+    _must(isinstance(summary, str), "a summary is a line of text", "or leave it out")
     method, at = _method(method), place(re.sub(r"^([a-zA-Z]+://)[^/?#]*@", r"\1", url))
     failed = status is not None and 400 <= status < 500
     in_doubt = status is None or status >= 500
-    answer = _Answered(at.url, status, response_headers or {}, response_body)
+    answer = _Answered(at.url, status, _pairs(response_headers or {}), response_body)
     made = None
     if inverse is not None and not failed:
-        made = domain.check(Inverse("send", {**_filled(inverse, answer), "origin": at.origin}))
+        usual = {} if inverse.get("method") else {"method": _usual_method(inverse)}
+        made = domain.check(Inverse("send", {**_filled(inverse, answer), **usual, "origin": at.origin}))
     hidden = _hidden(made.args if made else inverse, domain.world.environ)
 
     shown = redact.text(at.url, hidden)
@@ -206,6 +217,8 @@ def recorded(
     did |= {name: excerpt for name, excerpt in excerpts.items() if excerpt}
     if not made and not failed and not in_doubt:
         did["left_to_do"] = "no inverse was recorded: what the server did stays done"
+    if failed:
+        did["left_to_do"] = f"it failed with {status}, so there is nothing to take back"
     said = " ".join(summary.split()) or f"{method} {shown}" + (f" → {status}" if status else "")
     return NewAct(
         domain.name,
@@ -217,6 +230,18 @@ def recorded(
         tuple(depends_on),
         FAILED if failed else BEGUN if in_doubt else DONE,
     )
+
+
+def _usual_method(inverse: Mapping[str, Any]) -> str:
+    return "DELETE" if inverse.get("body") is None and inverse.get("json") is None else "POST"
+
+
+def _pairs(headers: Any) -> dict[str, str]:
+    """Headers as a table, from whatever a client has them in."""
+    try:
+        return {str(name): str(value) for name, value in (headers.items() if hasattr(headers, "items") else headers)}
+    except (TypeError, ValueError):
+        raise UsageError("response_headers are a table, or pairs of name and value", "pass them as they came") from None
 
 
 class _Answered:
@@ -403,7 +428,8 @@ _VARIABLE = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$"
 
 def _refuse_secrets(found: Mapping[str, Any], environ: Mapping[str, str]) -> None:
     """A credential in an inverse would lie in the journal: it has to be a reference."""
-    if told := redact.secret_at(found) or redact.secret_in("?" + found.get("body", "")):  # a form is like a query
+    body = found.get("body", "")  # as text, a form is like a query
+    if told := redact.secret_at(found) or redact.secret_at(_parsed(body)) or redact.secret_in("?" + body):
         raise _literal(told)
     texts = list(_strings({**found, "origin": ""}))
     for name, value in _known_secrets(environ).items():
@@ -503,6 +529,22 @@ def _escape(body: str, headers: Mapping[str, str]) -> Callable[[str], str]:
     if said.startswith(_FORM):
         return quote_plus
     return (lambda value: json.dumps(value)[1:-1]) if isinstance(_parsed(body), (dict, list)) else str
+
+
+def _headers_shown(request: Mapping[str, Any], body: str) -> list[str]:
+    """Every header of a request, but for a type that goes without saying."""
+    plain = _type_of(body) if body else ""
+    found = redact.headers(request.get("headers", {}))
+    return [f"{name}: {value}" for name, value in found.items() if (name.lower(), value) != ("content-type", plain)]
+
+
+def _spelled(text: str) -> str:
+    """In one line, nothing left out: what cannot be seen is spelled."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _listed(codes: Iterable[int]) -> str:
+    return ", ".join(map(str, codes))
 
 
 def _made(body: bytes) -> str:

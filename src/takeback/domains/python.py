@@ -27,13 +27,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from .. import redact
-from ..acts import Answer, Credential, Inverse, World
+from ..acts import KEY_LASTS, Answer, Credential, Inverse, World, is_key_known
 from ..effects import DONE, FAILED, UNKNOWN
 from ..errors import NotDone, TakebackError, UsageError
 from ..typed import Any
 
 OP = "call"
-_DAY = 86_400.0
 _EXCERPT = 2000  # characters of what a function returned
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _KEYS = {"function", "kwargs", "probe", "idempotent", "idempotent_for"}
@@ -94,7 +93,7 @@ class Python:
             if given["idempotent"] is not True:
                 raise UsageError("idempotent is true or false", "say true only if calling it twice does nothing more")
             args["idempotent"] = True
-            lasts = given.get("idempotent_for", _DAY)
+            lasts = given.get("idempotent_for", KEY_LASTS)
             if isinstance(lasts, bool) or not isinstance(lasts, int | float) or lasts <= 0:
                 raise UsageError("idempotent_for is a number of seconds above 0", "such as 86400")
             args["idempotent_for"] = float(lasts)
@@ -105,7 +104,8 @@ class Python:
         shown = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in args["kwargs"].items())
         if not shown.isprintable():  # what cannot be seen is spelled out
             shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
-        return redact.text(f"{args['function']}({shown})")
+        probe = f" · probe: {args['probe']}, with the same" if "probe" in args else ""
+        return redact.text(f"{args['function']}({shown}){probe}")
 
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
         try:
@@ -145,8 +145,7 @@ class Python:
         return said if isinstance(said, bool) else None
 
     def may_repeat(self, inverse: Inverse, sent_at: float) -> bool:
-        age = self._world.clock() - sent_at
-        return bool(inverse.args.get("idempotent")) and 0 <= age <= inverse.args.get("idempotent_for", _DAY)
+        return is_key_known(inverse, sent_at, self._world.clock())
 
     def _filled(self, inverse: Inverse, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The arguments with their credentials in place, and what those are."""

@@ -101,7 +101,7 @@ def compose(
 
 def one_line(what: str, value: str) -> str:
     """A text that can stand in a header."""
-    if _CONTROL.search(value):
+    if _CONTROL.search(_text(what, value)):
         raise UsageError(
             f"{what} holds a line break or control character, which could start another header: {value[:60]!r}",
             "write it on one line",
@@ -111,8 +111,14 @@ def one_line(what: str, value: str) -> str:
     return written(what, value)
 
 
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{what} is {type(value).__name__}, not text", "write it as text")
+    return value
+
+
 def written(what: str, value: str) -> str:
-    if _SURROGATE.search(value) or "\0" in value:
+    if _SURROGATE.search(_text(what, value)) or "\0" in value:
         raise UsageError(f"{what} holds characters that no charset has", "write it as text")
     return value
 
@@ -120,6 +126,8 @@ def written(what: str, value: str) -> str:
 def mailboxes(what: str, given: str | Iterable[str]) -> tuple[Mailbox, ...]:
     """`bob@example.org`, `Bob <bob@example.org>`, several of them with commas in between, or a list of such."""
     found: list[Mailbox] = []
+    if not isinstance(given, Iterable):
+        raise UsageError(f"{what} names nobody: {given!r}", "write bob@example.org, or a list of such")
     for text in [given] if isinstance(given, str) else given:
         one_line(f"an address in {what}", text)
         left = re.sub(r"[\s,;]+", "", _BETWEEN.sub("", text))
@@ -172,9 +180,9 @@ def header_of(boxes: Iterable[Mailbox]) -> tuple[HeaderAddress, ...]:
     return tuple(HeaderAddress(box.name, *box.address.rsplit("@", 1)) for box in boxes)
 
 
-def body_of(data: bytes) -> str:
-    """What a person reads of a message: its plain text, or else its HTML as it is."""
+def body_of(data: bytes, kinds: tuple[str, ...] = ("plain", "html")) -> str:
+    """What a person reads of a message: its plain text, or else its HTML as it is; or the first that is there."""
     from email import message_from_bytes
 
-    part = message_from_bytes(data, policy=SMTPUTF8).get_body(("plain", "html"))
+    part = message_from_bytes(data, policy=SMTPUTF8).get_body(kinds)
     return "" if part is None else str(part.get_content()).replace("\r\n", "\n")

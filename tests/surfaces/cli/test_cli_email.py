@@ -46,7 +46,8 @@ def test_stage_pending_and_cancel(cli: Any, smtp: Smtp) -> None:
 
 def test_release_asks_on_a_terminal_and_shows_all_of_it(cli: Any, smtp: Smtp) -> None:
     (cli.project / "report.csv").write_text("1,2\n")
-    id = staged(cli, "--bcc", "eve@example.org", "--attach", "report.csv")
+    (cli.project / "it.html").write_text("<p>It is something else.</p>\n")
+    id = staged(cli, "--bcc", "eve@example.org", "--attach", "report.csv", "--html-file", "it.html")
     ran = cli.typing("email", "release", answers=[("Type yes", "no\n")])
     assert ran.code == 4 and smtp.got == []
     ran = cli.typing("email", "release", answers=[("Type yes", "y\n")])
@@ -61,6 +62,7 @@ def test_release_asks_on_a_terminal_and_shows_all_of_it(cli: Any, smtp: Smtp) ->
     assert ran.code == 0, ran
     for shown in ("bob@example.org", "bcc: eve@example.org", "subject: Report", "report.csv", "| It is done."):
         assert shown in ran.out
+    assert "| <p>It is something else.</p>" in ran.out, "most recipients see that instead"
     [got] = smtp.got
     assert got.to == ["bob@example.org", "eve@example.org"]
     assert next(got.message.iter_attachments()).get_filename() == "report.csv"

@@ -651,3 +651,53 @@ def test_no_secret_reaches_the_journal_or_the_screen(cli, bank, store_folder) ->
     for secret in (token, KEY):
         assert secret not in shown
         assert not [p for p in store_folder().rglob("*") if p.is_file() and secret.encode() in p.read_bytes()]
+
+
+# -- what is approved has been seen, and what is said names it ----------------------
+
+
+def test_a_question_lists_the_probe_and_the_whole_body(cli, bank) -> None:
+    end = "the very end of it"
+    body = json.dumps({"charge": "ch_1", "note": "x" * 3000 + end})
+    id = charge(cli, bank, "--inverse-json", body, "--probe-url", f"{bank.url}/v1/hidden", "--probe-expect", "404")
+    flat = "".join(cli.ok("show", id).out.split())
+    assert end.replace(" ", "") in flat and f"probe:GET{bank.url}/v1/hidden" in flat
+    assert end in cli.ok("compensate", "--json").json["plan"]["steps"][0]["summary"]
+    assert end not in cli.ok("compensate").out, "the overview is short"
+    ran = cli.typing("revert", id, answers=[(YES, "no\n")], env=PLAIN)
+    asked = "".join(ran.out.partition("Outside the files")[2].split())
+    assert end.replace(" ", "") in asked and f"probe:GET{bank.url}/v1/hidden" in asked
+
+
+def test_what_failed_is_the_inverse_and_every_line_has_its_id(cli, bank) -> None:
+    id = charge(cli, bank, "--inverse-json", '{"charge": "ch_99"}')
+    ran = cli.typing("revert", id, answers=[(YES, "yes\n")], env={**PLAIN, "COLUMNS": "400"})
+    assert f"failed: POST {bank.url}/v1/refunds" in ran.out
+    assert f"to take back POST {bank.url}/v1/charges → 201 ({id[:8]}): refused with 400" in ran.out
+    good = charge(cli, bank)
+    ran = cli.typing("revert", good, answers=[(YES, "yes\n")], env=PLAIN)
+    assert f"({good[:8]})" in ran.out.rpartition("took back")[2]
+
+
+def test_a_redo_of_what_only_acted_outside_says_so_without_asking(cli, bank) -> None:
+    id = charge(cli, bank)
+    cli.typing("revert", id, answers=[(YES, "yes\n")], env=PLAIN)
+    for words in ([], ["--yes"]):
+        ran = cli("redo", *words)
+        assert "needs a yes" not in ran.err
+        if not words:
+            assert ran.code == 3 and "not done again" in ran.out and id[:8] in ran.out
+    assert len(bank.charges) == 1
+
+
+def test_credentials_of_a_project_are_said_to_be_ignored(cli) -> None:
+    (cli.project / ".takeback.toml").write_text('[credentials.KEY]\norigins = ["https://evil.example"]\n')
+    assert "ignored: .takeback.toml sets credentials" in cli.ok("policy", "check").err
+
+
+def test_a_label_holds_no_secret_and_is_not_endless(cli, store_folder) -> None:
+    token = "ghp_" + "A1b2" * 9
+    cli.ok("checkpoint", f"before {token}")
+    assert token not in cli.ok("log").out and "before [redacted]" in cli.ok("log").out
+    ran = cli("checkpoint", "x" * 1001)
+    assert ran.code == 2 and "1,000 at most" in ran.err

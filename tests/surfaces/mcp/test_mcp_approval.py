@@ -215,3 +215,19 @@ async def test_an_answer_of_one_call_is_none_of_another(
         )
         assert again.result_type == "input_required"  # answers to nothing that was asked
         assert not payments.refunds
+
+
+async def test_the_question_lists_the_probe_and_the_whole_body(
+    server: Server, work: Path, era: str, payments: Payments, charge: Callable[[], dict[str, Any]]
+) -> None:
+    person = Person(lambda _: False)
+    long = {"charge": "{response.body.id}", "note": "x" * 3000 + "the very end"}
+    async with connected(server, era, person) as calls:
+        probe = {"url": f"{payments.url}/v1/hidden", "headers": {"X-Look": "closely"}, "expect": [404]}
+        await calls.ok("record_http", **{**charge(), "inverse_body": long, "probe": probe})
+        hidden = {"shell": "echo hidden", "gone": [1]}
+        await calls.ok("record_reversal", description="d", argv=["true"], env=["HOME"], expect=[3], probe=hidden)
+        await calls("compensate", execute=True)
+        (message,) = person.asked
+        assert "the very end" in message and f"probe: GET {payments.url}/v1/hidden X-Look: closely" in message
+        assert "true (with HOME, expects 3) · probe: sh -c 'echo hidden' (shell)" in message

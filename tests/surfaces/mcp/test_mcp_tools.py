@@ -148,6 +148,22 @@ async def test_recorded_effects_have_the_fields_that_programs_read(
     assert not payments.refunds
 
 
+async def test_what_is_recorded_is_told_in_the_words_of_the_tool(server: Server, work: Path, era: str) -> None:
+    async with connected(server, era) as calls:
+        for given, said in (({}, "neither was given"), ({"command": "a", "argv": ["a"]}, "both were given")):
+            await calls.fails("record_reversal", description="d", **given)
+            assert "command or argv" in calls.text and said in calls.text
+        call = {"method": "POST", "url": "http://h/x", "inverse_url": "http://h/x/1"}
+        base = (await calls.ok("record_http", **call))["effect"]
+        assert base["inverse"] == "DELETE http://h/x/1"
+        later = (await calls.ok("record_http", **call, depends_on=[base["id"][:8]]))["effect"]
+        assert later["depends_on"] == [base["id"]]
+        await calls.fails("record_http", **call, depends_on=["zzzzzzzz"])
+        assert (await calls.ok("record_http", **call, status=403))["effect"]["state"] == "failed"
+        assert "it failed with 403, so there is nothing to take back" in calls.text
+        await calls.fails("checkpoint", label="x" * 1001)
+
+
 async def test_arguments_as_other_servers_name_them(
     server: Server, work: Path, era: str, payments: Payments, charge: Callable[[], dict[str, Any]]
 ) -> None:
@@ -194,6 +210,26 @@ async def test_mail_is_held_shown_to_a_person_and_sent_once(server: Server, era:
         await calls.fails("email_release", draft=draft["id"])
         await calls.fails("email_cancel", draft=draft["id"])
         assert len(smtp.got) == 1
+
+
+@pytest.mark.parametrize("delay", ["", "1h"], ids=["released", "by itself"])
+async def test_a_person_sees_all_of_a_mail_before_saying_yes(
+    server: Server, era: str, smtp: Smtp, work: Path, delay: str
+) -> None:
+    """Nobody is in copy, nothing is attached and no other text is sent that was not shown."""
+    (work / "plan.txt").write_text("secret")
+    person = Person(lambda _: False)
+    async with connected(server, era, person) as calls:
+        await calls.ok(
+            "email_stage", to="a@example.com", cc=["b@example.com"], bcc="c@example.com", reply_to="d@example.com",
+            subject="s", body="plain words", html="<p>other words</p>", attachments=["plan.txt"], delay=delay,
+        )  # fmt: skip
+        if not delay:
+            await calls.ok("email_release")
+    (message,) = person.asked
+    lines = message.split("\n")
+    assert {"To: a@example.com", "Cc: b@example.com", "Bcc: c@example.com", "Reply-to: d@example.com"} <= {*lines}
+    assert {"Attached: plan.txt", "plain words", "<p>other words</p>"} <= {*lines}
 
 
 async def test_mail_stays_held_after_a_no_and_without_anybody_to_ask(server: Server, era: str, smtp: Smtp) -> None:

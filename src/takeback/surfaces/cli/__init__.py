@@ -75,8 +75,9 @@ def _dispatch(verb: str, rest: list[str]) -> int:
     from ...errors import TakebackError
     from .terminal import Terminal
 
-    terminal = Terminal(os.environ, "--no-color" not in rest, bool({"-q", "--quiet"} & set(rest)))
-    as_json = "--json" in rest
+    ours = rest[: rest.index("--")] if "--" in rest else rest  # what follows may be the words of another program
+    terminal = Terminal(os.environ, "--no-color" not in ours, bool({"-q", "--quiet"} & set(ours)))
+    as_json = "--json" in ours
     try:
         return _perform(verb, rest, terminal)
     except TakebackError as error:

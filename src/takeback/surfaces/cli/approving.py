@@ -29,17 +29,22 @@ def approved(context: Context, question: str) -> bool:
 
 
 def only_a_person(context: Context, what: str, workspace: Workspace | None = None) -> None:
-    """Refuses where an agent is at work, by its session or by its mark in the environment: exit 4."""
-    from ...ancestry import agent_above
+    """Refuses where an agent is at work: exit 4."""
+    if agent := agent_above(context, workspace):
+        raise ApprovalNeeded(
+            f"{what} is for a person, and {agent}; nothing was changed", "run it yourself, in a terminal of your own"
+        )
+
+
+def agent_above(context: Context, workspace: Workspace | None = None) -> str:
+    """Which agent is at work here, by its session or by its mark in the environment; empty if none is."""
+    from ... import ancestry
 
     try:
         sessions = workspace.history().sessions if workspace is not None else []
     except TakebackError:  # of a damaged journal the environment still tells
         sessions = []
-    if agent := agent_above(sessions, context.environ):
-        raise ApprovalNeeded(
-            f"{what} is for a person, and {agent}; nothing was changed", "run it yourself, in a terminal of your own"
-        )
+    return ancestry.agent_above(sessions, context.environ)
 
 
 def outside(context: Context, workspace: Workspace, plan: Plan) -> tuple[Credential, ...] | None:

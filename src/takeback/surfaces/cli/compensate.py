@@ -36,7 +36,7 @@ def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         args.dry_run = not args.execute
         words = (args.to,) if args.to else ()
-        wanted = takebacks.within(context, workspace, takebacks.asked("compensate", words, args), args)
+        wanted = takebacks.within(workspace, takebacks.asked("compensate", words, args), args)
         code = takebacks.take_back(context, workspace, wanted)
         if args.dry_run and not context.json and any(a.shown_state in ("live", "held") for a in workspace.effects()):
             context.terminal.hint("nothing was sent; do it: takeback compensate --execute")

@@ -75,10 +75,24 @@ class Context:
             self.must_be_on(settings)
         from ...workspace import open_workspace
 
+        self._must_not_be_shielded(store.folder_of(settings.home, root))
         workspace = open_workspace(root, settings, environ=self.environ)
         if tell:
             self.tell_interrupted(workspace)
         return workspace
+
+    def _must_not_be_shielded(self, folder: Path) -> None:
+        """Below `takeback run` the store cannot be written, on purpose."""
+        if self.environ.get("TAKEBACK_RUN"):
+            try:
+                os.close(os.open(folder / "store.lock", os.O_RDWR))
+            except FileNotFoundError:
+                return
+            except OSError:
+                raise TakebackError(
+                    "takeback run shields the store from its command, and this is part of one",
+                    "do it outside of the run, or once it has ended",
+                ) from None
 
     def tell_interrupted(self, workspace: Workspace) -> None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...errors import NotFound, UsageError
-from . import diffs, paths, shapes
+from . import diffs, masks, paths, shapes
 from .terminal import safe
 
 TYPE_CHECKING = False
@@ -20,15 +20,18 @@ def add(parser: Parser) -> None:
     parser.synopsis = "[A] [B] [-- PATH…]"
     parser.about = (
         "Compares checkpoint A (the newest named one) with now, or with checkpoint B: per file new,\n"
-        "modified, deleted, renamed, mode or type, its hunks, and totals. Journals nothing."
+        "modified, deleted, renamed, mode or type, its hunks, and totals. Journals nothing. Anywhere but\n"
+        "on your own terminal secret files (.env, keys) and tokens are masked."
     )
     parser.takes("A, B", "what", nargs="*", help="checkpoints: a number, a label, or how an id begins")
     parser.takes("-- PATH…", "--path", action="append", default=[], help="only these files or folders")
     parser.takes("--stat", "--stat", action="store_true", help="one line per file, no hunks")
+    masks.add_option(parser)
     parser.examples = [
         ("takeback diff", "since the newest named checkpoint"),
         ("takeback diff 3 7 --stat", "between two checkpoints, in short"),
         ("takeback diff start -- src/", "one folder, since the start"),
+        ("takeback diff --unmasked > all.diff", "into a file, secrets included"),
     ]
 
 
@@ -37,26 +40,31 @@ def run(context: Context, args: Namespace) -> int:
         names, wanted = _sort_out(workspace, args.what)
         within = paths.all_inside(context, workspace, [*wanted, *args.path, *args.after])
         a, b = [*names, "", ""][:2]
+        mask = masks.Mask(context, workspace, args.unmasked)
         found = workspace.diff(a, b, within)
+        files = mask.files(found.files, args.stat and not context.json)
         if context.json:
             shape = {
                 "a": shapes.checkpoint(found.a),
                 "b": None if found.b is None else shapes.checkpoint(found.b),
+                "files": [shapes.file_diff(f) for f in files],
             }
-            files = [shapes.file_diff(f) for f in found.files]
-            context.terminal.json({**shape, "files": files, "added": found.added, "removed": found.removed})
+            totals = {"added": found.added, "removed": found.removed}
+            context.terminal.json({**shape, **totals, "masked": mask.masked})
+            mask.tell()
             return 0
         head = f"{_called(found.a)} → {'now' if found.b is None else _called(found.b)}"
-        if not found.files:
+        if not files:
             context.terminal.write(f"{head}: no difference")
             return 0
         body = diffs.stat_lines if args.stat else diffs.lines
         lines = [
             context.terminal.style(head, "bold"),
             *([] if args.stat else [""]),
-            *body(context.terminal, found.files),
+            *body(context.terminal, files),
         ]
-        context.terminal.page([*lines, diffs.totals(context.terminal, found.files)])
+        context.terminal.page([*lines, diffs.totals(context.terminal, files)])
+        mask.tell()
         return 0
 
 

@@ -7,7 +7,7 @@ import sys
 
 from ...errors import ApprovalNeeded, CredentialNeeded, TakebackError, UsageError
 from . import approving, paths
-from .terminal import counted, listed, moment, safe
+from .terminal import listed, moment, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
+    from .terminal import Terminal
 
 _WHAT = ("stage", "release", "cancel", "pending")
 _STAGING = ("to", "cc", "bcc", "reply_to", "subject", "body", "body_file", "html_file", "attach", "provider", "delay")
-_LINES = 20  # of a mail's text that are shown before it is approved
 
 
 def add(parser: Parser) -> None:
@@ -207,11 +207,15 @@ def _show(context: Context, workspace: Workspace, act: Act) -> None:
     terminal.write(f"  subject: {safe(mail.get('subject', ''))}")
     for attached in mail.get("attachments", ()):
         terminal.write(f"  attached: {safe(attached['name'])} ({safe(attached['type'])}, {attached['bytes']:,} bytes)")
-    lines = workspace.read_email(act).rstrip("\n").split("\n")
-    for line in lines[:_LINES]:
+    _show_text(terminal, workspace.read_email(act))
+    if mail.get("html"):
+        terminal.write("  as HTML, which most recipients see instead:")
+        _show_text(terminal, workspace.read_email(act, html=True))
+
+
+def _show_text(terminal: Terminal, text: str) -> None:
+    for line in text.rstrip("\n").split("\n"):
         terminal.write(f"  | {safe(line)}")
-    if len(lines) > _LINES:
-        terminal.write(terminal.style(f"  … and {counted(len(lines) - _LINES, 'line')} more", "dim"))
 
 
 # -- cancel, pending ---------------------------------------------------------

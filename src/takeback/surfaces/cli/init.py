@@ -54,6 +54,26 @@ def run(context: Context, args: Namespace) -> int:
         return _protected(context, workspace, checkpoint, time.monotonic() - begun)
 
 
+def ensure(context: Context) -> tuple[Workspace, Checkpoint | None]:
+    """The workspace at or above here; where there is none, this folder is protected first. With the checkpoint that
+    was taken for that."""
+    if context.root() is not None:
+        return context.open(), None
+    root = context.cwd
+    context.must_be_on(context.settings(root))
+    if (top := roots.repository_top(root)) is not None:
+        root = _offer_top(context, root, top)
+    settings = context.settings(root)
+    if said := _prepare(context, root, settings, force=False):
+        context.terminal.hint(said)
+    from ...workspace import open_workspace
+
+    workspace = open_workspace(root, settings, environ=context.environ)
+    if workspace.store.journal.last("checkpoint") is not None:  # a folder that was moved
+        return workspace, None
+    return workspace, with_progress(context, workspace, lambda: workspace.checkpoint("start"))
+
+
 def _offer_top(context: Context, root: Path, top: Path) -> Path:
     """The repository's top where a person says so; otherwise the folder given, and that is said."""
     if context.asks and context.terminal.confirm(

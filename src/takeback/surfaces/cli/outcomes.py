@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, FAILED, FOLDER, KEPT, UNKNOWN, Outcome, Result, text
-from .terminal import Terminal, counted, listed, safe
+from ...effects import DONE, FAILED, FOLDER, KEPT, UNKNOWN, Outcome, Result, same, text
+from . import acts
+from .terminal import Terminal, clip, counted, listed, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...effects import Plan, Step
+    from ...acts import Act
+    from ...effects import Plan, State, Step
     from ...history import History
     from ...workspace import Workspace
 
 _TOOK = {"redo": "brought back", "restore": "restored"}
 _MOST_KEPT = 20
+_SHORT = 100  # cells of an inverse, where it is only to be told from others
 
 
 def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
     """Prints it all; returns the exit code: 3 where a step of this plan was not done."""
     history = workspace.history()
     terminal.say(sentence(outcome, history))
-    failures(terminal, outcome, history)
+    failures(terminal, workspace, outcome)
     for line in kept_lines(outcome, history):
         terminal.hint(line)
     if outcome.finished_earlier:
@@ -37,11 +40,13 @@ def can_be_redone(outcome: Outcome) -> bool:
     return bool(outcome.id) and any(r.result == DONE and r.path not in outside for r in outcome.results)
 
 
-def failures(terminal: Terminal, outcome: Outcome, history: History) -> None:
-    """What was not done, and what to do about it."""
-    outside = _outside(outcome.plan)
+def failures(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> None:
+    """What was not done, and what to do about it. Outside the files that is the inverse, not what it takes back."""
+    history, outside, describe = workspace.history(), _outside(outcome.plan), acts.describer(workspace)
     for result in outcome.results:
         name = _name(result, history, outside)
+        if result.result in (FAILED, UNKNOWN) and result.path in outside and (id := text(result.path)) in history.acts:
+            name = f"{safe(clip(describe(history.acts[id]), _SHORT))}, to take back {name}"
         if result.result == FAILED:
             terminal.warn(f"  failed: {name}: {safe(result.note)}")
         elif result.result == UNKNOWN:
@@ -65,7 +70,7 @@ def sentence(outcome: Outcome, history: History) -> str:
         return _names(results, history, outside)
 
     took = _TOOK.get(verb, "took back")
-    files = [r for r in done if r.path not in outside]
+    files = _net([r for r in done if r.path not in outside], outcome.plan)
     beyond = [r for r in done if r.path in outside]
     told = [f"{_counted(files, outcome.plan)}: {names(files)}"] if files else []
     told += [f"{counted(len(beyond), 'effect')} outside the files: {names(beyond)}"] if beyond else []
@@ -84,6 +89,19 @@ def sentence(outcome: Outcome, history: History) -> str:
     return said
 
 
+def _net(results: list[Result], plan: Plan) -> list[Result]:
+    """Each path once, however many steps it took; what came and went on the way is left out, unless that is all."""
+    before: dict[bytes, State] = {}
+    after: dict[bytes, State] = {}
+    for step in plan.steps:
+        if step.taken and step.domain == "files":
+            before.setdefault(step.path, step.expected)
+            after[step.path] = step.goal
+    unique = list({r.path: r for r in results}.values())
+    changed = [r for r in unique if r.path not in before or not same(before[r.path], after[r.path])]
+    return changed or unique
+
+
 def _outside(plan: Plan) -> set[bytes]:
     return {s.path for s in plan.steps if s.domain != "files"}
 
@@ -98,7 +116,13 @@ def _counted(results: Sequence[Result], plan: Plan) -> str:
 
 def _name(result: Result, history: History, outside: set[bytes]) -> str:
     path = text(result.path)
-    return safe(history.acts[path].summary if result.path in outside and path in history.acts else path or ".")
+    if result.path in outside and path in history.acts:
+        return _act_name(history.acts[path])
+    return safe(path or ".")
+
+
+def _act_name(act: Act) -> str:
+    return f"{safe(act.summary)} ({act.id[:8]})"
 
 
 def _names(results: Sequence[Result], history: History, outside: set[bytes]) -> str:
@@ -123,7 +147,7 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
             continue
         if step.domain != "files":
             act = history.acts.get(text(step.path))
-            yield f"  kept {safe(act.summary if act else text(step.path))}: {safe(step.note)}"
+            yield f"  kept {_act_name(act) if act else safe(text(step.path))}: {safe(step.note)}"
             continue
         yield f"  kept {safe(text(step.path))}{_command(step, history)}"
     if told > _MOST_KEPT:

@@ -43,7 +43,7 @@ def run(context: Context, args: Namespace) -> int:
             words = (*words[:1], *paths.all_inside(context, workspace, words[1:]))
         else:
             words = takebacks.one_at_most(args.planned, list(words))
-        wanted = takebacks.within(context, workspace, takebacks.asked(args.planned, words, args), args)
+        wanted = takebacks.within(workspace, takebacks.asked(args.planned, words, args), args)
         plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options, save=not args.dry_run)
         if context.json:
             context.terminal.json({"plan": shapes.plan(plan, workspace.history(), acts.describer(workspace))})

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _ORDER = (EXACT, MERGED, COMPENSATING, HELD, DRIFTED, UNCOVERED, IRREVERSIBLE, UNKNOWN, REFUSED)  # of the totals
 _MANY = 40  # steps; from here on a screenful is shown
+_OVERVIEW = 500  # characters of what a step does; the question for it, `show` and --json have all of it
 _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
 
@@ -43,7 +44,7 @@ def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
     shown = list(plan.steps) if all_steps else some(plan, terminal)
     cheap, again = len(shown) <= _MANY, plan.request.verb == "redo"
     domains = max((cells(s.domain) for s in shown), default=0)
-    rows = [_row(terminal, workspace, step, cheap, again) for step in shown]
+    rows = [_row(terminal, workspace, step, cheap, again, all_steps) for step in shown]
     widths = [cells(r.name) for r in rows if not r.origin or cells(r.name) <= max(24, terminal.width // 2)]
     names = max(widths, default=0)
     for step, row in zip(shown, rows):
@@ -112,11 +113,13 @@ def _aim(plan: Plan, history: History) -> str:
     return f"Revert {listed([text(p) for p in request.paths])}"
 
 
-def _row(terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, again: bool) -> Shown:
+def _row(terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, again: bool, whole: bool = False) -> Shown:
     """Sign, name with counts, and verdict with its note."""
     if (act := acts.act_of(step, workspace.history())) is not None:
         name = acts.describer(workspace)(act) if step.taken or step.verdict == REFUSED else act.summary
         told = acts.verdict(terminal, step, act, name, workspace.environ)
+        if len(name) > _OVERVIEW and not whole:
+            name = f"{name[:_OVERVIEW]}… ({len(name) - _OVERVIEW:,} more)"
         return Shown(acts.sign(terminal, step.verdict), safe(name), told, acts.origin(act, workspace.clock()))
     mark, colour = _sign(step)
     state = step.goal or step.expected

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...domains import BUILT_IN
+from ...effects import VERDICTS
 from ...errors import UsageError
-from ...policy import ALLOW, ASK, REFUSE, VERDICTS
+from ...policy import ALLOW, ASK, REFUSE
 from ...settings import PROJECT_FILE, user_config
 from ...typed import NamedTuple
 from .terminal import pad, safe
@@ -63,7 +64,7 @@ def run(context: Context, args: Namespace) -> int:
     domains = [args.domain] if args.domain else list(BUILT_IN)
     verdicts = [args.verdict] if args.verdict else list(VERDICTS)
     found = [_ruled(context, mine, settings, d, v) for d in domains for v in verdicts]
-    ignored = [line for line in settings.ignored if "policy." in line]
+    ignored = [line for line in settings.ignored if "policy." in line or "sets credentials" in line]
     if context.json:
         context.terminal.json({"policy": [r._asdict() for r in found], "ignored": ignored})
         return 0

@@ -107,9 +107,6 @@ def _http(workspace: Workspace, args: Namespace, by: dict[str, str], older: list
     if len(args.words) != 2 or args.after:
         raise UsageError("record http needs a method and a URL", "takeback record http POST https://…")
     method, url = args.words
-    inverse_method = args.inverse_method or ""
-    if args.inverse_url and not inverse_method:
-        inverse_method = "DELETE" if args.inverse_body is None and args.inverse_json is None else "POST"
     return workspace.record_http(
         method,
         url,
@@ -117,7 +114,7 @@ def _http(workspace: Workspace, args: Namespace, by: dict[str, str], older: list
         request_body=_body(args.request_body),
         response_headers=_headers(args.response_header),
         response_body=_body(args.response_body),
-        inverse_method=inverse_method,
+        inverse_method=args.inverse_method or "",
         inverse_url=args.inverse_url or "",
         inverse_headers=_headers(args.inverse_header),
         inverse_body=_body(args.inverse_body),

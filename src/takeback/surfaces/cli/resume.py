@@ -36,11 +36,15 @@ def run(context: Context, args: Namespace) -> int:
             terminal.say("nothing was interrupted")
         elif args.abort:
             verb = outcome.plan.request.verb
-            terminal.say(f"went back from the interrupted {verb}: the tree is as before it")
-            outcomes.failures(terminal, outcome, workspace.history())
+            if outcome.id in workspace.history().takebacks:  # parts of it had ended, around an act outside the files
+                terminal.say(f"went back from the last part of the interrupted {verb}; what it had finished stays so")
+                terminal.hint("take that back too: takeback redo")
+            else:
+                terminal.say(f"went back from the interrupted {verb}: the tree is as before it")
+            outcomes.failures(terminal, workspace, outcome)
         else:
             terminal.say(outcomes.sentence(outcome, workspace.history()))
-            outcomes.failures(terminal, outcome, workspace.history())
+            outcomes.failures(terminal, workspace, outcome)
             for line in outcomes.kept_lines(outcome, workspace.history()):
                 terminal.hint(line)
             if outcomes.can_be_redone(outcome):

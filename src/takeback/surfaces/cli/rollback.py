@@ -37,5 +37,5 @@ def run(context: Context, args: Namespace) -> int:
         if not words and context.asks and not args.dry_run and not workspace.interrupted():
             chosen = choose_checkpoint(context, workspace)
             words = (chosen,) if chosen else ()
-        wanted = takebacks.within(context, workspace, takebacks.asked("rollback", words, args), args)
+        wanted = takebacks.within(workspace, takebacks.asked("rollback", words, args), args)
         return takebacks.take_back(context, workspace, wanted)

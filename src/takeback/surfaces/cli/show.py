@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...effects import DONE
 from ...units import format_size
-from . import acts, diffs, shapes
+from . import acts, diffs, masks, shapes
 from .log import mark
 from .terminal import age, clip, moment, safe
 
@@ -24,10 +24,12 @@ def add(parser: Parser) -> None:
     parser.synopsis = "ID"
     parser.about = (
         "One entry in full: of a checkpoint the tree it holds, of an effect its changes, of one outside\n"
-        "the files what takes it back and what became of that, of a take-back what it took and kept."
+        "the files what takes it back and what became of that, of a take-back what it took and kept.\n"
+        "Anywhere but on your own terminal secret files (.env, keys) and tokens are masked."
     )
     parser.takes("ID", "name", help="a number, a label, or how an id begins")
     parser.takes("--stat", "--stat", action="store_true", help="one line per file, no hunks")
+    masks.add_option(parser)
     parser.examples = [
         ("takeback show 12", "by its number in the log"),
         ("takeback show nmlk", "by how its id begins"),
@@ -36,12 +38,16 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open(when_off=True) as workspace:
+        mask = masks.Mask(context, workspace, args.unmasked)
         found = workspace.show(args.name)
+        files = mask.files(found.files, args.stat and not context.json)
+        found = found._replace(files=files)
         if context.json:
-            context.terminal.json(shape(found))
+            context.terminal.json({**shape(found), "masked": mask.masked})
         else:
             when = f"{moment(found.row.at)}, {age(workspace.clock() - found.row.at)}"
             context.terminal.page(lines(context.terminal, found, when, args.stat))
+        mask.tell()
         return 0
 
 
@@ -98,7 +104,7 @@ def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
         line = acts.wrapped(terminal, safe(found.inverse), 11)
         yield from (f"  inverse  {line[0]}", *line[1:])
         args = act.inverse.args if act.inverse else {}
-        for name in ("expect", "gone", "timeout", "idempotent", "probe"):
+        for name in ("timeout", "idempotent_for"):
             if args.get(name):
                 yield terminal.style(f"           {name}: {safe(_brief(args[name]))}", "dim")
     else:

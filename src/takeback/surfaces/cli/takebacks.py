@@ -10,13 +10,13 @@ from __future__ import annotations
 from ...effects import Outcome, Plan
 from ...errors import ApprovalNeeded, Stale, UsageError
 from ...typed import NamedTuple
-from . import acts, approving, diffs, outcomes, plans, shapes
+from . import acts, approving, diffs, masks, outcomes, plans, shapes
 from .capturing import with_progress
 from .terminal import counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from ...workspace import Workspace
@@ -92,17 +92,24 @@ def add_scope(parser: Parser) -> None:
     parser.takes("--except DOMAIN[,…]", "--except", action="append", default=None, help="everywhere but there")
 
 
-def domains(context: Context, workspace: Workspace, given: list[str] | None) -> tuple[str, ...]:
+def domains(workspace: Workspace, given: list[str] | None) -> tuple[str, ...]:
     """The domains of --only and --except, in one word with commas or in several."""
     found = [name.strip() for word in given or () for name in word.split(",") if name.strip()]
     if given and not found:
         raise UsageError("--only and --except need a domain", "such as --only files")
+    must_be_known(workspace, found)
+    return tuple(sorted(set(found)))
+
+
+def must_be_known(workspace: Workspace, given: Sequence[str]) -> None:
+    """A domain that nobody knows would leave out more, or less, than was meant."""
+    if not given:
+        return
     from ...domains import BUILT_IN
 
-    known = {"files", *BUILT_IN, *(act.domain for act in workspace.history().acts.values())} if found else set()
-    if unknown := [name for name in found if name not in known]:
-        raise UsageError(f"there is no domain {unknown[0]!r}", f"the domains are {', '.join(sorted(known))}")
-    return tuple(sorted(set(found)))
+    known = {"files", *BUILT_IN, *(act.domain for act in workspace.history().acts.values())}
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"there is no domain {unknown[0][:80]!r}", f"the domains are {', '.join(sorted(known))}")
 
 
 def asked(verb: str, words: tuple[str | int, ...], args: Namespace) -> Asked:
@@ -120,10 +127,10 @@ def asked(verb: str, words: tuple[str | int, ...], args: Namespace) -> Asked:
     )
 
 
-def within(context: Context, workspace: Workspace, wanted: Asked, args: Namespace) -> Asked:
+def within(workspace: Workspace, wanted: Asked, args: Namespace) -> Asked:
     """Narrowed to the domains that were named."""
     without = getattr(args, "except")
-    return wanted._replace(only=domains(context, workspace, args.only), without=domains(context, workspace, without))
+    return wanted._replace(only=domains(workspace, args.only), without=domains(workspace, without))
 
 
 def one_at_most(verb: str, words: list[str]) -> tuple[str, ...]:
@@ -160,7 +167,9 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
     _say_fewer(context, workspace, wanted, plan)
     if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
-    if not plan.taken and plan.request.verb not in ("undo", "redo") and not _could_merge(context, plan):
+    outside_only = plan.request.verb == "redo" and all(step.domain != "files" for step in plan.steps)
+    moves_on = plan.request.verb in ("undo", "redo") and not outside_only
+    if not plan.taken and not moves_on and not _could_merge(context, plan):
         return at_once(context, workspace, lambda: workspace.apply(plan), wanted.all_steps)  # a yes changes nothing
     if context.asks:
         return ask(context, workspace, plan, wanted)
@@ -205,7 +214,9 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
         merges = any(step.merges for step in plan.steps)
         answer = terminal.ask(f"Apply? [y/N/d diff{'/m merge' if merges else ''}]").lower()
         if answer in ("d", "diff"):
-            terminal.page(list(diffs.lines(terminal, plans.diff_of(workspace, plan))))
+            mask = masks.Mask(context, workspace)
+            terminal.page(list(diffs.lines(terminal, mask.files(plans.diff_of(workspace, plan)))))
+            mask.tell()
         elif answer in ("m", "merge") and merges:
             wanted = wanted._replace(merge=True)
             plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)

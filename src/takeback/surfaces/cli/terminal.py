@@ -127,6 +127,11 @@ class Terminal:
         self._err_color = self.err_is_tty and not plain
         self.interactive = self.out_is_tty and sys.stdin is not None and sys.stdin.isatty()
 
+    def leave_output(self) -> None:
+        """Everything goes to standard error from here on: standard output is another program's."""
+        self.out, self.out_is_tty, self.color = self.err, self.err_is_tty, self._err_color
+        self.interactive = self.err_is_tty and sys.stdin is not None and sys.stdin.isatty()
+
     # -- size ----------------------------------------------------------------
 
     @property

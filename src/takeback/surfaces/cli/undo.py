@@ -30,5 +30,5 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         asked = takebacks.asked("undo", takebacks.one_at_most("undo", args.n), args)
-        wanted = takebacks.within(context, workspace, asked, args)
+        wanted = takebacks.within(workspace, asked, args)
         return takebacks.take_back(context, workspace, wanted)

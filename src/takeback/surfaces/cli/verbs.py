@@ -16,6 +16,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "init": ("start", "protect this folder and take the first checkpoint"),
     "checkpoint": ("start", "capture the whole tree, with a label if you like"),
     "track": ("start", "capture just these paths before they change, cheaply"),
+    "watch": ("start", "follow the tree and capture each quiet moment, live"),
+    "run": ("start", "run a command; all it changes is one turn to undo"),
     "status": ("see", "what changed since the newest named checkpoint, and by whom"),
     "diff": ("see", "the changes line by line: a checkpoint to now, or to another"),
     "log": ("see", "checkpoints, effects and take-backs, newest first"),
@@ -47,7 +49,20 @@ VERBS: dict[str, tuple[str, str]] = {
     "help": ("about", "help on a verb, or on all of them"),
 }
 
-OVERVIEW = ("init", "checkpoint", "status", "diff", "log", "undo", "redo", "rollback", "revert", "restore")
+OVERVIEW = (
+    "init",
+    "watch",
+    "run",
+    "checkpoint",
+    "status",
+    "diff",
+    "log",
+    "undo",
+    "redo",
+    "rollback",
+    "revert",
+    "restore",
+)
 
 
 def overview() -> str:
@@ -107,4 +122,5 @@ EXIT_CODES = {
     11: "another takeback is at work",
     70: "a bug, with a report to paste",
     130: "interrupted",
+    143: "ended by SIGTERM",
 }

@@ -12,11 +12,11 @@ from anyio import to_thread
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import Field
 
-from ....domains import BUILT_IN
 from ....effects import Outcome
 from ....errors import UsageError
 from ....workspace import Workspace
 from ...cli.paths import all_inside, ids_or_paths
+from ...cli.takebacks import must_be_known
 from ..calls import Call, Ctx, Cwd, call_of
 from ..proposals import carry_out, shown
 from . import CHANGES, KEEPS
@@ -173,7 +173,7 @@ async def plan(
 
     def work() -> CallToolResult:
         with call.open() as workspace:
-            _must_be_known(workspace, *only, *without)
+            must_be_known(workspace, [*only, *without])
             words = _words(call, workspace, verb, tuple(args))
             return shown(workspace, workspace.plan(verb, *words, actors=actors or None, save=True, **options))
 
@@ -199,7 +199,7 @@ async def _take_back(
 
     def look() -> CallToolResult:
         with call.open() as workspace:
-            _must_be_known(workspace, *options.get("only", ()), *options.get("without", ()))
+            must_be_known(workspace, [*options.get("only", ()), *options.get("without", ())])
             words = _words(call, workspace, verb, given)
             plan = workspace.plan(verb, *words, **options)
             if plan.outside:  # saved, so that exactly this can be approved and applied
@@ -207,7 +207,7 @@ async def _take_back(
             return shown(workspace, plan)
 
     def work(workspace: Workspace) -> Outcome:
-        _must_be_known(workspace, *options.get("only", ()), *options.get("without", ()))
+        must_be_known(workspace, [*options.get("only", ()), *options.get("without", ())])
         return workspace.take_back(verb, *_words(call, workspace, verb, given), **options)
 
     if dry_run:
@@ -233,13 +233,6 @@ def _words(call: Call, workspace: Workspace, verb: str, given: tuple[str | int, 
     if verb in ("undo", "redo"):
         return tuple(int(w) if w.isdecimal() and w.isascii() else _no_count(w) for w in words)
     return tuple(words)
-
-
-def _must_be_known(workspace: Workspace, *domains: str) -> None:
-    """A domain that nobody knows would leave out more, or less, than was meant."""
-    known = {"files", *BUILT_IN, *(act.domain for act in workspace.history().acts.values())} if domains else set()
-    if unknown := [name for name in domains if name not in known]:
-        raise UsageError(f"there is no domain {unknown[0][:80]!r}", f"the domains are {', '.join(sorted(known))}")
 
 
 def _no_count(word: str) -> int:

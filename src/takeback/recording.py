@@ -1,0 +1,166 @@
+"""What was done outside the files, journaled: acts, and what became of them. Loaded by the call that needs it.
+
+    act ─► its step and actor ─► secrets out, the inverse checked ─► a look at the tree ─► act row
+    fact of a known act ─────────► the same ──────────────────────► a look ──────────────► acted row
+
+The caller (workspace.py) holds the store lock wherever a tree is passed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+
+from . import names, redact
+from .acts import BEGUN, Act, NewAct, body_of
+from .effects import DONE, FAILED, VERDICTS
+from .errors import NotFound, TakebackError, UsageError
+from .history import History
+from .ids import new_id
+from .journal import New
+from .safefs import Folder as OpenFolder
+from .typed import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+Instead = Callable[[list[Act]], Act | None]
+_LARGEST = 1 << 20  # bytes of an act as JSON
+
+
+# -- before it is stored -------------------------------------------------------
+
+
+def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, dict[str, str]]:
+    """An act as it may be stored, checked by its domain and part of the step it is recorded in; and by whom."""
+    if ws.open_steps:
+        from . import doing
+
+        act, by = doing.belonging(ws, act, by)
+    act = cleaned(act._replace(depends_on=older(ws, act.depends_on)), ws.environ)
+    if act.inverse is not None:
+        act = act._replace(inverse=ws.outside(act.domain).check(act.inverse))
+    return act, redact.value(dict(by))
+
+
+def older(ws: Workspace, named: str | int | Iterable[str | int]) -> tuple[str, ...]:
+    """The ids of the effects that another one stands on, whatever they were called; NotFound if there is none."""
+    given = [named] if isinstance(named, (str, int)) else named
+    if not isinstance(given, Iterable):
+        raise UsageError("depends_on lists effects", "name each by its id or its number")
+    names = list(given)
+    if not all(isinstance(name, (str, int)) for name in names):
+        raise UsageError("depends_on lists effects", "name each by its id or its number")
+    return tuple(dict.fromkeys(find(ws.history(), str(name)).id for name in names)) if names else ()
+
+
+def facts(ws: Workspace, known: Act, what: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of an act, as it may be stored."""
+    told = dict(what)
+    if inverse := told.get("inverse"):
+        told["inverse"] = ws.outside(known.domain).check(inverse)
+    clean = cleaned(NewAct(known.domain, known.summary, known.target, known.inverse)._replace(**told), ws.environ)
+    found = {name: getattr(clean, name) for name in told}
+    if "inverse" in found:
+        found["inverse"] = clean.inverse.to_json() if clean.inverse else None
+    return found
+
+
+def cleaned(act: NewAct, environ: Mapping[str, str]) -> NewAct:
+    """An act as it may be stored: what was done without secrets, an inverse that holds none and is plain data. A mail
+    is content, and stays as it is."""
+    if act.domain == "files" or act.verdict not in VERDICTS or act.state not in (DONE, FAILED, BEGUN):
+        told = f"{act.domain!r}, {act.verdict!r}, {act.state!r}"
+        raise UsageError(f"{told} is no outside effect", "name its domain, its verdict and its state")
+    if act.domain != "email":
+        args = act.inverse.args if act.inverse else {}
+        if told := redact.secret_at(args, names=False):
+            raise UsageError(
+                f"the inverse holds {told}, which would be stored",
+                "name an environment variable instead: ${env:NAME}; its value is looked up when the inverse is sent",
+            )
+        secrets = redact.values_of(args, environ)
+        act = act._replace(
+            summary=redact.text(act.summary, secrets),
+            target=redact.text(act.target, secrets),
+            did=redact.value(act.did, secrets),
+            key=redact.text(act.key, secrets),
+            step=redact.text(act.step, secrets),
+        )
+    try:
+        size = len(json.dumps(body_of(act, {}), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the effect is no plain data ({error})", "use text, numbers, lists and tables") from error
+    if size > _LARGEST:
+        raise UsageError(f"the effect takes {size:,} bytes, more than {_LARGEST:,}", "keep what is long in a file")
+    return act
+
+
+# -- storing it ----------------------------------------------------------------
+
+
+def record(
+    ws: Workspace, tree: OpenFolder, act: NewAct, by: Mapping[str, str], content: bytes, instead: Instead | None
+) -> Act:
+    """Journals an act, unless another one in the ledger stands for it."""
+    if instead is not None and (found := instead(ws.history().ledger())) is not None:
+        return found
+    _look_before(ws, tree, by.get("actor", ""))
+    if content:
+        ws.store.blobs.put(content)
+        ws.store.blobs.flush()
+    id = new_id()
+    ws.store.journal.append([New("act", id, body_of(act, by))], ws.clock())
+    return ws.history().acts[id]
+
+
+def tell(ws: Workspace, tree: OpenFolder, known: Act, found: Mapping[str, Any]) -> Act:
+    """Journals what became of an act."""
+    _look_before(ws, tree, known.by.get("actor", ""))
+    ws.store.journal.append([New("acted", new_id(), {"act": known.id, **found})], ws.clock())
+    return ws.history().acts[known.id]
+
+
+def _look_before(ws: Workspace, tree: OpenFolder, actor: str) -> None:
+    """What changed in the tree before an act stands before it. While a take-back is interrupted the tree is in
+    between, and what happened outside is journaled all the same. Who vouches for files by checkpoints does so
+    here too, or the rest of that turn would be somebody else's."""
+    if ws.interrupted():
+        return
+    known = {c.actor for c in ws.history().checkpoints}
+    ws.observer.look(tree, actor if actor in known else "")
+
+
+# -- looking -------------------------------------------------------------------
+
+
+def describe(ws: Workspace, act: Act) -> str:
+    """Exactly what would be sent or run to take an act back, in one line, its secrets as names; or why it cannot be
+    told."""
+    if act.inverse is None:
+        return ""
+    try:
+        domain = ws.outside(act.domain)
+        told = domain.describe(domain.check(act.inverse))
+        if act.domain == "email":
+            from .outbox import dropping
+
+            return dropping(act) or told
+        return redact.text(told, redact.values_of(act.inverse.args, ws.environ))
+    except TakebackError as error:
+        return f"{act.domain} {act.inverse.op} ({error.message})"
+    except Exception as error:  # a domain may be anybody's, and so may the journal
+        return f"{act.domain} {act.inverse.op} (it makes no sense: {type(error).__name__})"
+
+
+def find(history: History, name: str) -> Act:
+    """An act by its number, the beginning of its id, or the id of what tried to take it back."""
+    tried = {u.act for u in history.undos.values() if len(name) >= 4 and u.id.startswith(name)}
+    found = tried.pop() if len(tried) == 1 else names.resolve(history, name).id
+    acts = [act for act in history.ledger() if found in (act.id, act.in_doubt)]
+    if len(acts) == 1:
+        return acts[0]
+    if acts:
+        listed = ", ".join(act.id[:12] for act in acts)
+        raise UsageError(f"{name!r} left several effects in doubt: {listed}", "name one of them")
+    raise NotFound(f"{name!r} is no effect outside the files", "list them with takeback effects")

@@ -1,0 +1,280 @@
+"""run: a command, with a checkpoint before it and all it changed as one turn after it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ...effects import DONE, text
+from ...errors import TakebackError, UsageError
+from . import diffs, init, masks
+from .capturing import lacking, with_progress
+from .terminal import counted, listed, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ...capture.isolate import Layer
+    from ...capture.run import Ended, Mask, Prepare
+    from ...effects import Checkpoint
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Namespace, Parser
+
+VARIABLE = "TAKEBACK_RUN"  # tells the command which run it is part of
+_MOST_LINES = 400  # of a diff
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[--isolate [--keep | --drop]] -- CMD…"
+    parser.about = (
+        "Takes a checkpoint, runs the command and journals what it changed as one turn: `takeback\n"
+        "undo` takes back exactly this run. Input, output, signals and exit code are the command's;\n"
+        "takeback speaks on standard error. The command cannot write to takeback's own store.\n"
+        "With --isolate it works over a layer of its own, and the project stays as it is until you\n"
+        "have seen the diff and keep it (Linux). See docs/run.md."
+    )
+    parser.takes("-- CMD…", "words", nargs="*", help="the command and its arguments")
+    parser.takes("--isolate", "--isolate", action="store_true", help="over a private layer; then ask: keep or drop")
+    parser.takes("--keep", "--keep", action="store_true", help="answer beforehand: keep what it did")
+    parser.takes("--drop", "--drop", action="store_true", help="answer beforehand: drop it, after showing the diff")
+    parser.examples = [
+        ("takeback run -- npm run migrate", "then takeback undo, if you do not like it"),
+        ("takeback run --isolate -- ./codemod.sh", "look first, then keep it or drop it"),
+        ("takeback run --isolate --drop -- make clean", "what would it do?"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    _must_make_sense(context, args)
+    context.terminal.leave_output()
+    argv: list[str] = args.after
+    environ = _environ(context, args)
+    home = os.path.realpath(context.settings().home)
+    if (outer := _outer(context)) and not args.isolate:
+        context.terminal.hint(f"takeback: part of the run {outer[:8]}, which journals what this changes")
+        return _within(context, argv, environ)
+    workspace, _ = init.ensure(context)
+    with workspace:
+        _finish_layers(context, workspace)
+        from ...capture.run import in_words
+
+        command = in_words(argv)
+        before = _before(context, workspace, command)
+        environ[VARIABLE] = before.id
+        how = _Isolated if args.isolate else _Plain
+        return how(context, args, workspace, before, command, home).run(argv, environ)
+
+
+def _must_make_sense(context: Context, args: Namespace) -> None:
+    if context.json:
+        raise UsageError(
+            "run has no --json: standard output is the command's", "takeback log --json tells afterwards what it did"
+        )
+    if args.words or not args.after:
+        words = [*args.words, *args.after] or ["CMD"]
+        raise UsageError("run needs a command after --", f"takeback run -- {safe(' '.join(words))}")
+    if (args.keep or args.drop) and not args.isolate:
+        raise UsageError("--keep and --drop answer what --isolate asks", "add --isolate, or leave them out")
+    if args.keep and args.drop:
+        raise UsageError("--keep and --drop exclude each other", "choose one")
+
+
+def _environ(context: Context, args: Namespace) -> dict[str, str]:
+    found = dict(context.environ)
+    if args.directory:
+        found["PWD"] = str(context.cwd)
+    return found
+
+
+def _outer(context: Context) -> str:
+    """The run that this one is part of: it is still at work on the same project."""
+    id = context.environ.get(VARIABLE, "")
+    if not id.isalpha() or not id.isascii():
+        return ""
+    from ... import store
+    from ...capture import runs
+
+    settings = context.settings()
+    root = store.find_root(settings.home, context.cwd)
+    if root is None:
+        return ""
+    folder = store.folder_of(settings.home, root)
+    marks = (runs.folder_in(folder) / id, folder / "staging" / id / "lock")
+    return id if any(map(runs.is_alive, marks)) else ""
+
+
+def _within(context: Context, argv: list[str], environ: dict[str, str]) -> int:
+    from ...capture.run import deaf, run
+
+    context.must_be_on(context.settings(context.root()))
+    with deaf() as mask:
+        return _told(context, run(argv, environ, lambda: "", mask))
+
+
+def _finish_layers(context: Context, workspace: Workspace) -> None:
+    if results := workspace.finish_layers():
+        done = [text(r.path) for r in results if r.result == DONE]
+        context.terminal.warn(f"takeback: finished keeping what an earlier isolated run did: {listed(done)}")
+
+
+def _before(context: Context, workspace: Workspace, command: str) -> Checkpoint:
+    checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint(f"before: {command}"))
+    context.terminal.hint(f'takeback: checkpoint {checkpoint.id[:8]} "{safe(checkpoint.label)}"')
+    lacking(context, checkpoint.partial, "this checkpoint is partial")
+    for path, why in checkpoint.too_large[:5]:
+        context.terminal.warn(f"  not captured: {safe(path)}, {safe(why)}")
+    return checkpoint
+
+
+def _told(context: Context, ended: Ended) -> int:
+    if ended.failure:
+        context.terminal.warn(f"takeback: {safe(ended.failure)}")
+    return ended.code
+
+
+class _Plain:
+    """The command works on the project itself."""
+
+    def __init__(
+        self, context: Context, args: Namespace, workspace: Workspace, before: Checkpoint, command: str, home: str
+    ) -> None:
+        self.context = context
+        self.terminal = context.terminal
+        self.args = args
+        self.workspace = workspace
+        self.before = before
+        self.command = command
+        self.home = home
+
+    def run(self, argv: list[str], environ: dict[str, str]) -> int:
+        from ...capture import run, runs
+
+        with run.deaf() as mask:
+            with runs.mark(runs.folder_in(self._store()) / self.before.id):
+                ended = self._start(argv, environ, lambda: run.shield(self.home, str(self.workspace.root)), mask)
+            code = _told(self.context, ended)
+            return code if not ended.ran else self._after(code)
+
+    def _store(self) -> Path:
+        assert self.workspace.store.folder is not None
+        return self.workspace.store.folder
+
+    def _start(self, argv: list[str], environ: dict[str, str], prepare: Prepare, mask: Mask) -> Ended:
+        from ...capture import landlock, run
+
+        if not landlock.abi():
+            self._unshielded("this kernel has no Landlock")
+        sys.stderr.flush()
+        ended = run.run(argv, environ, prepare, mask)
+        if ended.note and landlock.abi():
+            self._unshielded(ended.note)
+        return ended
+
+    def _unshielded(self, why: str) -> None:
+        self.terminal.warn(f"takeback: the store is not shielded from the command: {safe(why)}")
+
+    def _after(self, code: int) -> int:
+        try:
+            after, changed = self.workspace.ran(self.before, self.command)
+        except TakebackError as error:
+            self.terminal.warn(f"takeback: what the command changed is not journaled yet: {safe(error.message)}")
+            self.terminal.warn(f"  → {safe(error.hint)}; the next checkpoint finds it")
+            return code or 1
+        if changed:
+            self.terminal.hint(f"takeback: {_counted(changed)}; take it back: takeback undo")
+        else:
+            self.terminal.hint("takeback: nothing changed")
+        lacking(self.context, after.partial, "not everything was captured")
+        return code
+
+
+class _Isolated(_Plain):
+    """The command works on a layer over the project, which is kept or dropped afterwards."""
+
+    def run(self, argv: list[str], environ: dict[str, str]) -> int:
+        from ...capture import run, runs
+        from ...capture.isolate import Layer
+
+        layer = Layer(self._store(), self.before.id, str(self.workspace.root), self.home)
+        try:
+            layer.prepare()
+            with runs.mark(layer.folder / "lock"):
+                with run.deaf() as mask:
+                    ended = self._start(argv, environ, layer.enter, mask)
+                    code = _told(self.context, ended)
+                if not ended.ran:
+                    if code == 1:
+                        self.terminal.warn("  → run it without --isolate: takeback undo takes it back as well")
+                    return code
+                layer.entered()
+                return self._decide(layer, code)
+        finally:
+            layer.close()
+            if layer.folder.exists() and not (layer.folder / "summary").exists():
+                layer.drop()
+
+    def _decide(self, layer: Layer, code: int) -> int:
+        found, files = self.workspace.layer_found(layer, self.before)
+        if not files and not found.uncovered:
+            self.terminal.hint("takeback: nothing changed")
+            return code
+        if not self.terminal.quiet or self._asks:
+            mask = masks.Mask(self.context, self.workspace)
+            self._show(list(diffs.lines(self.terminal, mask.files(files))), diffs.totals(self.terminal, files))
+            mask.tell()
+        if found.uncovered:
+            self.terminal.warn(f"takeback: not covered, so it is not kept: {listed(found.uncovered)}")
+        if not self._answer():
+            return code
+        from ...capture import run
+
+        with run.deaf():
+            return self._keep(layer, code)
+
+    def _show(self, lines: list[str], totals: str) -> None:
+        for line in lines[:_MOST_LINES]:
+            self.terminal.write(line)
+        if len(lines) > _MOST_LINES:
+            self.terminal.write(f"… {len(lines) - _MOST_LINES:,} more lines")
+        self.terminal.write(totals)
+        self.terminal.err.flush()
+
+    @property
+    def _asks(self) -> bool:
+        return self.terminal.interactive and not self.args.keep and not self.args.drop
+
+    def _answer(self) -> bool:
+        """Whether to keep it; anything but a plain yes is a no."""
+        if self.args.keep:
+            return True
+        if not self._asks:
+            how = "" if self.args.drop else ", since nobody can be asked here; with --keep it is kept"
+            self.terminal.hint(f"takeback: dropped{how}; the project is as it was")
+            return False
+        try:
+            kept = self.terminal.ask("Keep it? [keep/DROP]").lower() in ("k", "keep")
+        except KeyboardInterrupt:
+            self.terminal.write()
+            kept = False
+        if not kept:
+            self.terminal.hint("takeback: dropped; the project is as it was")
+        return kept
+
+    def _keep(self, layer: Layer, code: int) -> int:
+        results = self.workspace.keep_layer(layer, self.before, self.command)
+        (layer.folder / "summary").unlink(missing_ok=True)  # it is done: nothing to finish
+        done = [text(r.path) for r in results if r.result == DONE]
+        if done:
+            self.terminal.hint(
+                f"takeback: kept {counted(len(done), 'path')}: {listed(done)}; take it back: takeback undo"
+            )
+        for result in results:
+            if result.result != DONE:
+                self.terminal.warn(f"takeback: not kept: {safe(text(result.path))}: {safe(result.note)}")
+        return code if len(done) == len(results) else code or 3
+
+
+def _counted(paths: list[str]) -> str:
+    return f"{counted(len(paths), 'path')} changed: {listed(paths)}"
