@@ -15,13 +15,14 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 PYTHON = [sys.executable, "-m"]
 WORKERS = str(max(2, os.cpu_count() or 1))
 _NO_FILES = (
+    "tests/crash/test_kill_outside.py",
     "tests/domains",
     "tests/surfaces",
     *(
         f"tests/test_{name}.py"
         for name in (
-            "ancestry", "filters", "harness_page", "hostile", "masking", "policy", "postgresql", "redact", "rules",
-            "secrets", "settings", "steps", "textdiff", "typed", "units",
+            "ancestry", "filters", "harness_page", "hostile", "masking", "outside", "policy", "postgresql", "redact", "rules",
+            "salvage", "secrets", "settings", "steps", "textdiff", "typed", "units",
         )
     ),
 )  # fmt: skip
