@@ -21,8 +21,8 @@ _NO_FILES = (
     *(
         f"tests/test_{name}.py"
         for name in (
-            "ancestry", "filters", "harness_page", "hostile", "masking", "outside", "policy", "postgresql", "redact", "rules",
-            "salvage", "secrets", "settings", "steps", "textdiff", "typed", "units",
+            "ancestry", "filters", "harness_page", "hostile", "masking", "outside", "policy", "postgresql", "redact",
+            "rules", "salvage", "secrets", "settings", "steps", "textdiff", "typed", "units",
         )
     ),
 )  # fmt: skip
