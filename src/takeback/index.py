@@ -13,7 +13,7 @@ from . import trees
 from .effects import FOLDER, UNOBSERVED, UNSEEN, Change, Entry, Snapshot, State
 from .safefs import keys
 from .trees import Folder, Gap, Ids, join
-from .typed import Any, NamedTuple
+from .typed import NamedTuple
 
 _DECODED = 2048  # folders kept decoded: enough for what a day's work touches, and no more memory than that
 
@@ -236,20 +236,6 @@ class Index:
         return {path for path in todo if path in self.folders}
 
     # -- made elsewhere ------------------------------------------------------
-
-    def packed_folders(self) -> tuple[Any, ...]:
-        """All that is known of folders, as values that marshal takes."""
-        return (
-            {path: tuple(record) for path, record in self.folders.items()},
-            {path: [tuple(g) for g in gaps] for path, gaps in self.gaps.items()},
-            {path: sorted(names) for path, names in self.incomplete.items()},
-        )
-
-    def add_packed_folders(self, packed: tuple[Any, ...]) -> None:
-        folders, gaps, incomplete = packed
-        self.folders.update(zip(folders, map(Record._make, folders.values())))
-        self.gaps.update((path, tuple(Gap(*g) for g in rows)) for path, rows in gaps.items())
-        self.incomplete.update((path, frozenset(names)) for path, names in incomplete.items())
 
     @classmethod
     def from_snapshot(cls, load: trees.Load, snapshot: Snapshot, seq: int) -> Index:

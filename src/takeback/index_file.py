@@ -118,6 +118,11 @@ def frame(was: Index, now: Index) -> tuple[bytes, bytes]:
     return _FRAME.pack(len(body), zlib.crc32(body)), body
 
 
+def packed(index: Index) -> bytes:
+    """All of an index, for another process."""
+    return b"".join((_MAGIC, *frame(Index(), index)))
+
+
 def _differing(was: dict[bytes, T], now: dict[bytes, T]) -> Iterator[tuple[bytes, T | None]]:
     """Copies of an index share its values, so what differs is another object; None is gone."""
     yield from ((path, value) for path, value in now.items() if was.get(path) is not value)

@@ -17,7 +17,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from .. import trees, workers
+from .. import index_file, trees, workers
 from ..blobs import BIG, Blobs
 from ..effects import FILE, FOLDER, UNOBSERVED, Change, Entry, State, same
 from ..index import Index
@@ -297,12 +297,12 @@ class Scan:
             (p, f.missing is None, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
             for p, f in self.fresh.items()
         ]
-        return rows, self.settled.packed_folders(), self.linked, list(self.late), self.held_back, self.closed
+        return rows, index_file.packed(self.settled), self.linked, list(self.late), self.held_back, self.closed
 
     def _unpack(self, packed: tuple[Any, ...]) -> None:
         rows, settled, linked, late, held_back, closed = packed
         other = Scan(self.root, self.index, self.rules, None, self.limits)
-        other.settled.add_packed_folders(settled)
+        other.settled = index_file.parse(settled)[0] or Index()
         while rows:  # each is let go once it is unpacked: large trees have many
             path, was_absent, names, packed_keys, entries, gaps = rows.pop()
             other.fresh[path] = _Fresh(
