@@ -32,8 +32,9 @@ LAYERS = [
         "workers",
         "exchange",
         "ancestry",
+        "agent_files",
     },
-    {"planner", "executor", "history", "merging"},
+    {"planner", "executor", "history", "brackets", "merging"},
     {"domains", "mail"},
     {
         "workspace",
@@ -48,6 +49,7 @@ LAYERS = [
         "outbox",
         "recording",
         "moments",
+        "calls",
         "prune",
         "verify",
         "salvage",

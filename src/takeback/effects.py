@@ -98,6 +98,8 @@ class Effect(NamedTuple):
     domain: str = "files"
     verdict: str = "exact"  # how well it can be taken back
     summary: str = ""
+    calls: tuple[str, ...] = ()  # brackets it was found in
+    cut: bool = False  # found after its call was cut off: it may be somebody else's in part
 
     @property
     def actors(self) -> frozenset[str]:

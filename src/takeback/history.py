@@ -13,6 +13,7 @@ from functools import cached_property
 
 from . import changes as change_lists
 from .acts import BEGUN, Act, Approval, Inverse, Undo, is_fact, recorded
+from .brackets import AgentTurn, Bracket, bracket_of, closed_by, turn_of
 from .effects import (
     DONE,
     FAILED,
@@ -129,6 +130,8 @@ class History:
         self._act_turns: dict[str, frozenset[Turn]] = {}
         self.approvals: dict[str, Approval] = {}  # of plans, by id; used ones are gone
         self.sessions: list[Mapping[str, Any]] = []  # processes that were agents
+        self.agent_turns: dict[Turn, AgentTurn] = {}  # what agents were asked, oldest first
+        self.brackets: dict[str, Bracket] = {}  # agents' calls, by id, oldest first
         self.forgotten: set[str] = set()  # ids of pruned rows
         self.horizon = 0  # rows up to here have lost their file changes
         self._open: dict[str, tuple[Row, list[Segment]]] = {}
@@ -152,7 +155,7 @@ class History:
         """What it folded, copied, so that who still holds it sees no change."""
         for name in (
             "times", "checkpoints", "takebacks", "numbers", "pins", "outcomes", "plans", "acts", "undos", "_act_turns",
-            "approvals", "sessions", "forgotten", "_pruned", "_empty",
+            "approvals", "sessions", "agent_turns", "brackets", "forgotten", "_pruned", "_empty",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -207,7 +210,23 @@ class History:
         by = body.get("takeback", "")  # an outside act of a take-back changed files by itself
         if by in self.takebacks:
             self.takebacks[by] = self.takebacks[by]._replace(rows=(*self.takebacks[by].rows, row.seq))
-        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, summary=body.get("summary", "")))
+        calls, cut = tuple(body.get("calls", ())), body.get("cut", False)
+        told = body.get("summary", "")
+        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, summary=told, calls=calls, cut=cut))
+
+    def _fold_turn(self, row: Row, body: Mapping[str, Any]) -> None:
+        asked = turn_of(row, body)
+        self.agent_turns[asked.turn] = asked
+        if asked.caller.pid:
+            process = {"pid": asked.caller.pid, "started": asked.caller.started, "name": asked.caller.agent}
+            self.sessions.append({**process, "session": asked.caller.session})
+
+    def _fold_open(self, row: Row, body: Mapping[str, Any]) -> None:
+        self.brackets[row.id] = bracket_of(row, body)
+
+    def _fold_close(self, row: Row, body: Mapping[str, Any]) -> None:
+        if (bracket := self.brackets.get(body["open"])) is not None:
+            self.brackets[bracket.id] = closed_by(bracket, row, body)
 
     def _fold_note(self, row: Row, body: Mapping[str, Any]) -> None:
         what = body.get("what")
@@ -226,7 +245,8 @@ class History:
         act = recorded(row.id, row.seq, row.at, body)
         self.acts[row.id] = act
         if actor := act.by.get("actor", ""):
-            self._act_turns[act.id] = frozenset({Turn(actor, self.current_turn(actor))})
+            number = act.by.get("turn", "") or self.current_turn(actor)
+            self._act_turns[act.id] = frozenset({Turn(actor, number)})
         if act.state == DONE:
             self.effects.append(self._act_effect(act))
 
@@ -632,6 +652,13 @@ class History:
         }
         acts = sorted(self.acts.values(), key=lambda act: -act.seq)
         return [act._replace(undone_by=took.get((act.seq, act.path), "")) for act in acts]
+
+    def rows_of_call(self, id: str) -> list[str] | None:
+        """The ids of all that was found in a call, or in the calls of an agent's turn; None if it is neither."""
+        if id in self.brackets:
+            return [e.id for e in self.effects if id in e.calls]
+        turns = {turn for turn, asked in self.agent_turns.items() if asked.id == id}
+        return [e.id for e in self.effects if turns & e.turns] if turns else None
 
     def newest_named(self) -> Checkpoint | None:
         return next((c for c in reversed(self.checkpoints) if c.named), None)

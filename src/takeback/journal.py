@@ -208,13 +208,22 @@ class Journal:
         return Head(found[0], found[1] if isinstance(found[1], bytes) else _START)  # altered: the chain breaks there
 
     def last(self, kind: str) -> Row | None:
-        with _explained():
-            found = self._db.execute(
-                "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE kind = ? AND body IS NOT NULL "
-                "ORDER BY seq DESC LIMIT 1",
-                (kind,),
-            ).fetchone()
-        return None if found is None else _checked(found)
+        return next(self.newest_first(kind), None)
+
+    def newest_first(self, kind: str) -> Iterator[Row]:
+        """Rows of a kind that have not been pruned, each read when it is asked for."""
+        below = 1 << 62
+        while True:
+            with _explained():
+                found = self._db.execute(
+                    "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE kind = ? AND seq < ? "
+                    "AND body IS NOT NULL ORDER BY seq DESC LIMIT 1",
+                    (kind, below),
+                ).fetchone()
+            if found is None:
+                return
+            below = found[0]
+            yield _checked(found)
 
     def bodied(self, kind: str) -> list[tuple[int, float]]:
         """(seq, time) of the rows of a kind that have not been pruned."""

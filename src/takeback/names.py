@@ -10,7 +10,7 @@ from .typed import NamedTuple
 
 class Named(NamedTuple):
     id: str
-    kind: str  # checkpoint, effect, takeback, plan
+    kind: str  # checkpoint, effect, takeback, call, turn, plan
     seq: int
     label: str
 
@@ -20,6 +20,8 @@ def everything(history: History) -> list[Named]:
     found += [Named(e.id, "effect", e.seq, "") for e in history.effects if not e.takeback and e.changes]
     found += [Named(t.id, "takeback", t.seq, "") for t in history.takebacks.values()]
     found += [Named(a.id, "effect", a.seq, "") for a in history.acts.values() if a.state == FAILED]
+    found += [Named(b.id, "call", b.seq, "") for b in history.brackets.values()]
+    found += [Named(t.id, "turn", t.seq, "") for t in history.agent_turns.values()]
     return sorted(found, key=lambda n: n.seq)
 
 

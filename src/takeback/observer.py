@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from . import trees
+from . import brackets, trees
+from .brackets import Bracket, Owners
 from .capture import runs
 from .capture.scan import Limits, Look, Scan
 from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same
@@ -222,24 +223,51 @@ class Observer:
         return Scan(tree, index, self.rules(tree), put, limits).whole()
 
     def rows_of(
-        self, look: Look, actor: str, takeback: str = "", turns: Sequence[Turn] = (), summary: str = ""
+        self,
+        look: Look,
+        actor: str = "",
+        takeback: str = "",
+        turns: Sequence[Turn] = (),
+        summary: str = "",
+        cut: Collection[str] = (),
     ) -> list[New]:
-        """What a look found as journal rows: changes that count in one, mere sights and touches in a note. They are
-        an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else of the
-        runs whose command is at work. A summary is told with their number."""
-        if look.first or not look.changes:
+        """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
+        They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
+        of the calls and runs at work, of which those in `cut` are taken to be over. A summary is told with their
+        number. After a whole look, brackets of processes that are gone are closed."""
+        if look.first:
             return []
-        packed = {"list": pack_list(look.changes, self.store.blobs.put)}
-        if not any(map(is_work, look.changes)):
-            return [New("note", new_id(), {"what": "sight", **packed})]
         if actor and not turns:
             turns = [Turn(actor, self.history().current_turn(actor))]
-        elif not takeback and not turns:
-            turns = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
-        whose: dict[str, Any] = {"takeback": takeback} if takeback else {}
+        if turns or takeback:
+            return self._row_of(look.changes, Owners(tuple(turns)), summary, {"takeback": takeback} if takeback else {})
+        found = brackets.open_ones(self.store.journal)
+        running = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
+        rows: list[New] = []
+        for owners, changes in _by_owner(look.changes, found, running):
+            told = summary or (owners.calls[0].call.summary if len(owners.calls) == 1 else "")
+            is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
+            rows += self._row_of(changes, owners, told, {"cut": True} if is_cut else {})
+        return rows + (self._closing(found, cut) if look.whole else [])
+
+    def _row_of(self, changes: Sequence[Change], owners: Owners, summary: str, also: Mapping[str, Any]) -> list[New]:
+        if not changes:
+            return []
+        packed = {"list": pack_list(list(changes), self.store.blobs.put)}
+        if not any(map(is_work, changes)):
+            return [New("note", new_id(), {"what": "sight", **packed})]
+        body: dict[str, Any] = {"turns": [list(turn) for turn in owners.turns], **also}
+        if owners.calls:
+            body["calls"] = [bracket.id for bracket in owners.calls]
         if summary:
-            whose["summary"] = f"{summary} · {_amount(look.changes)}"
-        return [New("change", new_id(), {"turns": [list(turn) for turn in turns], **whose, **packed})]
+            body["summary"] = f"{summary} · {_amount(changes)}"
+        return [New("change", new_id(), {**body, **packed})]
+
+    def _closing(self, found: Sequence[Bracket], cut: Collection[str]) -> list[New]:
+        """Brackets that nobody will close any more: what they did has just been found."""
+        over = {bracket.id for bracket in found if bracket.id in cut or bracket.caller.is_gone}
+        oldest = min((b.seq for b in found if b.id not in over), default=0)
+        return [brackets.close_row(b, oldest, cut=True) for b in found if b.id in over]
 
     def look(self, tree: OpenFolder, actor: str = "", takeback: str = "") -> Look:
         """Looks at the whole tree and journals what differs."""
@@ -287,6 +315,19 @@ def is_work(change: Change) -> bool:
     """Whether something was done: neither a first sight nor a mere touch."""
     sighted = change.before is not None and change.before.kind == UNSEEN
     return not sighted and not same(change.before, change.after)
+
+
+def _by_owner(
+    changes: Sequence[Change], found: Sequence[Bracket], running: Sequence[Turn]
+) -> Iterable[tuple[Owners, Sequence[Change]]]:
+    """Changes apart by whose they are."""
+    owners = brackets.owners_of(found, running)
+    if len(found) + len(running) == 0 or all(bracket.call.scans for bracket in found):
+        return [(owners(changes[0]), changes)] if changes else []
+    apart: dict[Owners, list[Change]] = {}
+    for change in changes:
+        apart.setdefault(owners(change), []).append(change)
+    return list(apart.items())
 
 
 def _amount(changes: Sequence[Change]) -> str:

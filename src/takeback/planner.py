@@ -11,10 +11,11 @@ drifted, and is kept, or merged when asked:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import groupby
 
 from .acts import BEGUN, Act, depends
+from .agent_files import is_agents_own, own_below
 from .effects import (
     DRIFTED,
     EXACT,
@@ -46,6 +47,7 @@ Merge = Callable[[State, State, State, bool], State]  # base, ours, theirs, mark
 Known = Callable[[bytes], State]
 ALREADY = "already as it was"
 LINKS_ONLY = "only its hard links"
+CUT_OFF = "found after the call was cut off; may include yours"
 
 
 class Planner:
@@ -69,7 +71,7 @@ class Planner:
 
     # -- resolving what was asked --------------------------------------------
 
-    def undo(self, n: int, actors: Iterable[str] | None, options: Request) -> Request:
+    def undo(self, n: int, actors: Iterable[str] | None, options: Request, spared: Collection[Turn] = ()) -> Request:
         """The newest n turns with a live unit that no standing undo of that turn has kept."""
         history = self.history
         only = None if actors is None else tuple(sorted(set(actors)))
@@ -77,9 +79,12 @@ class Planner:
         newest: dict[Turn, int] = {}
         turns = {e.seq: history.turns(e.seq) for e in history.effects if self._is_domain_in_scope(e.domain, options)}
         for seq, path in history.live:
+            if self._is_own(path):
+                continue
             for turn in turns.get(seq, ()):
                 if (
                     seq > newest.get(turn, -1)
+                    and turn not in spared
                     and (not passed or (turn, (seq, path)) not in passed)
                     and (only is None or turn.actor in only)
                 ):
@@ -101,6 +106,8 @@ class Planner:
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
         ours, left = self._select(request)
+        if own := {u for u in ours if not request.paths and self._is_own(u.path) and not self._is_outside(u.seq)}:
+            ours, left = ours - own, left | own
         if not (request.only or request.without or request.leave):
             return ours, left
         return {u for u in ours if self._is_in_scope(u, request)}, {u for u in left if self._is_in_scope(u, request)}
@@ -120,6 +127,10 @@ class Planner:
             actors = set(request.actors or ())
             return {u for u in units if not actors or history.actors(u) <= actors}, set()
         return self._select_rollback(request)
+
+    def _is_own(self, path: bytes) -> bool:
+        """An agent's own file, or a folder that holds one: not taken back unless it is named."""
+        return is_agents_own(path) or any(self.known(own) is not None for own in own_below(path))
 
     def _is_in_scope(self, unit: Unit, request: Request) -> bool:
         domain = self.history.by_seq[unit.seq].domain
@@ -197,7 +208,7 @@ class Planner:
         for path in sorted(grouped):  # neighbours one after another: their folder is decoded once
             steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
         steps += [self._act_step(path, units, acts) for path, units in outside.items()]
-        steps = self._with_real_groups(self._standing_on(steps), request.since)
+        steps = self._with_doubts(self._with_real_groups(self._standing_on(steps), request.since))
         steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
         return Plan(
             self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request)
@@ -219,6 +230,16 @@ class Planner:
                         by_path.setdefault(below, set(self.history.layers(below, since)))
         for path in [p for p, units in by_path.items() if not units]:
             del by_path[path]
+
+    def _with_doubts(self, steps: list[Step]) -> list[Step]:
+        """What was found after a call was cut off is taken back with it, and told so."""
+        cut = {e.seq for e in self.history.effects if e.cut}
+        if not cut:
+            return steps
+        return [
+            s._replace(note=CUT_OFF) if s.taken and not s.note and any(u.seq in cut for u in s.units) else s
+            for s in steps
+        ]
 
     def _standing_on(self, steps: list[Step]) -> list[Step]:
         """Keeps a folder that still holds something, and what would stand in a folder that is gone."""
@@ -610,7 +631,9 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
     takebacks: list[str] = []
     by_id: dict[str, Effect] = {e.id: e for e in history.effects}
     for id in ids:
-        if id in history.takebacks:
+        if (of_call := history.rows_of_call(id)) is not None:
+            rows += of_call
+        elif id in history.takebacks:
             if history.takebacks[id].verb == "redo":
                 raise UsageError(
                     "a redo is not reverted", "take it back with takeback undo, or revert the effects one by one"

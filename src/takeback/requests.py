@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from . import names, trees
-from .effects import UNSEEN, Checkpoint, Entry, Request, raw, text
+from .effects import UNSEEN, Checkpoint, Entry, Request, Turn, raw, text
 from .errors import NotFound, UsageError
 from .history import History
 from .planner import Planner, revert_request
@@ -13,11 +13,19 @@ from .planner import Planner, revert_request
 Relative = Callable[[str], bytes]  # a path as typed → below the root
 
 
-def resolve(planner: Planner, relative: Relative, verb: str, what: Sequence[str | int], options: Request) -> Request:
+def resolve(
+    planner: Planner,
+    relative: Relative,
+    verb: str,
+    what: Sequence[str | int],
+    options: Request,
+    spared: Collection[Turn] = (),
+) -> Request:
+    """`spared` are turns that undo steps over."""
     history = planner.history
     if verb in ("undo", "redo"):
         n = _count(what[0] if what else 1)
-        return planner.undo(n, options.actors, options) if verb == "undo" else planner.redo(n, options)
+        return planner.undo(n, options.actors, options, spared) if verb == "undo" else planner.redo(n, options)
     if verb == "rollback":
         if what and not str(what[0]):
             raise UsageError("the name of the checkpoint is empty", "name one, or leave it out: the newest named one")

@@ -110,6 +110,17 @@ def _read_provider(value: Any) -> str:
     return str(value)
 
 
+def _one_of(*words: str) -> Kind:
+    """One of a few words."""
+
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError
+        return str(value)
+
+    return Kind(" or ".join(f'"{word}"' for word in words), read)
+
+
 SWITCH = Kind("true or false", _read_switch, _switch_from_text, lambda on: "true" if on else "false")
 COUNT = Kind("a whole number of at least 1", _read_count, int)
 SIZE = Kind('a size, such as "5GB"', _read_size, str, format_size)
@@ -160,8 +171,16 @@ def _always(new: Any, old: Any) -> bool:
     return bool(new != old)
 
 
+def _never(new: Any, old: Any) -> bool:
+    return False
+
+
 def _sooner(new: float | None, old: float | None) -> bool:
     return new is not None and (old is None or new < old)
+
+
+def _opened(new: str, old: str) -> bool:
+    return new == "open" and old == "closed"
 
 
 _SHOWN = (SECRET, POLICY, CREDENTIALS)  # as a person reads them: no secret, no nested table
@@ -185,6 +204,10 @@ class Settings(NamedTuple):
     portable: bool = False
     settle: float = 0.5
     busy: float = 5.0
+    granularity: str = "turn"
+    message: bool = True
+    failure: str = "open"
+    git: bool = True
     policy: Policy = Policy()
     credentials: Mapping[str, tuple[str, ...]] = _NO_CREDENTIALS  # names, and the origins they are bound to
     functions: tuple[str, ...] = ()  # what may be called to undo a harness's own act
@@ -231,11 +254,12 @@ class Setting(NamedTuple):
     # person confirms.
     lessens: Callable[[Any, Any], bool] | None = None
     in_files: bool = True
+    field: str = ""  # in Settings, where it is not called like the last part of the key
 
     @property
     def attribute(self) -> str:
         """The name of its field in Settings."""
-        return self.key.rpartition(".")[2]
+        return self.field or self.key.rpartition(".")[2]
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -317,6 +341,39 @@ SETTINGS: tuple[Setting, ...] = (
         "TAKEBACK_WATCH_BUSY",
         "How long watch waits for that: a tree that is never still is captured this often.",
         _larger,
+    ),
+    Setting(
+        "hooks.granularity",
+        _one_of("call", "turn", "session"),
+        _DEFAULTS["granularity"],
+        "TAKEBACK_HOOKS_GRANULARITY",
+        "How often an agent's work gets a checkpoint: before each call, each turn, or once a session.",
+        _always,
+    ),
+    Setting(
+        "hooks.message",
+        SWITCH,
+        _DEFAULTS["message"],
+        "TAKEBACK_HOOKS_MESSAGE",
+        "Whether an agent that can show it says in a line which checkpoint lies before a call.",
+        _never,
+    ),
+    Setting(
+        "hooks.failure",
+        _one_of("open", "closed"),
+        _DEFAULTS["failure"],
+        "TAKEBACK_HOOKS_FAILURE",
+        "What a hook does that cannot capture: let the call go on, with a loud record, or stop it.",
+        _opened,
+    ),
+    Setting(
+        "git.enabled",
+        SWITCH,
+        _DEFAULTS["git"],
+        "TAKEBACK_GIT_ENABLED",
+        "Whether branches, tags, the index and the stash are recorded around an agent's calls and taken back.",
+        _turned_off,
+        field="git",
     ),
     Setting(
         "policy",

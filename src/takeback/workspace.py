@@ -34,8 +34,9 @@ from .typed import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from . import views
+    from . import calls, views
     from .acts import Act, Approval, Credential, NewAct, Outside
+    from .brackets import AgentTurn, Call, Caller
     from .capture.isolate import Found, Layer
     from .capture.watching import Watcher
     from .doing import Recorder
@@ -367,6 +368,53 @@ class Workspace:
             self.checkpoint(named=False)
         return found
 
+    # -- agents ----------------------------------------------------------------
+
+    def begin_turn(self, caller: Caller, prompt: str = "") -> calls.Begun:
+        """An agent is asked something: its calls from now on are one turn."""
+        from . import calls
+
+        with self._hooked() as tree:
+            begun = calls.begin_turn(self, tree, caller, prompt)
+            if begun.checkpoint:
+                self._stay_within_budget()
+            return begun
+
+    def begin_call(self, caller: Caller, call: Call) -> calls.Opened:
+        """An agent's call is about to act: takes the before-image of what it names, or of everything."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.begin_call(self, tree, caller, call)
+
+    def end_call(self, caller: Caller, call: Call, failed: bool = False, acts: Sequence[NewAct] = ()) -> calls.Ended:
+        """An agent's call is over: journals what it did, as one effect, with what it did outside the files."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.end_call(self, tree, caller, call, failed, acts)
+
+    def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
+        """An agent rests, or a session ends: calls that nobody said were over are taken to be."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.end(self, tree, caller, whole_session)
+
+    def turn_above(self) -> AgentTurn | None:
+        """What the agent that runs this process was asked last; None if a person runs it."""
+        from . import calls
+
+        with self._alone():
+            return calls.turn_above(self)
+
+    @contextmanager
+    def _hooked(self) -> Iterator[OpenFolder]:
+        self._must_be_on()
+        with self._writing(), self.open_tree() as tree:
+            self._must_not_be_interrupted()
+            yield tree
+
     # -- commands ------------------------------------------------------------
 
     def ran(self, since: Checkpoint, command: str) -> tuple[Checkpoint, list[str]]:
@@ -444,9 +492,12 @@ class Workspace:
             return self._takebacks.save(plan) if save else plan
 
     def _asked(self, verb: str, what: Sequence[str | int], options: Request) -> Any:
+        """The turn that asks for an undo is never the one it takes back."""
         from . import requests
 
-        return lambda planner: requests.resolve(planner, self.relative, verb, what, options)
+        asking = self.turn_above() if verb == "undo" else None
+        spared = {asking.turn} if asking is not None else frozenset()
+        return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared)
 
     @property
     def merged(self) -> dict[bytes, bytes]:

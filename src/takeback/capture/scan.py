@@ -55,6 +55,7 @@ class Look:
         lacking: list[tuple[bytes, str]],
         first: bool = False,  # nothing was known before
         held_back: Sequence[bytes] = (),  # covered still, though the project's rules exclude them
+        whole: bool = False,  # every path was looked at
     ) -> None:
         self.index = index
         self.changes = changes
@@ -62,6 +63,7 @@ class Look:
         self.lacking = lacking
         self.first = first
         self.held_back = held_back
+        self.whole = whole
 
 
 _FRONTIER = 32  # folders to be captured, each with all below it: so many are enough to share out
@@ -125,6 +127,7 @@ class Scan:
         if self.put is None and self.rules.has_patterns:
             self._name_held_back()
         look = self._settle(first)
+        look.whole = not self.late
         look.index.rules = self.rules.fingerprint + self.limits.confirmed_rules
         return look
 
@@ -360,7 +363,7 @@ class Scan:
                     if named:
                         lacking.append((path, f"cannot be read: {error.strerror}"))
                     continue
-                if not named and before is not UNOBSERVED:
+                if not named and before is not None and before is not UNOBSERVED:
                     continue
                 if reason := self._why_not(path, st) or self._excluded_above(path):
                     if named:

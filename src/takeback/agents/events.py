@@ -1,0 +1,73 @@
+"""What a hook is told and what it answers, the same for every agent.
+
+    stdin of a hook ─► Agent.parse ─► Event ─► (surfaces/hook.py acts on it) ─► Answer ─► Agent.render ─► Reply
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..brackets import Caller
+from ..typed import Any, NamedTuple, Protocol
+
+START = "start"  # a session begins, or goes on
+PROMPT = "prompt"  # a person asks something
+BEFORE = "before"  # a tool is about to be called
+AFTER = "after"  # it was called
+REST = "rest"  # the agent, or a subagent, has finished what it was asked
+END = "end"  # the session is over
+OTHER = "other"  # nothing of ours
+
+# What a tool does, as far as its agent says.
+READS = "reads"  # nothing is captured
+WRITES = "writes"  # the paths that it names
+SHELL = "shell"  # a command
+UNKNOWN = "unknown"  # it may do anything: other MCP servers' tools, and what is newer than this program
+
+ALLOW, ASK, DENY = "allow", "ask", "deny"
+
+
+class Event(NamedTuple):
+    kind: str
+    caller: Caller
+    cwd: str = ""
+    prompt: str = ""
+    tool: str = ""  # as the agent calls it
+    does: str = UNKNOWN
+    paths: tuple[str, ...] = ()  # that it names, as given
+    command: str = ""  # of a shell
+    server: str = ""  # the MCP server whose tool it is
+    input: Mapping[str, Any] = {}
+    key: str = ""  # the call's name, the same before and after
+    failed: bool = False
+    name: str = ""  # the agent's own name of the event
+
+
+class Answer(NamedTuple):
+    decision: str = ""  # nothing to say, or allow, ask, deny
+    reason: str = ""  # why it is asked for or denied: for the model and the person
+    context: str = ""  # told to the model with the prompt
+    message: str = ""  # one line for the person
+
+
+class Reply(NamedTuple):
+    """What a hook does to its agent."""
+
+    code: int = 0
+    out: str = ""
+    err: str = ""
+
+
+class Agent(Protocol):
+    """How one coding agent speaks to hooks."""
+
+    name: str  # "claude"
+    title: str  # "Claude Code"
+    can_ask: bool  # whether a hook can have the person asked
+
+    def parse(self, payload: Mapping[str, Any], event: str, caller: Caller) -> Event:
+        """An event from what the hook read; `event` is its name where the payload does not say. The caller comes with
+        its process; parse adds session and lane. What makes no sense is an event of kind OTHER."""
+
+    def render(self, event: Event, answer: Answer) -> Reply:
+        """An answer as this agent understands it: exit code 0 or 2, nothing or one JSON object on stdout."""

@@ -1,0 +1,202 @@
+"""Brackets: an agent's calls, each open from before it acts until after, and whose a change is that is found meanwhile.
+
+    turn row   a person's prompt, or whatever else set an agent to work
+    open row   a call is about to act: who, what, and which paths it named, if it did
+    close row  it is over, or taken to be: its session went on, or its process is gone
+
+A change belongs to the open brackets that named its path; else to those that watch the whole tree; else to nobody
+known. Each open and close row says where the oldest bracket lies that was still open then, so that a hook reads a few
+rows, however long the journal is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from . import ancestry
+from .effects import Change, Turn, raw, text
+from .ids import new_id
+from .journal import Journal, New, Row
+from .typed import Any, NamedTuple
+
+KINDS = ("open", "close")
+
+
+class Caller(NamedTuple):
+    """Who acts: a session of an agent, or a subagent in it, and the process it runs in."""
+
+    agent: str
+    session: str
+    lane: str = ""  # the subagent; empty for the agent itself
+    pid: int = 0
+    started: int = 0
+    one_at_a_time: bool = False  # whether its next call means that the one before is over
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has ended; a later one of the same number is another."""
+        return bool(self.pid and self.started) and ancestry.started(self.pid) != self.started
+
+
+class Call(NamedTuple):
+    """One tool call, as its agent announced it."""
+
+    key: str  # the agent's own name for it, the same before and after
+    tool: str
+    summary: str  # what a person recognises: "Bash: npm run migrate"
+    paths: tuple[bytes, ...] = ()  # below the root; what it will write, where it says so
+    scans: bool = True  # it may write anywhere
+
+
+class Bracket(NamedTuple):
+    """A call around which the tree is looked at."""
+
+    seq: int
+    id: str
+    at: float
+    turn: Turn
+    caller: Caller
+    call: Call
+    closed: int = 0  # the row that closed it; 0 while it is open
+    cut: bool = False  # nobody said that it was over
+
+    def names(self, change: Change) -> bool:
+        """Whether the call named a path, one above it, or one below a folder that had to be made for it."""
+        for path in self.call.paths:
+            if change.path == path or change.path.startswith(path + b"/"):
+                return True
+            if change.before is None and path.startswith(change.path + b"/"):
+                return True
+        return False
+
+
+class AgentTurn(NamedTuple):
+    """What an agent was asked: its calls until it is asked again are one turn."""
+
+    seq: int
+    id: str
+    at: float
+    caller: Caller
+    prompt: str  # its first line, without secrets
+
+    @property
+    def turn(self) -> Turn:
+        return Turn(self.caller.agent, self.id)
+
+
+# -- rows --------------------------------------------------------------------
+
+
+def turn_row(caller: Caller, prompt: str) -> New:
+    body: dict[str, Any] = _caller_body(caller)
+    if prompt:
+        body["prompt"] = prompt
+    return New("turn", new_id(), body)
+
+
+def open_row(turn: Turn, caller: Caller, call: Call, oldest: int) -> New:
+    """`oldest` is the row of the oldest bracket that stays open; 0 if there is none but this one."""
+    body: dict[str, Any] = {**_caller_body(caller), "turn": turn.number, "key": call.key, "tool": call.tool}
+    body |= {"summary": call.summary, "scans": call.scans, "oldest": oldest}
+    if call.paths:
+        body["paths"] = [text(path) for path in call.paths]
+    return New("open", new_id(), body)
+
+
+def close_row(bracket: Bracket, oldest: int, cut: bool = False, failed: bool = False) -> New:
+    body: dict[str, Any] = {"open": bracket.id, "oldest": oldest}
+    if cut:
+        body["cut"] = True
+    if failed:
+        body["failed"] = True
+    return New("close", new_id(), body)
+
+
+def _caller_body(caller: Caller) -> dict[str, Any]:
+    body: dict[str, Any] = {"agent": caller.agent, "session": caller.session}
+    if caller.lane:
+        body["lane"] = caller.lane
+    if caller.pid:
+        body |= {"pid": caller.pid, "started": caller.started}
+    return body
+
+
+def _caller_of(body: Mapping[str, Any]) -> Caller:
+    return Caller(body["agent"], body["session"], body.get("lane", ""), body.get("pid", 0), body.get("started", 0))
+
+
+def turn_of(row: Row, body: Mapping[str, Any]) -> AgentTurn:
+    return AgentTurn(row.seq, row.id, row.at, _caller_of(body), body.get("prompt", ""))
+
+
+def bracket_of(row: Row, body: Mapping[str, Any]) -> Bracket:
+    caller = _caller_of(body)
+    paths = tuple(raw(path) for path in body.get("paths", ()))
+    call = Call(body["key"], body["tool"], body["summary"], paths, body["scans"])
+    return Bracket(row.seq, row.id, row.at, Turn(caller.agent, body["turn"]), caller, call)
+
+
+def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
+    return bracket._replace(closed=row.seq, cut=body.get("cut", False))
+
+
+# -- reading -----------------------------------------------------------------
+
+
+def open_ones(journal: Journal) -> list[Bracket]:
+    """The brackets that no row has closed, oldest first."""
+    newest = max((row for row in map(journal.last, KINDS) if row is not None), key=lambda row: row.seq, default=None)
+    if newest is None:
+        return []
+    body = newest.body or {}
+    own = newest.seq if newest.kind == "open" else 0
+    first = body.get("oldest") or own
+    if newest.damaged or not isinstance(first, int):
+        first = 1  # its word is not to be had: all of them are read
+    if not first:
+        return []
+    found: dict[str, Bracket] = {}
+    for row in journal.rows(first - 1, KINDS):
+        try:
+            if row.kind == "open":
+                found[row.id] = bracket_of(row, row.body or {})
+            else:
+                found.pop((row.body or {})["open"], None)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            continue  # altered: history names it as damaged
+    return list(found.values())
+
+
+def newest_turn(journal: Journal, caller: Caller) -> AgentTurn | None:
+    """What a session was asked last."""
+    for row in journal.newest_first("turn"):
+        body = row.body or {}
+        if body.get("agent") == caller.agent and body.get("session") == caller.session:
+            return turn_of(row, body)
+    return None
+
+
+# -- whose a change is -------------------------------------------------------
+
+
+class Owners(NamedTuple):
+    """The turns that a change belongs to, and the calls; none where nobody is known."""
+
+    turns: tuple[Turn, ...] = ()
+    calls: tuple[Bracket, ...] = ()
+
+
+def owners_of(found: Sequence[Bracket], runs: Sequence[Turn]) -> Callable[[Change], Owners]:
+    naming = [b for b in found if b.call.paths and not b.call.scans]
+    scanning = tuple(b for b in found if b.call.scans)
+    anywhere = Owners(_turns(scanning, runs), scanning)
+
+    def owners(change: Change) -> Owners:
+        named = tuple(b for b in naming if b.names(change)) if naming else ()
+        return Owners(_turns(named), named) if named else anywhere
+
+    return owners
+
+
+def _turns(brackets: Iterable[Bracket], also: Iterable[Turn] = ()) -> tuple[Turn, ...]:
+    return tuple(sorted({*(b.turn for b in brackets), *also}))

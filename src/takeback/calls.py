@@ -1,0 +1,221 @@
+"""An agent's turns and calls, journaled around what they do. Loaded by the hook that needs it.
+
+    prompt       ─► look ─► what others did ─► turn row, and a checkpoint
+    before call  ─► look (the paths it names, or all) ─► what others did ─► open row
+    after call   ─► look ─► what it did, as one effect of its turn ─► close row
+    end          ─► brackets of that session that nobody closed are closed by a look
+
+The caller (workspace.py) holds the store lock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from . import ancestry, brackets, redact
+from .acts import NewAct, body_of
+from .brackets import AgentTurn, Bracket, Call, Caller
+from .capture.scan import Look, Scan
+from .effects import Takeback, Turn
+from .history import pack_snapshot
+from .ids import new_id
+from .journal import New
+from .safefs import Folder as OpenFolder
+from .typed import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+CALL, TURN, SESSION = "call", "turn", "session"  # how often a checkpoint is taken
+DEADLINE = 20.0  # seconds that a look of a hook may take, where the settings name none
+_PROMPT = 200  # characters of a prompt that are kept
+
+
+class Begun(NamedTuple):
+    """A turn that has begun."""
+
+    turn: Turn
+    checkpoint: str  # its id; empty where none was taken
+    told: tuple[Takeback, ...]  # take-backs since this session was last heard of: its agent does not know of them
+    lacking: tuple[tuple[bytes, str], ...] = ()
+
+
+class Opened(NamedTuple):
+    """A call that may go on."""
+
+    bracket: Bracket
+    lacking: tuple[tuple[bytes, str], ...] = ()
+
+
+class Ended(NamedTuple):
+    """A call that is over."""
+
+    bracket: Bracket | None  # None: nobody had announced it
+    effects: tuple[str, ...]  # ids of what was found, whoever did it
+    lacking: tuple[tuple[bytes, str], ...] = ()
+
+
+def begin_turn(ws: Workspace, tree: OpenFolder, caller: Caller, prompt: str) -> Begun:
+    """An agent is asked something. What changed before that is not its work."""
+    journal = ws.store.journal
+    before = brackets.newest_turn(journal, caller)
+    told = _told(ws, before) if before is not None else ()
+    line = first_line(prompt)
+    left = [b for b in brackets.open_ones(journal) if _same_session(b.caller, caller)]
+    begun = brackets.turn_row(caller, line)
+    if ws.settings.granularity == SESSION and before is not None and not left:
+        journal.append([begun], ws.clock())
+        return Begun(Turn(caller.agent, begun.id), "", told)
+    look = _scan(ws, tree)
+    rows = [*ws.observer.rows_of(look, cut={b.id for b in left}), begun]
+    checkpoint = ""
+    if ws.settings.granularity != SESSION or before is None:
+        rows.append(_checkpoint_row(ws, look, caller, line or f"{caller.agent} begins", named=before is None))
+        checkpoint = rows[-1].id
+    ws.observer.journal_look(look, rows)
+    return Begun(Turn(caller.agent, begun.id), checkpoint, told, tuple(look.lacking))
+
+
+def begin_call(ws: Workspace, tree: OpenFolder, caller: Caller, call: Call) -> Opened:
+    """A call is about to act: what is there now is its before-image. Announced twice, it is one call."""
+    journal = ws.store.journal
+    found = brackets.open_ones(journal)
+    known = next((b for b in found if _same_session(b.caller, caller) and b.call.key == call.key), None)
+    if known is not None:
+        return Opened(known)
+    call = call._replace(summary=redact.text(call.summary))
+    over = [b for b in found if caller.one_at_a_time and _same_lane(b.caller, caller)]
+    granular = ws.settings.granularity == CALL
+    if call.scans or granular or any(b.call.scans for b in over):
+        look = _scan(ws, tree)
+    else:
+        look = _named(ws, tree, [*call.paths, *(path for b in over for path in b.call.paths)])
+    rows = _found(ws, look, over)
+    turn = brackets.newest_turn(journal, caller)
+    if turn is None:
+        rows.append(brackets.turn_row(caller, ""))
+        rows.append(_checkpoint_row(ws, look, caller, f"{caller.agent} begins", named=True)) if look.whole else None
+    number = turn.id if turn is not None else next(row.id for row in rows if row.kind == "turn")
+    if granular:
+        rows.append(_checkpoint_row(ws, look, caller, f"before {call.summary}", named=False))
+    closed = {row.body["open"] for row in rows if row.kind == "close"}
+    oldest = min((b.seq for b in found if b.id not in closed), default=0)
+    opened = brackets.open_row(Turn(caller.agent, number), caller, call, oldest)
+    seqs = ws.observer.journal_look(look, [*rows, opened])
+    bracket = Bracket(seqs[-1], opened.id, ws.clock(), Turn(caller.agent, number), caller, call)
+    return Opened(bracket, tuple(look.lacking))
+
+
+def end_call(
+    ws: Workspace, tree: OpenFolder, caller: Caller, call: Call, failed: bool = False, acts: Sequence[NewAct] = ()
+) -> Ended:
+    """A call is over: what changed since it began is its work, with what it did outside the files. One that nobody
+    announced owns nothing, and is looked at all the same."""
+    found = brackets.open_ones(ws.store.journal)
+    bracket = next((b for b in found if _same_session(b.caller, caller) and b.call.key == call.key), None)
+    asked = bracket.call if bracket is not None else call
+    look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
+    rows = _found(ws, look, ())
+    if bracket is not None:
+        rows += [_act_row(bracket, act) for act in acts]
+        closed = {row.body["open"] for row in rows if row.kind == "close"}
+        if bracket.id not in closed:
+            oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
+            rows.append(brackets.close_row(bracket, oldest, failed=failed))
+    ws.observer.journal_look(look, rows)
+    return Ended(bracket, tuple(row.id for row in rows if row.kind == "change"), tuple(look.lacking))
+
+
+def end(ws: Workspace, tree: OpenFolder, caller: Caller, whole_session: bool) -> tuple[str, ...]:
+    """A session, or a subagent of it, rests: the brackets that it left open are closed. Ids of what they did."""
+    mine = _same_session if whole_session else _same_lane
+    left = [b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller)]
+    if not left:
+        return ()
+    scans = any(b.call.scans for b in left)
+    look = _scan(ws, tree) if scans else _named(ws, tree, [path for b in left for path in b.call.paths])
+    rows = _found(ws, look, left)
+    ws.observer.journal_look(look, rows)
+    return tuple(row.id for row in rows if row.kind == "change")
+
+
+def turn_above(ws: Workspace) -> AgentTurn | None:
+    """What the agent among the ancestors of this process was asked last; None if a person runs it."""
+    turns = list(ws.history().agent_turns.values())
+    known = {(t.caller.pid, t.caller.started): t.caller for t in turns if t.caller.pid}
+    if not known:
+        return None
+    for process in ancestry.ancestors(os.getpid()):
+        if (caller := known.get((process.pid, process.started))) is not None:
+            return [turn for turn in turns if _same_session(turn.caller, caller)][-1]
+    return None
+
+
+def first_line(prompt: str) -> str:
+    """The first line of a prompt that says something, as it may be kept."""
+    line = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
+    line = redact.text("".join(c if c.isprintable() else " " for c in line))
+    return line if len(line) <= _PROMPT else line[: _PROMPT - 1] + "…"
+
+
+# -- parts -------------------------------------------------------------------
+
+
+def _scan(ws: Workspace, tree: OpenFolder) -> Look:
+    deadline = ws.settings.scan_deadline
+    return ws.observer.scan(tree, ws.observer.known(), deadline=DEADLINE if deadline is None else deadline)
+
+
+def _named(ws: Workspace, tree: OpenFolder, paths: Iterable[bytes]) -> Look:
+    observer = ws.observer
+    return Scan(tree, observer.known(), observer.rules(tree), ws.store.blobs, observer.limits()).named(paths)
+
+
+def _found(ws: Workspace, look: Look, over: Iterable[Bracket]) -> list[New]:
+    """The rows of what a look found, and those that close what is over."""
+    cut = {b.id for b in over}
+    rows = ws.observer.rows_of(look, cut=cut)
+    closed = {row.body["open"] for row in rows if row.kind == "close"}
+    staying = [b for b in brackets.open_ones(ws.store.journal) if b.id not in cut | closed] if cut - closed else []
+    oldest = min((b.seq for b in staying), default=0)
+    return rows + [brackets.close_row(b, oldest, cut=True) for b in over if b.id not in closed]
+
+
+def _checkpoint_row(ws: Workspace, look: Look, caller: Caller, label: str, named: bool) -> New:
+    ws.observer.store_tree(look.index)
+    body: dict[str, Any] = {
+        "label": label,
+        "named": named,
+        "snapshot": pack_snapshot(look.index.snapshot()),
+        "agent": caller.agent,
+    }
+    if look.lacking:
+        body["partial"] = [[path.decode("utf-8", "surrogateescape"), why] for path, why in look.lacking]
+    return New("checkpoint", new_id(), body)
+
+
+def _act_row(bracket: Bracket, act: NewAct) -> New:
+    by: Mapping[str, str] = {
+        "surface": "hook",
+        "actor": bracket.caller.agent,
+        "turn": bracket.turn.number,
+        "call": bracket.id,
+    }
+    return New("act", new_id(), body_of(act, by))
+
+
+def _told(ws: Workspace, before: AgentTurn) -> tuple[Takeback, ...]:
+    """Take-backs since a session was last asked something, of which it has not heard."""
+    newest = ws.store.journal.last("takeback")
+    if newest is None or newest.seq < before.seq:
+        return ()
+    return tuple(t for t in ws.history().takebacks.values() if t.seq > before.seq and t.rows)
+
+
+def _same_session(one: Caller, other: Caller) -> bool:
+    return (one.agent, one.session) == (other.agent, other.session)
+
+
+def _same_lane(one: Caller, other: Caller) -> bool:
+    return _same_session(one, other) and one.lane == other.lane

@@ -1,0 +1,266 @@
+"""Brackets around an agent's calls: whose each change is, and what undo makes of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import takeback
+from takeback import ancestry
+from takeback.brackets import Call, Caller
+
+CLAUDE = Caller("claude", "s1")
+CODEX = Caller("codex", "s2", one_at_a_time=True)
+
+
+def bash(key: str, what: str = "Bash: make") -> Call:
+    return Call(key, "Bash", what)
+
+
+def write(key: str, *paths: str) -> Call:
+    return Call(key, "Write", f"Write {paths[0]}", tuple(p.encode() for p in paths), scans=False)
+
+
+@pytest.fixture
+def ws(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAKEBACK_HOME", str(tmp_path / "home"))
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n")
+    with takeback.open(root, create=True) as opened:
+        yield opened
+
+
+def effects(ws):
+    """(summary, agents, paths) of each effect, oldest first."""
+    return [
+        (e.summary, sorted(e.actors), sorted(p.decode() for p in e.changes))
+        for e in ws.history().effects
+        if not e.takeback
+    ]
+
+
+def test_a_named_path_is_the_calls_and_the_rest_is_nobodys(ws):
+    ws.begin_turn(CLAUDE, "add b")
+    ws.begin_call(CLAUDE, write("1", "b.txt"))
+    (ws.root / "b.txt").write_text("b\n")
+    (ws.root / "mine.txt").write_text("a person's, at the same time\n")
+    ws.end_call(CLAUDE, write("1", "b.txt"))
+    ws.checkpoint()
+    assert effects(ws) == [("Write b.txt · 1 file", ["claude"], ["b.txt"]), ("", [], ["mine.txt"])]
+
+
+def test_a_shell_call_owns_what_changed_while_it_ran(ws):
+    ws.begin_turn(CLAUDE, "build")
+    (ws.root / "before.txt").write_text("a person's\n")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    ws.end_call(CLAUDE, bash("1"))
+    (ws.root / "between.txt").write_text("a person's\n")
+    ws.begin_call(CLAUDE, bash("2", "Bash: true"))
+    ws.end_call(CLAUDE, bash("2", "Bash: true"))
+    assert effects(ws) == [
+        ("", [], ["before.txt"]),
+        ("Bash: make · 1 file", ["claude"], ["made.txt"]),
+        ("", [], ["between.txt"]),
+    ]
+    outcome = ws.undo()
+    assert outcome.whole
+    assert sorted(os.listdir(ws.root)) == ["a.txt", "before.txt", "between.txt"]
+    ws.redo()
+    assert (ws.root / "made.txt").read_text() == "made\n"
+
+
+def test_undo_steps_over_turns_of_the_same_session(ws):
+    for number in ("one", "two"):
+        ws.begin_turn(CLAUDE, f"make {number}")
+        ws.begin_call(CLAUDE, bash(number))
+        (ws.root / number).write_text(number)
+        ws.end_call(CLAUDE, bash(number))
+    ws.undo()
+    assert not (ws.root / "two").exists() and (ws.root / "one").exists()
+    ws.undo()
+    assert not (ws.root / "one").exists()
+
+
+def test_what_two_agents_may_have_done_is_shared(ws):
+    ws.begin_turn(CLAUDE, "this")
+    ws.begin_turn(CODEX, "that")
+    ws.begin_call(CLAUDE, bash("1"))
+    ws.begin_call(CODEX, bash("1"))
+    (ws.root / "whose.txt").write_text("?\n")
+    ws.end_call(CLAUDE, bash("1"))
+    (ws.root / "codex.txt").write_text("only one was left\n")
+    ws.end_call(CODEX, bash("1"))
+    assert [(who, paths) for _, who, paths in effects(ws)] == [
+        (["claude", "codex"], ["whose.txt"]),
+        (["codex"], ["codex.txt"]),
+    ]
+    ws.undo()
+    assert (ws.root / "whose.txt").exists() and not (ws.root / "codex.txt").exists()
+
+
+def test_a_write_is_its_own_while_another_agents_command_runs(ws):
+    ws.begin_call(CLAUDE, bash("1"))
+    ws.begin_call(CODEX, write("1", "named.txt"))
+    (ws.root / "named.txt").write_text("codex\n")
+    (ws.root / "other.txt").write_text("claude\n")
+    ws.end_call(CODEX, write("1", "named.txt"))
+    ws.end_call(CLAUDE, bash("1"))
+    assert [(who, paths) for _, who, paths in effects(ws)] == [(["codex"], ["named.txt"]), (["claude"], ["other.txt"])]
+
+
+def test_folders_made_for_a_named_file_are_the_calls_too(ws):
+    ws.begin_call(CLAUDE, write("1", "new/deep/file.txt"))
+    (ws.root / "new/deep").mkdir(parents=True)
+    (ws.root / "new/deep/file.txt").write_text("x")
+    ws.end_call(CLAUDE, write("1", "new/deep/file.txt"))
+    ws.checkpoint()
+    assert ws.undo().whole
+    assert os.listdir(ws.root) == ["a.txt"]
+
+
+def test_a_missing_after_event_ends_with_the_next_call_of_an_agent_that_makes_one_at_a_time(ws):
+    ws.begin_call(CODEX, bash("1", "Bash: first"))
+    (ws.root / "first.txt").write_text("x")
+    ws.begin_call(CODEX, bash("2", "Bash: second"))
+    (ws.root / "second.txt").write_text("x")
+    ws.end_call(CODEX, bash("2", "Bash: second"))
+    assert [told for told, *_ in effects(ws)] == ["Bash: first · 1 file", "Bash: second · 1 file"]
+    first, second = (e for e in ws.history().effects)
+    assert first.cut and not second.cut
+    assert any("cut off" in step.note for step in ws.plan("undo").steps)
+
+
+def test_calls_at_once_in_one_session_do_not_end_each_other(ws):
+    ws.begin_call(CLAUDE, bash("1"))
+    ws.begin_call(CLAUDE, bash("2"))
+    (ws.root / "x").write_text("x")
+    ws.end_call(CLAUDE, bash("1"))
+    assert [b.call.key for b in ws.history().brackets.values() if not b.closed] == ["2"]
+    (effect,) = ws.history().effects
+    assert len(effect.calls) == 2 and len(effect.turns) == 1
+    ws.end_turn(CLAUDE)
+    assert all(b.closed for b in ws.history().brackets.values())
+
+
+def test_a_process_that_is_gone_closes_its_brackets_at_the_next_look(ws):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    caller = Caller("claude", "s1", "", process.pid, ancestry.started(process.pid))
+    ws.begin_call(caller, bash("1"))
+    (ws.root / "late.txt").write_text("x")
+    ws.checkpoint("alive")
+    assert [b.closed for b in ws.history().brackets.values()] == [0]
+    process.communicate(b"\n")
+    (ws.root / "after.txt").write_text("x")
+    ws.checkpoint("gone")
+    (bracket,) = ws.history().brackets.values()
+    assert bracket.closed and bracket.cut
+    (ws.root / "mine.txt").write_text("x")
+    ws.checkpoint("later")
+    assert [(who, paths, e.cut) for (_, who, paths), e in zip(effects(ws), ws.history().effects)] == [
+        (["claude"], ["late.txt"], False),
+        (["claude"], ["after.txt"], True),
+        ([], ["mine.txt"], False),
+    ]
+
+
+def test_a_session_that_ends_closes_what_it_left_open_and_another_goes_on(ws):
+    ws.begin_call(CLAUDE, bash("1"))
+    ws.begin_call(CODEX, write("9", "b.txt"))
+    (ws.root / "b.txt").write_text("b")
+    ws.end_turn(CLAUDE, whole_session=True)
+    (left,) = (b for b in ws.history().brackets.values() if not b.closed)
+    assert left.caller.agent == "codex"
+    assert effects(ws) == [("Write b.txt · 1 file", ["codex"], ["b.txt"])]
+
+
+def test_announced_twice_is_one_call(ws):
+    one = ws.begin_call(CLAUDE, bash("1")).bracket
+    assert ws.begin_call(CLAUDE, bash("1")).bracket.id == one.id
+    ws.end_call(CLAUDE, bash("1"))
+    assert ws.end_call(CLAUDE, bash("1")).bracket is None
+
+
+def test_rollback_goes_to_just_before_a_call_and_revert_takes_one_back(ws):
+    ids = []
+    for number in ("1", "2"):
+        ids.append(ws.begin_call(CLAUDE, bash(number)).bracket.id)
+        (ws.root / number).write_text(number)
+        ws.end_call(CLAUDE, bash(number))
+    ws.revert(ids[0])
+    assert not (ws.root / "1").exists() and (ws.root / "2").exists()
+    ws.redo()
+    ws.rollback(ids[1])
+    assert (ws.root / "1").exists() and not (ws.root / "2").exists()
+
+
+def test_checkpoints_by_turn_call_and_session(ws):
+    def labels():
+        return [(c.label, c.named) for c in ws.history().checkpoints[1:]]
+
+    ws.begin_turn(CLAUDE, "\n  first thing\nmore")
+    ws.begin_turn(CLAUDE, "second")
+    assert labels() == [("first thing", True), ("second", False)]
+    ws.settings = ws.settings._replace(granularity="session")
+    ws.begin_turn(CLAUDE, "third")
+    assert len(labels()) == 2
+    ws.settings = ws.settings._replace(granularity="call")
+    ws.begin_call(CLAUDE, write("1", "b.txt"))
+    assert labels()[-1] == ("before Write b.txt", False)
+
+
+def test_a_prompt_hears_once_of_what_was_taken_back(ws):
+    assert ws.begin_turn(CLAUDE, "make it").told == ()
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "x").write_text("x")
+    ws.end_call(CLAUDE, bash("1"))
+    ws.undo()
+    (takeback_,) = ws.begin_turn(CLAUDE, "go on").told
+    assert takeback_.verb == "undo"
+    assert ws.begin_turn(CLAUDE, "and on").told == ()
+
+
+def test_the_turn_that_asks_is_not_the_one_taken_back(ws):
+    me = Caller("claude", "s1", "", os.getpid(), ancestry.started(os.getpid()))
+    ws.begin_turn(me, "make it")
+    ws.begin_call(me, bash("1"))
+    (ws.root / "x").write_text("x")
+    ws.end_call(me, bash("1"))
+    ws.begin_turn(me, "/undo")
+    ws.begin_call(me, bash("2", "Bash: takeback undo"))
+    (ws.root / "asking").write_text("this turn's own")
+    ws.undo()
+    ws.end_call(me, bash("2", "Bash: takeback undo"))
+    assert not (ws.root / "x").exists() and (ws.root / "asking").exists()
+    assert [paths for *_, paths in effects(ws)] == [["x"], ["asking"]]  # nothing of the take-back is the agent's
+
+
+def test_an_agents_own_files_are_taken_back_only_by_name(ws):
+    (ws.root / ".claude").mkdir()
+    (ws.root / ".claude/settings.local.json").write_text("{}")
+    (ws.root / "x").write_text("x")
+    ws.checkpoint(named=False)
+    outcome = ws.rollback()
+    assert outcome.whole and not (ws.root / "x").exists()
+    assert (ws.root / ".claude/settings.local.json").exists()
+    ws.revert(".claude/settings.local.json")
+    assert not (ws.root / ".claude/settings.local.json").exists()
+
+
+def test_a_folder_of_an_agents_name_without_its_files_goes_like_any_other(ws):
+    (ws.root / ".github/workflows").mkdir(parents=True)
+    (ws.root / ".github/workflows/ci.yml").write_text("on: push\n")
+    assert ws.rollback().whole
+    assert os.listdir(ws.root) == ["a.txt"]
+
+
+def test_prompts_and_commands_are_kept_without_secrets(ws):
+    secret = "sk_live_" + "a1b2c3d4" * 4
+    ws.begin_turn(CLAUDE, f"use {secret} please")
+    ws.begin_call(CLAUDE, bash("1", f"Bash: curl -H 'Authorization: Bearer {secret}'"))
+    for row in ws.store.journal.rows():
+        assert secret not in str(row.body)
