@@ -16,7 +16,7 @@ from pathlib import Path
 
 import takeback
 
-from . import calm, command, memory, plot, report, rounds, shadow_git
+from . import calm, command, hooks, memory, plot, report, rounds, shadow_git
 from .samples import SIZES, Size
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
@@ -27,16 +27,26 @@ def main() -> int:
     about = {"date": time.strftime("%Y-%m-%d"), "machine": _machine(asked.folder), "versions": _versions()}
     print(f"takeback against a shadow git repository\n{about['machine']} · {about['versions']}", flush=True)
     rows: list[report.Line] = []
-    raw: dict[str, object] = {}
+    raw: dict[str, dict[str, object]] = {}
     with _folder(asked.folder) as work:  # emptied only at the end: mass deletes slow ext4 for minutes
         for size in asked.sizes:
-            times, most = _measure(size, work / size.name)
-            found = report.lines(size.name, times, max(most.values(), default=0))
-            raw[size.name] = {"seconds": times, "memory": most}
+            found = []
+            raw[size.name] = {}
+            (work / size.name).mkdir()
+            if "core" in asked.parts:
+                times, most = _measure(size, work / size.name)
+                found += report.lines(size.name, times, max(most.values(), default=0))
+                raw[size.name] |= {"seconds": times, "memory": most}
+            if "hooks" in asked.parts and not size.large:
+                times = hooks.measure(size, work / size.name, _progress(size))
+                found += report.hook_lines(size.name, times)
+                raw[size.name] |= {"hooks": times}
             rows += found
             print(report.table(found), flush=True)
             _save(about, rows, raw)
-    if argv := command.found():
+    if "core" not in asked.parts:
+        pass
+    elif argv := command.found():
         times = command.startup(argv, 7 if asked.quick else 25)
         raw[command.STARTUP] = times
         rows.append(report.startup_line(times))
@@ -56,7 +66,6 @@ def main() -> int:
 
 def _measure(size: Size, work: Path) -> tuple[rounds.Times, dict[str, int]]:
     say = _progress(size)
-    work.mkdir()
     times = rounds.measure(size, work, say)
     most = {}
     if Path("/proc/self/smaps_rollup").exists():
@@ -69,11 +78,15 @@ def _measure(size: Size, work: Path) -> tuple[rounds.Times, dict[str, int]]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--sizes", default="1k,10k,big,100k", help="some of 1k,10k,100k,big (default: all)")
+    parser.add_argument("--parts", default="core,hooks", help="some of core,hooks (default: both)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds; 1k and 10k unless --sizes is given")
     parser.add_argument("--folder", type=Path, default=None, help="where to work: 15 GB (default: the temporary one)")
     parser.add_argument("--write-docs", action="store_true", help="write docs/bench.md and docs/bench.svg")
     asked = parser.parse_args()
     names = asked.sizes.split(",")
+    asked.parts = asked.parts.split(",")
+    if unknown := [part for part in asked.parts if part not in ("core", "hooks")]:
+        parser.error(f"no such part: {', '.join(unknown)}")
     if asked.quick and asked.sizes == parser.get_default("sizes"):
         names = ["1k", "10k"]
     if unknown := [name for name in names if name not in SIZES]:
@@ -105,7 +118,7 @@ def _progress(size: Size) -> rounds.Say:
     return say
 
 
-def _save(about: dict[str, str], rows: list[report.Line], raw: dict[str, object]) -> None:
+def _save(about: dict[str, str], rows: list[report.Line], raw: dict[str, dict[str, object]]) -> None:
     names = "-".join(name for name in raw if name in SIZES)
     report.write_json(_CHECKOUT / "bench" / "out" / f"{names or 'start-up'}.json", about, rows, raw)
 

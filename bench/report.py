@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import rounds
+from . import hooks, rounds
 from .command import STARTUP
 from .samples import SIZES
 
@@ -23,6 +23,11 @@ _MOST_DISK = {"10k": 0.6, "100k": 0.6}
 _SLOWEST_COMMAND = {"10k": 2}
 _SLOWEST_STARTUP = 4
 _MOST_MEMORY = {"100k": 200 * MB}
+_HOOKS_FASTER = {
+    "10k": {hooks.SPAWNED: 2.4, hooks.ALONE: 0.6, hooks.NAMED: 1},
+    "100k": {hooks.SPAWNED: 10, hooks.HTTP: 30, hooks.ALONE: 1.1, hooks.NAMED: 1},
+}
+_SLOWEST_HOOK = 2.5
 _INTRODUCTION = """\
 # How fast it is
 
@@ -73,6 +78,20 @@ def lines(size: str, times: rounds.Times, memory: int) -> list[Line]:
         cap = _MOST_MEMORY.get(size)
         target, met = (f"< {cap // MB} MB", memory < cap) if cap else ("", None)
         out.append(Line(size, MEMORY, "", f"{memory / MB:.0f} MB", target=target, met=met))
+    return out
+
+
+def hook_lines(size: str, times: rounds.Times) -> list[Line]:
+    out = []
+    for operation, values in times.items():
+        if operation == hooks.START:
+            target = f"within {_SLOWEST_HOOK}× of python"
+            out.append(_line(size, operation, values, "python", target, _SLOWEST_HOOK))
+            continue
+        way = operation.removesuffix(f", {hooks.NOTHING}").removesuffix(f", {hooks.CHANGED}")
+        wanted = _HOOKS_FASTER.get(size, {}).get(way)
+        target = f"≥ {wanted}×" if wanted else ""
+        out.append(_line(size, operation, values, "git", target, 1 / wanted if wanted else None))
     return out
 
 

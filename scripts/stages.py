@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,9 @@ PYTHON = [sys.executable, "-m"]
 WORKERS = str(max(2, os.cpu_count() or 1))
 _NO_FILES = (
     "tests/crash/test_kill_outside.py",
+    "tests/agents",
     "tests/domains",
+    "tests/gate",
     "tests/surfaces",
     *(
         f"tests/test_{name}.py"
@@ -35,6 +38,7 @@ _FORKED = (
         )
     ),
 )  # fmt: skip
+_REAL_AGENTS = "tests/agents/end_to_end"
 _SKIP = re.compile(r"^SKIPPED \[\d+\] (\S+?:\d+|\S+): (.*)$")
 _NO_REASON = ("", "unconditional skip", "skipped", "todo", "fixme")
 
@@ -56,7 +60,16 @@ def types() -> None:
 
 
 def tests() -> None:
-    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs"])
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", f"--ignore={_REAL_AGENTS}"])
+
+
+def agents() -> None:
+    """The real agents against a scripted model. Where npm can install them, the first two must run; the others run
+    where somebody has installed them."""
+    always = ("claude", "codex") if shutil.which("npm") else ()
+    if always:
+        run(["scripts/agents", *always])
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", _REAL_AGENTS], TAKEBACK_TEST_AGENTS=" ".join(always))
 
 
 def portable() -> None:
@@ -104,6 +117,7 @@ STAGES: dict[str, Callable[[], None]] = {
     "format": format_,
     "types": types,
     "tests": tests,
+    "agents": agents,
     "portable": portable,
     "forked": forked,
     "docs": docs,
@@ -140,8 +154,12 @@ def _tell_skips() -> int:
         print("nothing was skipped")
         return 0
     print("skipped:")
+    places: dict[tuple[str, str], list[str]] = {}
     for stage, place, reason in sorted(set(_skips)):
-        print(f"  {stage:<10}{place}  {reason or '(no reason given)'}")
+        places.setdefault((stage, reason), []).append(place)
+    for (stage, reason), found in places.items():
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        print(f"  {stage:<10}{found[0]}{more}  {reason or '(no reason given)'}")
     unexplained = [place for _, place, reason in _skips if reason.strip().lower() in _NO_REASON]
     if unexplained:
         print(f"a skip needs a reason: {', '.join(sorted(set(unexplained)))}", file=sys.stderr)

@@ -28,6 +28,7 @@ def own_home(tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("TAKEBACK_HOME", str(home / "takeback"))
+    monkeypatch.setenv("TAKEBACK_RESIDENT", "off")  # no process outlives its test; those of the resident turn it on
     yield home
     monkeypatch.undo()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -127,3 +128,11 @@ def test_a_session_is_journaled_once(ws: Workspace):
 def test_every_marker_is_documented():
     text = (Path(__file__).parents[1] / "docs/outside.md").read_text(encoding="utf-8")
     assert not [name for name in MARKERS if f"`{name}`" not in text]
+
+
+@PROC
+def test_the_agent_of_a_hook_is_the_first_above_it_that_is_no_shell():
+    code = "import os; from takeback import ancestry; print(*ancestry.above_shells(os.getpid()))"
+    words = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}; true"  # with a command after it, the shell stays
+    ran = subprocess.run(["sh", "-c", f"sh -c {shlex.quote(words)}; true"], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [str(os.getpid()), str(ancestry.started(os.getpid()))]

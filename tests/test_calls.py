@@ -10,7 +10,9 @@ import pytest
 
 import takeback
 from takeback import ancestry
+from takeback.acts import NewAct
 from takeback.brackets import Call, Caller
+from takeback.effects import IRREVERSIBLE
 
 CLAUDE = Caller("claude", "s1")
 CODEX = Caller("codex", "s2", one_at_a_time=True)
@@ -264,3 +266,41 @@ def test_prompts_and_commands_are_kept_without_secrets(ws):
     ws.begin_call(CLAUDE, bash("1", f"Bash: curl -H 'Authorization: Bearer {secret}'"))
     for row in ws.store.journal.rows():
         assert secret not in str(row.body)
+
+
+# -- what is recorded inside a turn ------------------------------------------------
+
+
+def test_what_an_agents_command_records_goes_with_its_turn(ws):
+    me = Caller("claude", "s1", pid=os.getpid(), started=ancestry.started(os.getpid()))
+    ws.begin_turn(me, "charge the card")
+    code = "import sys; from takeback.surfaces.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["-C", str(ws.root), "record", "command", "--did", "charged a card", "--", "true"]
+    subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True)
+    (act,) = ws.effects()
+    (turn,) = ws.history().agent_turns
+    assert (act.by["actor"], act.by["turn"]) == ("claude", turn.number)
+    assert [unit for unit in ws.plan("undo").steps if unit.domain == "command"]
+
+
+def test_what_a_person_records_is_no_agents(ws):
+    gone = Caller("claude", "s1", pid=os.getpid(), started=1)  # another process of that number
+    ws.begin_turn(gone, "nothing")
+    assert "turn" not in ws.record_command("by hand", argv=["true"]).by
+
+
+def test_what_a_person_refused_was_not_done(ws):
+    me = Caller("claude", "s1", pid=os.getpid(), started=ancestry.started(os.getpid()))
+    gone = me._replace(session="s2", started=1)
+    push = NewAct("command", "git push", "git push", None, IRREVERSIBLE, {"left_to_do": "push it back"})
+    ws.begin_turn(me, "push it")
+    ws.begin_call(me, bash("1", "Bash: git push")._replace(acts=(push,), asked=True))
+    ws.end_turn(me)
+    assert not ws.effects(), "it went on without it"
+    ws.begin_call(me, bash("2", "Bash: git push")._replace(acts=(push,), asked=True))
+    ws.end_call(me, bash("2", "Bash: git push"))
+    assert [act.state for act in ws.effects()] == ["done"], "he said yes"
+    ws.begin_turn(gone, "push it")
+    ws.begin_call(gone, bash("3", "Bash: git push")._replace(acts=(push,), asked=True))
+    ws.end_turn(gone, whole_session=True)
+    assert sorted(act.state for act in ws.effects()) == ["begun", "done"], "it was killed: nobody knows"

@@ -25,6 +25,9 @@ class Entry:
     domain: str = "files"
     verdict: str = "exact"
     paths: Sequence[str] = ("src/auth.py", "src/app/[id]/page.tsx", "docs/a b.md")
+    turns: Sequence[str] = ("kxvmnopq", "znoplmkk")
+    sessions: Sequence[str] = ("5F0C-2e9a",)
+    calls: Sequence[str] = ("qqrstuvw",)
 
 
 ENTRY = Entry()
@@ -46,6 +49,16 @@ ENTRY = Entry()
         ("-actor:codex", True),
         ("-actor:codex,claude", False),
         ("domain:files", True),
+        # turns, sessions and calls, by how they begin
+        ("turn:kxv", True),
+        ("turn:ZNO", True),
+        ("turn:xvm", False),
+        ("-turn:kxvmnopq", False),
+        ("session:5f0c", True),
+        ("session:2e9a", False),
+        ("call:qq", True),
+        ("call:kx,qqrs", True),
+        ("call:kx", False),
         ("domain:http", False),
         ("verdict:exact", True),
         ("verdict:held,irreversible", False),

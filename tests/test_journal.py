@@ -39,6 +39,11 @@ def test_rows_come_back_in_order_as_they_were(journal: Journal):
     assert journal.head().seq == 5
 
 
+def test_how_many_letters_tell_an_id_from_every_other(journal: Journal):
+    journal.append([New("note", id, {}) for id in ("kkkkk", "kkkkl", "kkzzz", "pqrst")], 0)
+    assert [journal.letters(id, 3) for id in ("kkkkk", "kkkkl", "kkzzz", "pqrst", "kkkkzz")] == [5, 5, 3, 3, 5]
+
+
 def test_bodies_are_salted_so_that_a_removed_one_cannot_be_guessed(journal: Journal):
     journal.append([New("note", new_id(), {"secret": "1234"}), New("note", new_id(), {"secret": "1234"})], 0)
     hashes = {row[0] for row in journal._db.execute("SELECT body_hash FROM log")}

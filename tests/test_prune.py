@@ -247,3 +247,97 @@ def test_the_paths_that_share_a_secret_are_named_before_it_goes(ws: Workspace, p
     planned = ws.prune(path="two", dry_run=True)
     assert planned.also == ("copy", "one/key") and planned.path_blobs == 1
     assert ws.prune(path="two/key").also == ("copy", "one/key")
+
+
+# -- agents' turns and calls ---------------------------------------------------
+
+
+def _worked(ws, caller, key: str, prompt: str = "", path: str = "") -> str:
+    """A turn with one call that makes a file; the id of the call."""
+    from takeback.brackets import Call
+
+    if prompt:
+        ws.begin_turn(caller, prompt)
+    call = Call(key, "Bash", f"Bash: secret plan {key}")
+    opened = ws.begin_call(caller, call)
+    (ws.root / (path or key)).write_text(key)
+    ws.end_call(caller, call)
+    return opened.bracket.id
+
+
+def _bodies(ws) -> str:
+    return str([row.body for row in ws.store.journal.rows()])
+
+
+def test_prompts_and_calls_go_with_what_was_done_in_them(ws):
+    from takeback.brackets import Caller
+
+    claude = Caller("claude", "s")
+    first = _worked(ws, claude, "one", "a private wish")
+    _worked(ws, claude, "two", "the second")
+    ws.checkpoint("here")
+    third = _worked(ws, claude, "three")
+    ws.prune(keep=1)
+    assert "a private wish" not in _bodies(ws) and "secret plan one" not in _bodies(ws)
+    assert "secret plan three" in _bodies(ws) and "the second" in _bodies(ws)  # that turn still goes on
+    assert ws.verify().ok
+    history = ws.history()
+    assert [t.prompt for t in history.agent_turns.values()] == ["the second"]
+    assert list(history.brackets) == [third]
+    with pytest.raises(takeback.NotFound, match="pruned"):
+        ws.show(first)
+    assert ws.log() and ws.status()
+    assert _worked(ws, claude, "four") and len(ws.history().agent_turns) == 1  # and its next call belongs to it
+    assert ws.undo().whole
+    assert not (ws.root / "three").exists() and (ws.root / "one").exists()
+
+
+def test_a_call_that_is_open_stays_and_is_found_though_later_ones_are_gone(ws):
+    from takeback import brackets
+    from takeback.brackets import Call, Caller
+
+    claude, codex = Caller("claude", "s"), Caller("codex", "t")
+    waiting = Call("long", "Bash", "Bash: sleep 1000")
+    ws.begin_turn(claude, "wait")
+    opened = ws.begin_call(claude, waiting)
+    _worked(ws, codex, "one", "meanwhile")
+    ws.checkpoint("here")
+    ws.prune(keep=1)
+    ws.prune(everything=True)
+    assert [b.id for b in brackets.open_ones(ws.store.journal)] == [opened.bracket.id]
+    assert [t.prompt for t in ws.history().agent_turns.values()] == ["wait"]
+    ws.checkpoint("anew")
+    (ws.root / "late").write_text("x")
+    assert ws.end_call(claude, waiting).bracket is not None
+    assert [row.actor for row in ws.log("kind:effect")] == ["claude"]
+    assert ws.verify().ok
+
+
+def test_what_still_stands_outside_the_files_keeps_its_call_and_turn(ws):
+    from takeback.acts import NewAct
+    from takeback.brackets import Call, Caller
+
+    claude, call = Caller("claude", "s"), Call("push", "Bash", "Bash: git push")
+    ws.begin_turn(claude, "publish it")
+    opened = ws.begin_call(claude, call)
+    ws.end_call(claude, call, acts=[NewAct("command", "git push", "git push", None, "irreversible")])
+    ws.begin_turn(claude, "go on")
+    ws.checkpoint("here")
+    ws.prune(keep=1)
+    shown = ws.show(ws.log("domain:command")[0].id)
+    assert shown.turn.prompt == "publish it" and [c.id for c in shown.calls] == [opened.bracket.id]
+    assert ws.verify().ok
+
+
+def test_a_process_that_may_be_at_work_is_still_known_as_an_agent(ws):
+    import os
+
+    from takeback import ancestry
+    from takeback.brackets import Caller
+
+    ws.begin_turn(Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid())), "begin")
+    ws.checkpoint("here")
+    ws.prune(keep=1)
+    assert "claude is at work" in ancestry.agent_above(ws.history().sessions, {})
+    ws.prune(everything=True)
+    assert "claude is at work" in ancestry.agent_above(ws.history().sessions, {})

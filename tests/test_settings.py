@@ -45,7 +45,8 @@ def place(tmp_path: Path) -> Place:
 
 # The table
 
-IN_FILES_ONLY = ("policy", "credentials", "python.functions")  # an agent chooses the environment of what it starts
+# An agent chooses the environment of what it starts.
+IN_FILES_ONLY = ("policy", "policy.calls", "credentials", "python.functions")
 
 
 def test_the_table_and_the_class_agree(place: Place) -> None:
@@ -76,7 +77,16 @@ def test_defaults(place: Place) -> None:
         ("lock_timeout", 30.0, "default"),
         ("watch.settle", 0.5, "default"),
         ("watch.busy", 5.0, "default"),
+        ("hooks.granularity", "turn", "default"),
+        ("hooks.message", True, "default"),
+        ("hooks.failure", "open", "default"),
+        ("hooks.resident", True, "default"),
+        ("hooks.idle", 1800.0, "default"),
+        ("hooks.http_port", 0, "default"),
+        ("git.enabled", True, "default"),
         ("policy", "ask before every act outside the files", "default"),
+        ("policy.autopilot", False, "default"),
+        ("policy.calls", {}, "default"),
         ("credentials", "none", "default"),
         ("python.functions", [], "default"),
         ("email.provider", "", "default"),
@@ -104,8 +114,19 @@ scan_deadline = "1m"
 [watch]
 settle = 2
 busy = "1m"
+[hooks]
+granularity = "call"
+message = false
+failure = "closed"
+resident = false
+idle = "1m"
+http_port = 2000
+[git]
+enabled = false
 [policy]
 autopilot = true
+[policy.calls]
+push = "allow"
 [policy.http]
 compensating = "allow"
 [credentials.STRIPE_KEY]
@@ -122,7 +143,9 @@ outlook_access_token = "eyJ.secret"
 outlook_api_base = "http://127.0.0.1:2"
 """
 OUTSIDE = {
-    "policy": Policy({"http.compensating": "allow"}, True),
+    "policy": Policy({"http.compensating": "allow"}, True, {"push": "allow"}),
+    "autopilot": True,
+    "calls": {"push": "allow"},
     "credentials": {"STRIPE_KEY": ("https://api.stripe.com",)},
     "functions": ("shop.stock:put_back",),
     "provider": "smtp",
@@ -150,6 +173,13 @@ def test_the_users_file_sets_everything(place: Place) -> None:
         lock_timeout=5.0,
         settle=2.0,
         busy=60.0,
+        granularity="call",
+        message=False,
+        failure="closed",
+        resident=False,
+        idle=60.0,
+        http_port=2000,
+        git=False,
         sources=settings.sources,
         **OUTSIDE,
     )
@@ -171,6 +201,14 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         TAKEBACK_LOCK_TIMEOUT="0.25",
         TAKEBACK_WATCH_SETTLE="0.1",
         TAKEBACK_WATCH_BUSY="9s",
+        TAKEBACK_HOOKS_GRANULARITY="session",
+        TAKEBACK_HOOKS_MESSAGE="1",
+        TAKEBACK_HOOKS_FAILURE="open",
+        TAKEBACK_RESIDENT="1",
+        TAKEBACK_HOOKS_IDLE="2m",
+        TAKEBACK_HOOKS_HTTP_PORT="3000",
+        TAKEBACK_GIT_ENABLED="1",
+        TAKEBACK_AUTOPILOT="1",
         TAKEBACK_HOME=str(place.root),
         TAKEBACK_PORTABLE="1",
         EMAIL_PROVIDER="gmail",
@@ -193,9 +231,14 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         lock_timeout=0.25,
         settle=0.1,
         busy=9.0,
+        granularity="session",
+        idle=120.0,
+        http_port=3000,
         portable=True,
         sources=settings.sources,
         policy=OUTSIDE["policy"],
+        autopilot=True,
+        calls=OUTSIDE["calls"],
         credentials=OUTSIDE["credentials"],
         functions=OUTSIDE["functions"],
         provider="gmail",
@@ -494,3 +537,69 @@ def test_a_file_in_place_of_a_folder(place: Place) -> None:
     place.config.parent.write_text("")
     with pytest.raises(UsageError, match="cannot read"):
         place.load()
+
+
+# What agents may do
+
+
+def test_autopilot_has_an_address_and_is_part_of_the_policy(place: Place) -> None:
+    place.user("[policy]\nautopilot = true\n")
+    settings = place.load()
+    assert ("policy.autopilot", True, str(place.config)) in settings.rows()
+    assert settings.policy.autopilot and settings.autopilot
+
+
+def test_the_environment_turns_autopilot_on_and_never_off(place: Place) -> None:
+    settings = place.load(TAKEBACK_AUTOPILOT="1")
+    assert settings.policy.autopilot
+    assert ("policy.autopilot", True, "environment TAKEBACK_AUTOPILOT") in settings.rows()
+    place.user("[policy]\nautopilot = true\n")
+    settings = place.load(TAKEBACK_AUTOPILOT="0")
+    assert settings.policy.autopilot
+    assert ("policy.autopilot", True, str(place.config)) in settings.rows()
+
+
+def test_a_project_turns_autopilot_on_and_never_off(place: Place) -> None:
+    place.project("[policy]\nautopilot = true\n")
+    assert place.load().autopilot
+    place.user("[policy]\nautopilot = true\n")
+    place.project("[policy]\nautopilot = false\n")
+    settings = place.load()
+    assert settings.autopilot and "policy.autopilot" in settings.ignored[0]
+
+
+def test_a_project_only_tightens_what_agents_may_do(place: Place) -> None:
+    place.user('[policy.calls]\nhttp = "allow"\n')
+    place.project('[policy.calls]\npush = "refuse"\nhttp = "ask"\noutside = "ask"\npublish = "allow"\n')
+    settings = place.load()
+    assert settings.policy.call("push").decision == "refuse"
+    assert settings.policy.call("http").decision == "ask"
+    assert settings.policy.call("outside").decision == "ask"
+    assert settings.policy.call("publish").decision == "ask"
+    assert len(settings.ignored) == 1 and "policy.calls.publish" in settings.ignored[0]
+    assert settings.sources["policy.calls"] == ".takeback.toml"
+
+
+def test_a_project_cannot_loosen_all_at_once(place: Place) -> None:
+    place.user('[policy.calls]\npush = "refuse"\n')
+    place.project('[policy.calls]\nall = "allow"\n')
+    settings = place.load()
+    assert settings.policy.call("push").decision == "refuse" and settings.policy.call("http").decision == "ask"
+    place.project('[policy.calls]\nall = "refuse"\n')
+    assert place.load().policy.call("http").decision == "refuse"
+
+
+def test_a_kind_of_call_that_does_not_exist_is_named(place: Place) -> None:
+    place.user('[policy.calls]\npsuh = "refuse"\n')
+    with pytest.raises(UsageError) as raised:
+        place.load()
+    assert "the kinds are push" in raised.value.hint
+
+
+def test_domains_and_calls_stand_side_by_side(place: Place) -> None:
+    place.user('[policy]\nautopilot = true\n[policy.http]\ncompensating = "allow"\n[policy.calls]\nall = "ask"\n')
+    policy = place.load().policy
+    assert policy.decide("http", "compensating").decision == "allow"
+    assert policy.decide("http", "irreversible").decision == "refuse"
+    assert policy.call("push") == ("ask", "[policy.calls] all")
+    assert policy.call("outside").decision == "allow"

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from .effects import COMPENSATING, DONE, FAILED, HELD, IRREVERSIBLE, UNKNOWN, VERDICTS, Entry, raw
+from .effects import COMPENSATING, DONE, FAILED, HELD, IRREVERSIBLE, STATES, UNKNOWN, VERDICTS, Entry, raw
 from .errors import Damaged
 from .typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -127,6 +127,20 @@ class Approval(NamedTuple):
     credentials: tuple[tuple[str, str], ...] = ()
 
 
+class Stopped(NamedTuple):
+    """An agent's call that the gate did not let pass: a person can, once, in that session."""
+
+    id: str
+    at: float
+    what: str  # asked, or refused
+    agent: str
+    session: str
+    fingerprint: str  # of the tool and what it was given
+    kind: str
+    summary: str  # without secrets
+    why: str
+
+
 def depends(newer: Act, older: Act) -> bool:
     """Whether an act stands on an older one: it says so, or it touched the same thing or something inside it."""
     if older.id in newer.depends_on:
@@ -221,7 +235,7 @@ def _is_sound(body: Mapping[str, Any]) -> bool:
     inverse, by, wanted = body.get("inverse"), body.get("by", {}), body.get("depends_on", [])
     return (
         all(isinstance(body.get(name, ""), str) for name in _TEXTS)
-        and bool(body.get("domain")) and body["domain"] != "files" and "summary" in body and "target" in body
+        and bool(body.get("domain")) and body["domain"] not in STATES and "summary" in body and "target" in body
         and body.get("verdict") in VERDICTS and body.get("state", DONE) in (DONE, FAILED, BEGUN)
         and isinstance(by, dict) and all(isinstance(each, str) for each in by.values())
         and isinstance(body.get("did", {}), dict)

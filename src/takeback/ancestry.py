@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from .typed import Any, NamedTuple
 
@@ -31,7 +30,8 @@ MARKERS: Mapping[str, str] = {
     "AI_AGENT": "an agent",
 }
 _MOST = 256  # ancestors: no chain is that long, and a loop must end
-_PROC = Path("/proc")
+_PROC = "/proc"
+_SHELLS = frozenset((b"sh", b"bash", b"dash", b"zsh", b"fish", b"ksh", b"ash", b"busybox", b"env", b"timeout"))
 
 
 class Process(NamedTuple):
@@ -61,6 +61,17 @@ def ancestors(pid: int) -> Iterator[Process]:
         pid = parent
 
 
+def above_shells(pid: int) -> Process:
+    """The first process above one that is no shell: of a hook, its agent's."""
+    found = Process(0, 0)
+    for process in ancestors(pid):
+        if process.pid == pid or (process.pid > 1 and _name(process.pid) in _SHELLS):
+            continue
+        found = process
+        break
+    return found if found.pid > 1 else Process(0, 0)
+
+
 def started(pid: int) -> int:
     """When a process started, so that a later one of the same number is not taken for it; 0 if nobody can tell."""
     fields = _stat(pid)
@@ -74,9 +85,18 @@ def _parent(pid: int) -> int:
     return os.getppid() if pid == os.getpid() else 0
 
 
+def _name(pid: int) -> bytes:
+    try:
+        with open(f"{_PROC}/{pid}/comm", "rb") as file:
+            return file.read().strip()
+    except OSError:
+        return b""
+
+
 def _stat(pid: int) -> list[bytes]:
     """What follows the name in /proc/PID/stat; the name itself may hold spaces and brackets."""
     try:
-        return (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        with open(f"{_PROC}/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
     except OSError:
         return []

@@ -13,39 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from . import ancestry
+from .acts import BEGUN, NewAct, body_of
+from .callers import BY_CONTENT as BY_CONTENT
+from .callers import Call as Call
+from .callers import Caller as Caller
 from .effects import Change, Turn, raw, text
 from .ids import new_id
 from .journal import Journal, New, Row
 from .typed import Any, NamedTuple
 
 KINDS = ("open", "close")
-
-
-class Caller(NamedTuple):
-    """Who acts: a session of an agent, or a subagent in it, and the process it runs in."""
-
-    agent: str
-    session: str
-    lane: str = ""  # the subagent; empty for the agent itself
-    pid: int = 0
-    started: int = 0
-    one_at_a_time: bool = False  # whether its next call means that the one before is over
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether its process has ended; a later one of the same number is another."""
-        return bool(self.pid and self.started) and ancestry.started(self.pid) != self.started
-
-
-class Call(NamedTuple):
-    """One tool call, as its agent announced it."""
-
-    key: str  # the agent's own name for it, the same before and after
-    tool: str
-    summary: str  # what a person recognises: "Bash: npm run migrate"
-    paths: tuple[bytes, ...] = ()  # below the root; what it will write, where it says so
-    scans: bool = True  # it may write anywhere
 
 
 class Bracket(NamedTuple):
@@ -59,6 +36,12 @@ class Bracket(NamedTuple):
     call: Call
     closed: int = 0  # the row that closed it; 0 while it is open
     cut: bool = False  # nobody said that it was over
+    failed: bool = False  # its agent said so
+    ended: float = 0.0  # when it was closed
+
+    def is_of(self, key: str) -> bool:
+        """Whether an agent means this call by a key; of calls without a name, each with the same content is meant."""
+        return self.call.key == key or (key.startswith(BY_CONTENT) and self.call.key.startswith(key + "."))
 
     def names(self, change: Change) -> bool:
         """Whether the call named a path, one above it, or one below a folder that had to be made for it."""
@@ -100,7 +83,27 @@ def open_row(turn: Turn, caller: Caller, call: Call, oldest: int) -> New:
     body |= {"summary": call.summary, "scans": call.scans, "oldest": oldest}
     if call.paths:
         body["paths"] = [text(path) for path in call.paths]
+    if call.acts:
+        body["acts"] = [body_of(act, {}) for act in call.acts]
+    if call.asked:
+        body["asked"] = True
     return New("open", new_id(), body)
+
+
+def act_rows(bracket: Bracket, in_doubt: bool) -> list[New]:
+    """What a call that is over did outside the files; in doubt where it failed, or nobody said how it ended."""
+    by = {"surface": "hook", "actor": bracket.caller.agent, "turn": bracket.turn.number, "call": bracket.id}
+    return [
+        New("act", new_id(), body_of(act._replace(state=BEGUN) if in_doubt else act, by)) for act in bracket.call.acts
+    ]
+
+
+def cut_rows(bracket: Bracket, oldest: int) -> list[New]:
+    """Closes a call of which nobody said that it was over. A person was asked about it, and its agent goes on: he said
+    no, and it did nothing."""
+    is_declined = bracket.call.asked and not bracket.caller.is_gone
+    acts = [] if is_declined else act_rows(bracket, in_doubt=True)
+    return [*acts, close_row(bracket, oldest, cut=True)]
 
 
 def close_row(bracket: Bracket, oldest: int, cut: bool = False, failed: bool = False) -> New:
@@ -132,12 +135,18 @@ def turn_of(row: Row, body: Mapping[str, Any]) -> AgentTurn:
 def bracket_of(row: Row, body: Mapping[str, Any]) -> Bracket:
     caller = _caller_of(body)
     paths = tuple(raw(path) for path in body.get("paths", ()))
-    call = Call(body["key"], body["tool"], body["summary"], paths, body["scans"])
+    acts = tuple(_act_of(act) for act in body.get("acts", ()))
+    call = Call(body["key"], body["tool"], body["summary"], paths, body["scans"], acts, body.get("asked", False))
     return Bracket(row.seq, row.id, row.at, Turn(caller.agent, body["turn"]), caller, call)
 
 
+def _act_of(body: Mapping[str, Any]) -> NewAct:
+    return NewAct(body["domain"], body["summary"], body["target"], None, body["verdict"], body.get("did", {}))
+
+
 def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
-    return bracket._replace(closed=row.seq, cut=body.get("cut", False))
+    told = {"cut": body.get("cut", False), "failed": body.get("failed", False)}
+    return bracket._replace(closed=row.seq, ended=row.at, **told)
 
 
 # -- reading -----------------------------------------------------------------

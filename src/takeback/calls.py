@@ -11,16 +11,17 @@ The caller (workspace.py) holds the store lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from . import ancestry, brackets, redact
-from .acts import NewAct, body_of
+from .acts import NewAct
 from .brackets import AgentTurn, Bracket, Call, Caller
 from .capture.scan import Look, Scan
 from .effects import Takeback, Turn
 from .history import pack_snapshot
 from .ids import new_id
 from .journal import New
+from .recording import cleaned
 from .safefs import Folder as OpenFolder
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 CALL, TURN, SESSION = "call", "turn", "session"  # how often a checkpoint is taken
 DEADLINE = 20.0  # seconds that a look of a hook may take, where the settings name none
+_TWICE = 5.0  # seconds within which the same prompt, with no call in between, is the same one
 _PROMPT = 200  # characters of a prompt that are kept
 
 
@@ -67,11 +69,15 @@ def begin_turn(ws: Workspace, tree: OpenFolder, caller: Caller, prompt: str) -> 
     if ws.settings.granularity == SESSION and before is not None and not left:
         journal.append([begun], ws.clock())
         return Begun(Turn(caller.agent, begun.id), "", told)
-    look = _scan(ws, tree)
-    rows = [*ws.observer.rows_of(look, cut={b.id for b in left}), begun]
+    look = _scan(ws, tree, thorough=True)
+    found = ws.observer.rows_of(look, cut={b.id for b in left})
+    if before is not None and not found and not told and _is_heard_twice(ws, before, line):
+        ws.observer.journal_look(look, [])
+        return Begun(before.turn, "", ())
+    rows = [*found, begun]
     checkpoint = ""
     if ws.settings.granularity != SESSION or before is None:
-        rows.append(_checkpoint_row(ws, look, caller, line or f"{caller.agent} begins", named=before is None))
+        rows.append(_checkpoint_row(ws, look, begun.id, caller, line or f"{caller.agent} begins", before is None))
         checkpoint = rows[-1].id
     ws.observer.journal_look(look, rows)
     return Begun(Turn(caller.agent, begun.id), checkpoint, told, tuple(look.lacking))
@@ -81,10 +87,13 @@ def begin_call(ws: Workspace, tree: OpenFolder, caller: Caller, call: Call) -> O
     """A call is about to act: what is there now is its before-image. Announced twice, it is one call."""
     journal = ws.store.journal
     found = brackets.open_ones(journal)
-    known = next((b for b in found if _same_session(b.caller, caller) and b.call.key == call.key), None)
-    if known is not None:
-        return Opened(known)
-    call = call._replace(summary=redact.text(call.summary))
+    known = [b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)]
+    if known and call.key.startswith(brackets.BY_CONTENT):
+        call = call._replace(key=f"{call.key}.{new_id()[:8]}")  # another one, with the same content
+    elif known:
+        return Opened(known[0])
+    acts = tuple(cleaned(act, ws.environ) for act in call.acts)
+    call = call._replace(summary=redact.text(call.summary), acts=acts)
     over = [b for b in found if caller.one_at_a_time and _same_lane(b.caller, caller)]
     granular = ws.settings.granularity == CALL
     if call.scans or granular or any(b.call.scans for b in over):
@@ -95,10 +104,11 @@ def begin_call(ws: Workspace, tree: OpenFolder, caller: Caller, call: Call) -> O
     turn = brackets.newest_turn(journal, caller)
     if turn is None:
         rows.append(brackets.turn_row(caller, ""))
-        rows.append(_checkpoint_row(ws, look, caller, f"{caller.agent} begins", named=True)) if look.whole else None
-    number = turn.id if turn is not None else next(row.id for row in rows if row.kind == "turn")
+    number = turn.id if turn is not None else rows[-1].id
+    if turn is None and look.whole:
+        rows.append(_checkpoint_row(ws, look, number, caller, f"{caller.agent} begins", named=True))
     if granular:
-        rows.append(_checkpoint_row(ws, look, caller, f"before {call.summary}", named=False))
+        rows.append(_checkpoint_row(ws, look, number, caller, f"before {call.summary}", named=False))
     closed = {row.body["open"] for row in rows if row.kind == "close"}
     oldest = min((b.seq for b in found if b.id not in closed), default=0)
     opened = brackets.open_row(Turn(caller.agent, number), caller, call, oldest)
@@ -113,14 +123,15 @@ def end_call(
     """A call is over: what changed since it began is its work, with what it did outside the files. One that nobody
     announced owns nothing, and is looked at all the same."""
     found = brackets.open_ones(ws.store.journal)
-    bracket = next((b for b in found if _same_session(b.caller, caller) and b.call.key == call.key), None)
+    bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
     rows = _found(ws, look, ())
     if bracket is not None:
-        rows += [_act_row(bracket, act) for act in acts]
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         if bracket.id not in closed:
+            more = (*bracket.call.acts, *(cleaned(act, ws.environ) for act in acts))
+            rows += brackets.act_rows(bracket._replace(call=bracket.call._replace(acts=more)), in_doubt=failed)
             oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
             rows.append(brackets.close_row(bracket, oldest, failed=failed))
     ws.observer.journal_look(look, rows)
@@ -134,7 +145,8 @@ def end(ws: Workspace, tree: OpenFolder, caller: Caller, whole_session: bool) ->
     if not left:
         return ()
     scans = any(b.call.scans for b in left)
-    look = _scan(ws, tree) if scans else _named(ws, tree, [path for b in left for path in b.call.paths])
+    named = [path for b in left for path in b.call.paths]
+    look = _scan(ws, tree, thorough=whole_session) if scans else _named(ws, tree, named)
     rows = _found(ws, look, left)
     ws.observer.journal_look(look, rows)
     return tuple(row.id for row in rows if row.kind == "change")
@@ -152,6 +164,21 @@ def turn_above(ws: Workspace) -> AgentTurn | None:
     return None
 
 
+def asking(ws: Workspace) -> frozenset[Turn]:
+    """The turns that may be asking, which undo must not take back: that of the agent above this process, or, where only
+    the name of the agent is known, what each of its sessions was asked last, but for those whose process is gone.
+
+    A command that stands in no call was typed by a person in the agent's window: no turn asks."""
+    if (above := turn_above(ws)) is not None:
+        found = frozenset({above.turn})
+    else:
+        newest = {t.caller.session: t for t in ws.history().agent_turns.values() if t.caller.agent == ws.asked_by}
+        found = frozenset(turn.turn for turn in newest.values() if not turn.caller.is_gone)
+    if ws.by_command and found:
+        found &= {bracket.turn for bracket in brackets.open_ones(ws.store.journal)}
+    return found
+
+
 def first_line(prompt: str) -> str:
     """The first line of a prompt that says something, as it may be kept."""
     line = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
@@ -162,9 +189,10 @@ def first_line(prompt: str) -> str:
 # -- parts -------------------------------------------------------------------
 
 
-def _scan(ws: Workspace, tree: OpenFolder) -> Look:
+def _scan(ws: Workspace, tree: OpenFolder, thorough: bool = False) -> Look:
     deadline = ws.settings.scan_deadline
-    return ws.observer.scan(tree, ws.observer.known(), deadline=DEADLINE if deadline is None else deadline)
+    seconds = DEADLINE if deadline is None else deadline
+    return ws.observer.scan(tree, ws.observer.known(), deadline=seconds, thorough=thorough)
 
 
 def _named(ws: Workspace, tree: OpenFolder, paths: Iterable[bytes]) -> Look:
@@ -179,30 +207,30 @@ def _found(ws: Workspace, look: Look, over: Iterable[Bracket]) -> list[New]:
     closed = {row.body["open"] for row in rows if row.kind == "close"}
     staying = [b for b in brackets.open_ones(ws.store.journal) if b.id not in cut | closed] if cut - closed else []
     oldest = min((b.seq for b in staying), default=0)
-    return rows + [brackets.close_row(b, oldest, cut=True) for b in over if b.id not in closed]
+    for bracket in (b for b in over if b.id not in closed):
+        rows += brackets.cut_rows(bracket, oldest)
+    return rows
 
 
-def _checkpoint_row(ws: Workspace, look: Look, caller: Caller, label: str, named: bool) -> New:
+def _checkpoint_row(ws: Workspace, look: Look, turn: str, caller: Caller, label: str, named: bool) -> New:
     ws.observer.store_tree(look.index)
     body: dict[str, Any] = {
         "label": label,
         "named": named,
         "snapshot": pack_snapshot(look.index.snapshot()),
         "agent": caller.agent,
+        "turn": turn,
     }
     if look.lacking:
         body["partial"] = [[path.decode("utf-8", "surrogateescape"), why] for path, why in look.lacking]
     return New("checkpoint", new_id(), body)
 
 
-def _act_row(bracket: Bracket, act: NewAct) -> New:
-    by: Mapping[str, str] = {
-        "surface": "hook",
-        "actor": bracket.caller.agent,
-        "turn": bracket.turn.number,
-        "call": bracket.id,
-    }
-    return New("act", new_id(), body_of(act, by))
+def _is_heard_twice(ws: Workspace, before: AgentTurn, line: str) -> bool:
+    """Whether two hooks tell of one prompt, as where both the project's and the user's are installed."""
+    last = ws.store.journal.last("open")
+    is_idle = last is None or last.seq < before.seq
+    return is_idle and before.prompt == line and 0 <= ws.clock() - before.at < _TWICE
 
 
 def _told(ws: Workspace, before: AgentTurn) -> tuple[Takeback, ...]:

@@ -46,6 +46,14 @@ class Entry(NamedTuple):
     gid: int
 
 
+STATES = frozenset({"files", "git"})  # domains whose paths have states that come back; the others act outside
+
+
+def domain_of(path: bytes) -> str:
+    """Which of those a path is in: no file below .git is ever captured, so that they never clash."""
+    return "git" if path.startswith(b".git/") else "files"
+
+
 UNOBSERVED = Entry(UNSEEN, 0, 0, b"", b"", b"", 0, 0, 0)
 State = Entry | None  # None: observed to be absent
 
@@ -126,6 +134,8 @@ class Checkpoint(NamedTuple):
     pinned: bool = False
     too_large: tuple[tuple[str, str], ...] = ()  # (path, why): named as not captured, which is no lack
     over_budget: str = ""  # why the store does not fit its budget, where it was measured
+    agent: str = ""  # whose turn or call it was taken for
+    turn: str = ""  # the id of that turn
 
 
 class Snapshot(NamedTuple):
@@ -249,6 +259,7 @@ class Plan(NamedTuple):
     left: frozenset[Unit] = frozenset()  # in range, but others' work
     id: str = ""
     folder_times: Mapping[bytes, Entry] = _NO_TIMES
+    own: frozenset[bytes] = frozenset()  # left too, as they are an agent's own: taken back only by name
 
     @property
     def taken(self) -> list[Step]:
@@ -260,8 +271,8 @@ class Plan(NamedTuple):
 
     @property
     def outside(self) -> list[Step]:
-        """The steps that would act on the world beyond the files."""
-        return [s for s in self.steps if s.taken and s.domain != "files"]
+        """The steps that would act on the world beyond the files and their repository."""
+        return [s for s in self.steps if s.taken and s.domain not in STATES]
 
     @property
     def idle(self) -> bool:

@@ -2,14 +2,15 @@
 
     takeback row + intent row (one synced transaction) ─► act ─► sync ─► outcome row
 
-One intent and one outcome per segment, whatever its size; an act outside the files is a segment of its own. An intent
-without an outcome is an interrupted take-back, which `finish` brings to its end and `abort` brings back, from any
-process: files as they should be, outside acts never twice.
+One intent and one outcome per segment, whatever its size; an act outside the files is a segment of its own, while files
+and their git repository are two that begin and end together. An intent without an outcome is an interrupted take-back,
+which `finish` brings to its end and `abort` brings back, from any process: files as they should be, outside acts never
+twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 
@@ -19,6 +20,7 @@ from .effects import (
     FAILED,
     FOLDER,
     KEPT,
+    STATES,
     UNKNOWN,
     Change,
     Domain,
@@ -96,33 +98,40 @@ class Executor:
         }
         if approval:
             body["approval"] = approval
-        intent = new_id()
+        batches = _batches(groups)
+        first = [(number, new_id()) for number in batches[0]] if batches else []
         rows = [New("takeback", id, body)]
-        if segments:
-            rows.append(New("intent", intent, {"takeback": id, "segment": 0}))
+        rows += [New("intent", intent, {"takeback": id, "segment": number}) for number, intent in first]
         seq = self.journal.append(rows, self.clock())[-1]
         results: list[Result] = []
         made: list[Change] = []
         acts: list[Result] = []  # of what lies outside the files
         judged_anew = False  # once something ran that may change files by itself
-        for number, (domain, steps) in enumerate(groups):
-            times = plan.folder_times if domain == "files" else {}
-            found = self._blocked(steps, acts)
-            if not found:
-                if number:
-                    intent = self._begin(id, number)
-                found = self._act(id, domain, steps, intent, times, again=judged_anew and domain == "files")
-            judged_anew = judged_anew or domain != "files"
-            seq = self._conclude(id, number, domain, steps, found, times, made)
-            results += found
-            acts += found if domain != "files" else ()
+        for at, batch in enumerate(batches):
+            domain, steps = groups[batch[0]]
+            if blocked := self._blocked(steps, acts):
+                rows = self._conclude(id, batch[0], domain, steps, blocked, {}, made)
+                seq = self.journal.append(rows, self.clock())[-1]
+                results, acts = results + blocked, acts + blocked
+                judged_anew = True
+                continue
+            rows = []
+            for number, intent in first if at == 0 else self._begin(id, batch):
+                domain, steps = groups[number]
+                times = plan.folder_times if domain == "files" else {}
+                found = self._act(id, domain, steps, intent, times, again=judged_anew and domain in STATES)
+                judged_anew = judged_anew or domain not in STATES
+                rows += self._conclude(id, number, domain, steps, found, times, made)
+                results += found
+                acts += found if domain not in STATES else ()
+            seq = self.journal.append(rows, self.clock())[-1]
         return Done(id, results, made, seq)
 
     def _act(
         self, id: str, name: str, steps: list[Step], key: str, times: Mapping[bytes, Entry], again: bool
     ) -> list[Result]:
         domain = self.domains(name)
-        if name == "files":
+        if name in STATES:
             return list(domain.apply(steps, key, times, again))
         with self.outer.unlocked():
             found = list(domain.apply(steps, key, times, again))
@@ -131,7 +140,7 @@ class Executor:
 
     def _blocked(self, steps: list[Step], results: list[Result]) -> list[Result]:
         """An act whose dependents were not taken back stays: they still stand on it."""
-        if steps[0].domain == "files":
+        if steps[0].domain in STATES:
             return []
         for result in results:
             if result.result == DONE or result.path == steps[0].path:
@@ -158,8 +167,8 @@ class Executor:
         found: list[Result],
         times: Mapping[bytes, Entry],
         made: list[Change],
-    ) -> int:
-        """Syncs what was done and journals it; only then is it called done."""
+    ) -> list[New]:
+        """Syncs what was done, and says so in rows: only once they are journaled is it called done."""
         _sync(self.domains(domain))
         done = {r.path for r in found if r.result == DONE}
         if domain == "files":
@@ -173,7 +182,7 @@ class Executor:
             made += halfway
             rows.append(New("note", new_id(), {"what": "sight", "list": pack_list(halfway, self.blobs.put)}))
             self.blobs.flush()
-        return self.journal.append(rows, self.clock())[-1]
+        return rows
 
     def _halfway(self, domain: str, steps: list[Step], found: list[Result]) -> list[Change]:
         """Folders that were made or changed but did not get all they should: ours, so the next look must not take
@@ -206,43 +215,51 @@ class Executor:
         """Brings an interrupted take-back to its end or, to abort it, back to where it began."""
         results: list[Result] = []
         made: list[Change] = []
-        outside = [s for s in segments if s.domain != "files"]
+        outside = [s for s in segments if s.domain not in STATES]
         acts = [Result(path, s.verdict, FAILED) for s in outside if s.ended for path in s.undone]
         seq = 0
+        rows: list[New] = []
         for number, segment in enumerate(segments):
             if segment.ended:
                 continue
             if abort and not segment.intent:
                 continue  # never begun
             forward, times = steps_of(segment)
-            if segment.domain != "files":
+            if segment.domain not in STATES:
+                if rows:
+                    self.journal.append(rows, self.clock())
                 found = self._finish_act(takeback.id, number, segment, forward, abort, acts)
-                seq = self._conclude(takeback.id, number, segment.domain, forward, found, {}, made)
+                rows = self._conclude(takeback.id, number, segment.domain, forward, found, {}, made)
+                seq, rows = self.journal.append(rows, self.clock())[-1], []
                 results += found
                 acts += found
                 continue
-            intent = segment.intent or self._begin(takeback.id, number)
+            intent = segment.intent or self._begin(takeback.id, [number])[0][1]
             domain = self.domains(segment.domain)
             domain.sweep(forward, intent)
             steps = [s.reversed() for s in forward] if abort else forward
-            back = _times_before(steps, times, known) if abort else times
+            back = _times_before(steps, times, known) if abort and segment.domain == "files" else times
             key = intent + BACKWARDS if abort else intent
             found = list(domain.apply(steps, key, back, again=True))
             results += found
             if abort:
                 _sync(domain)
                 continue
-            seq = self._conclude(takeback.id, number, segment.domain, steps, found, times, made)
+            rows += self._conclude(takeback.id, number, segment.domain, steps, found, times, made)
+        if rows:
+            seq = self.journal.append(rows, self.clock())[-1]
         if abort:
             first = next((n for n, s in enumerate(segments) if not s.ended), 0)
             body = {"takeback": takeback.id, "segment": first, "aborted": True, "not_done": _not_done(results)}
             seq = self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
         return Done(takeback.id, results, made, seq)
 
-    def _begin(self, takeback: str, number: int) -> str:
-        intent = new_id()
-        self.journal.append([New("intent", intent, {"takeback": takeback, "segment": number})], self.clock())
-        return intent
+    def _begin(self, takeback: str, numbers: Sequence[int]) -> list[tuple[int, str]]:
+        """Segments that are begun together: each with its intent's id."""
+        begun = [(number, new_id()) for number in numbers]
+        rows = [New("intent", intent, {"takeback": takeback, "segment": number}) for number, intent in begun]
+        self.journal.append(rows, self.clock())
+        return begun
 
     def _finish_act(
         self,
@@ -262,8 +279,21 @@ class Executor:
                 return [self.domains(segment.domain).settle(step) for step in steps]  # type: ignore[attr-defined]
         if found := self._blocked(steps, results):
             return found
-        key = segment.intent or self._begin(id, number)
+        key = segment.intent or self._begin(id, [number])[0][1]
         return self._act(id, segment.domain, steps, key, {}, again=bool(segment.intent))
+
+
+def _batches(groups: Sequence[tuple[str, list[Step]]]) -> list[list[int]]:
+    """Segments that begin and end together: files and their repository, which an abort brings back as one."""
+    batches: list[list[int]] = []
+    for number, (domain, steps) in enumerate(groups):
+        last = groups[number - 1] if number else None
+        together = last is not None and last[0] in STATES and last[1][0].segment == steps[0].segment
+        if together and domain in STATES:
+            batches[-1].append(number)
+        else:
+            batches.append([number])
+    return batches
 
 
 def _sync(domain: Domain) -> None:

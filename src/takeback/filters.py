@@ -42,6 +42,12 @@ class Row(Protocol):
     def state(self) -> str: ...
     @property
     def paths(self) -> Sequence[str]: ...
+    @property
+    def turns(self) -> Sequence[str]: ...
+    @property
+    def sessions(self) -> Sequence[str]: ...
+    @property
+    def calls(self) -> Sequence[str]: ...
 
 
 Test = Callable[[Row, float], bool]  # of a row, at a time now
@@ -102,6 +108,18 @@ def _id(value: str) -> Test:
     return lambda row, now: row.id.startswith(value.lower())
 
 
+def _turn(value: str) -> Test:
+    return lambda row, now: any(id.startswith(value.lower()) for id in row.turns)
+
+
+def _session(value: str) -> Test:
+    return lambda row, now: any(name.casefold().startswith(value.casefold()) for name in row.sessions)
+
+
+def _call(value: str) -> Test:
+    return lambda row, now: any(id.startswith(value.lower()) for id in row.calls)
+
+
 def _path(value: str) -> Test:
     value = value.removeprefix("./")
     if "*" in value or "?" in value:
@@ -129,13 +147,16 @@ def _words(value: str) -> Test:
 
 KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "actor": (_actor, "who did it; * and ? stand for any text and any letter"),
-    "domain": (_domain, "where it took effect: files, http, command, email, python"),
+    "call": (_call, "how the id of an agent's call begins, in which it was found"),
+    "domain": (_domain, "where it took effect: files, git, http, command, email, python"),
     "id": (_id, "how the id begins"),
     "kind": (_kind, "checkpoint, effect or takeback"),
     "label": (_label, "text in the label"),
     "path": (_path, "a path, a folder and what is in it, or a pattern with * and ?"),
+    "session": (_session, "how an agent's own name of its session begins"),
     "since": (_since, "not before: a duration ago (2h) or a date or time (2026-01-31, 2026-01-31T18:00)"),
     "state": (_state, "live or undone; outside the files also held, failed, unknown, irreversible"),
+    "turn": (_turn, "how the id of an agent's turn begins"),
     "until": (_until, "not after, written as for since; a date means the end of that day"),
     "verdict": (_verdict, "exact, compensating, held, irreversible or unknown"),
 }

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from . import changes as change_lists
-from .acts import BEGUN, Act, Approval, Inverse, Undo, is_fact, recorded
+from .acts import BEGUN, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
 from .brackets import AgentTurn, Bracket, bracket_of, closed_by, turn_of
 from .effects import (
     DONE,
     FAILED,
+    STATES,
     UNKNOWN,
     UNSEEN,
     WATCH,
@@ -129,6 +130,8 @@ class History:
         self.undos: dict[str, Undo] = {}  # attempts to take them back, by id, oldest first
         self._act_turns: dict[str, frozenset[Turn]] = {}
         self.approvals: dict[str, Approval] = {}  # of plans, by id; used ones are gone
+        self.stopped: dict[str, Stopped] = {}  # agents' calls that were asked for or refused, by id
+        self.call_approvals: dict[str, str] = {}  # of those, by id: the call each is for; used ones are gone
         self.sessions: list[Mapping[str, Any]] = []  # processes that were agents
         self.agent_turns: dict[Turn, AgentTurn] = {}  # what agents were asked, oldest first
         self.brackets: dict[str, Bracket] = {}  # agents' calls, by id, oldest first
@@ -155,7 +158,8 @@ class History:
         """What it folded, copied, so that who still holds it sees no change."""
         for name in (
             "times", "checkpoints", "takebacks", "numbers", "pins", "outcomes", "plans", "acts", "undos", "_act_turns",
-            "approvals", "sessions", "agent_turns", "brackets", "forgotten", "_pruned", "_empty",
+            "approvals", "stopped", "call_approvals", "sessions", "agent_turns", "brackets", "forgotten", "_pruned",
+            "_empty",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -201,6 +205,8 @@ class History:
                 tuple((p, why) for p, why in body.get("partial", ())),
                 actor,
                 self.numbers[row.id],
+                agent=body.get("agent", ""),
+                turn=body.get("turn", ""),
             )
         )
 
@@ -212,7 +218,10 @@ class History:
             self.takebacks[by] = self.takebacks[by]._replace(rows=(*self.takebacks[by].rows, row.seq))
         calls, cut = tuple(body.get("calls", ())), body.get("cut", False)
         told = body.get("summary", "")
-        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, summary=told, calls=calls, cut=cut))
+        domain = body.get("domain", "files")
+        if domain not in STATES:
+            raise Damaged(f"row {row.seq} is of no domain that has states")
+        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, domain, "exact", told, calls, cut))
 
     def _fold_turn(self, row: Row, body: Mapping[str, Any]) -> None:
         asked = turn_of(row, body)
@@ -240,6 +249,9 @@ class History:
             self._fold_resolved(row, body)
         elif what == "session":
             self.sessions.append(body)
+        elif what in ("asked", "refused"):
+            told = (body[key] for key in ("agent", "session", "fingerprint", "kind", "summary", "why"))
+            self.stopped[row.id] = Stopped(row.id, row.at, what, *told)
 
     def _fold_act(self, row: Row, body: Mapping[str, Any]) -> None:
         act = recorded(row.id, row.seq, row.at, body)
@@ -253,7 +265,9 @@ class History:
     def _act_effect(self, act: Act) -> Effect:
         turns = self._act_turns.get(act.id, frozenset())
         changes = {act.path: Change(act.path, None, act.entry)}
-        return Effect(act.seq, act.id, act.at, turns, changes, "", act.domain, act.verdict, act.summary)
+        call = act.by.get("call", "")
+        calls = (call,) if call in self.brackets else ()
+        return Effect(act.seq, act.id, act.at, turns, changes, "", act.domain, act.verdict, act.summary, calls)
 
     def _fold_acted(self, row: Row, body: Mapping[str, Any]) -> None:
         """What became of an act: that it is done or failed, or that it can be taken back no longer."""
@@ -314,6 +328,10 @@ class History:
         if "plan" in body:
             allowed = tuple((name, origin) for name, origin in body.get("credentials", ()))
             self.approvals[row.id] = Approval(row.id, body["plan"], body["hash"], row.at, allowed)
+        elif "call" in body:
+            self.call_approvals[row.id] = body["call"]
+        elif "used" in body:
+            self.call_approvals.pop(body["used"], None)
 
     def _fold_plan(self, row: Row, body: Mapping[str, Any]) -> None:
         self.plans[row.id] = body
@@ -334,7 +352,7 @@ class History:
         if (known := self._open.get(body["takeback"])) is not None:
             segment = known[1][body["segment"]]
             segment.intent = row.id
-            for change in segment.changes if segment.domain != "files" else ():
+            for change in segment.changes if segment.domain not in STATES else ():
                 if (act := self.acts.get(text(change.path))) is not None:  # until its outcome says otherwise
                     self.acts[act.id] = act._replace(in_doubt=body["takeback"], sent_at=act.sent_at or row.at)
                     self.undos[row.id] = Undo(row.id, act.id, body["takeback"], row.at)
@@ -360,7 +378,7 @@ class History:
         if found:
             effect = Effect(row.seq, row.id, row.at, frozenset(), found, start.id, segment.domain, segment.verdict)
             self.effects.append(effect)
-        if segment.domain != "files" and segment.intent:  # else it was never tried, and earlier doubts remain
+        if segment.domain not in STATES and segment.intent:  # else it was never tried, and earlier doubts remain
             for path, result, *_ in body["not_done"]:
                 if result != UNKNOWN and path in self.acts:
                     self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
@@ -443,7 +461,7 @@ class History:
     @cached_property
     def outside_rows(self) -> frozenset[int]:
         """Rows of effects beyond the files, and of what took those back."""
-        return frozenset(e.seq for e in self.effects if e.domain != "files")
+        return frozenset(e.seq for e in self.effects if e.domain not in STATES)
 
     @cached_property
     def _by_path(self) -> dict[bytes, list[tuple[int, Change]]]:
@@ -457,7 +475,7 @@ class History:
     def _grouped(self, outside: bool) -> dict[bytes, list[tuple[int, Change]]]:
         found: dict[bytes, list[tuple[int, Change]]] = {}
         for effect in self.effects:
-            if (effect.domain != "files") is not outside:
+            if (effect.domain not in STATES) is not outside:
                 continue
             seq = effect.seq
             for path, change in effect.changes.items():
@@ -513,7 +531,7 @@ class History:
 
     @cached_property
     def _agent_seqs(self) -> list[int]:
-        return [e.seq for e in self.effects if e.is_known and e.domain == "files"]
+        return [e.seq for e in self.effects if e.is_known and e.domain in STATES]
 
     @cached_property
     def _stretch_seqs(self) -> list[int]:
@@ -525,14 +543,14 @@ class History:
         """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
         around it; what was recorded outside the files is part of it there, and else of its actor's turn."""
         effect = self.by_seq[seq]
-        if effect.takeback or (effect.turns and effect.domain == "files"):
+        if effect.takeback or (effect.turns and effect.domain in STATES):
             return effect.turns
         at = bisect_left(self._named_seqs, seq)
         start = self._named_seqs[at - 1] if at else 0
         end = self._named_seqs[at] if at < len(self._named_seqs) else 1 << 62
         first_agent = bisect_left(self._agent_seqs, start)
         if first_agent < len(self._agent_seqs) and self._agent_seqs[first_agent] < end:
-            if effect.domain == "files" or effect.turns:
+            if effect.domain in STATES or effect.turns:
                 return effect.turns
             return frozenset({Turn("", str(seq))})  # recorded by nobody known: a turn of its own
         at = bisect_left(self._stretch_seqs, seq)
@@ -596,8 +614,8 @@ class History:
 
     def shown(self, since: int) -> set[Unit]:
         rows = self.effects[bisect_left([e.seq for e in self.effects], since) :]
-        paths = {path for row in rows if row.domain == "files" for path in row.changes}
-        acts = {path for row in rows if row.domain != "files" for path in row.changes}
+        paths = {path for row in rows if row.domain in STATES for path in row.changes}
+        acts = {path for row in rows if row.domain not in STATES for path in row.changes}
         shown = {unit for path in paths for unit in self.layers(path, since)}
         shown.update(unit for path in acts for unit in self.layers(path, since, outside=True))
         return shown
@@ -632,7 +650,7 @@ class History:
     def act_of(self, seq: int) -> Act | None:
         """The outside effect of a row; None for files and for take-backs."""
         effect = self.by_seq[seq]
-        return None if effect.takeback or effect.domain == "files" else self.acts.get(effect.id)
+        return None if effect.takeback or effect.domain in STATES else self.acts.get(effect.id)
 
     @cached_property
     def live_acts(self) -> list[Act]:
@@ -645,7 +663,7 @@ class History:
         took = {
             (seq, path): effect.takeback
             for effect in self.effects
-            if effect.takeback and effect.domain != "files"
+            if effect.takeback and effect.domain not in STATES
             for path, change in effect.changes.items()
             if (effect.seq, path) in self.live
             for seq in change.took

@@ -52,6 +52,8 @@ class Index:
         self.links = links if links is not None else {}  # inode → paths, of files with several names
         self.seq = seq  # the journal row this reflects
         self.rules = rules  # fingerprint of the rules the folders were listed under
+        self.origin = object()  # the same in all copies of what was read or saved at one time
+        self.touched: set[bytes] = set()  # folders that may differ from those of the origin
         self._decoded: dict[bytes, Folder] = {}  # by stored id
 
     # -- reading -------------------------------------------------------------
@@ -113,6 +115,7 @@ class Index:
     def put_folder(self, path: bytes, folder: Folder, packed_keys: bytes) -> Ids:
         data, ids = trees.encode(folder)
         self.folders[path] = Record(b"\0".join(folder.names), packed_keys, data, *ids)
+        self.touched.add(path)
         self._remember(ids.stored, folder)
         self.gaps.pop(path, None)
         self.incomplete.pop(path, None)
@@ -125,10 +128,16 @@ class Index:
     def add(self, other: Index) -> None:
         """Takes up folders that were settled apart."""
         self.folders.update(other.folders)
+        self.touched.update(other.folders)
         self.gaps.update(other.gaps)
         self.incomplete.update(other.incomplete)
 
+    def put_keys(self, path: bytes, packed_keys: bytes) -> None:
+        self.folders[path] = self.folders[path]._replace(keys=packed_keys)
+        self.touched.add(path)
+
     def drop_folder(self, path: bytes) -> None:
+        self.touched.add(path)
         for table in (self.folders, self.gaps, self.incomplete):
             table.pop(path, None)
 
@@ -257,5 +266,6 @@ class Index:
             self.seq,
             self.rules,
         )
+        other.origin, other.touched = self.origin, set(self.touched)
         other._decoded = self._decoded
         return other

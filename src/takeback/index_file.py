@@ -76,6 +76,7 @@ class IndexFile:
                 self.remove()  # only a cache: the journal has it all
                 return
         self._held = index
+        index.origin, index.touched = object(), set()
 
     def _write(self, path: Path, index: Index) -> None:
         held, first = self._held, self._whole
@@ -109,7 +110,8 @@ class IndexFile:
 def frame(was: Index, now: Index) -> tuple[bytes, bytes]:
     """What leads from one index to another: the head of a frame, and its body apart, since joining them would copy
     the largest thing there is."""
-    folders = {path: record and tuple(record) for path, record in _differing(was.folders, now.folders)}
+    touched = now.touched if now.origin is was.origin else None
+    folders = {path: record and tuple(record) for path, record in _differing(was.folders, now.folders, touched)}
     gaps = {path: rows and [tuple(gap) for gap in rows] for path, rows in _differing(was.gaps, now.gaps)}
     absent = {p: names and sorted(names) for p, names in _differing(was.incomplete, now.incomplete)}
     links = None if was.links == now.links else now.links
@@ -123,8 +125,14 @@ def packed(index: Index) -> bytes:
     return b"".join((_MAGIC, *frame(Index(), index)))
 
 
-def _differing(was: dict[bytes, T], now: dict[bytes, T]) -> Iterator[tuple[bytes, T | None]]:
-    """Copies of an index share its values, so what differs is another object; None is gone."""
+def _differing(
+    was: dict[bytes, T], now: dict[bytes, T], touched: set[bytes] | None = None
+) -> Iterator[tuple[bytes, T | None]]:
+    """Copies of an index share its values, so what differs is another object; None is gone. Of one made from the other
+    it is known which may."""
+    if touched is not None:
+        yield from ((path, now.get(path)) for path in sorted(touched) if was.get(path) is not now.get(path))
+        return
     yield from ((path, value) for path, value in now.items() if was.get(path) is not value)
     yield from ((path, None) for path in was if path not in now)
 

@@ -55,6 +55,13 @@ def mask_file(file: FileDiff) -> FileDiff:
     return file._replace(hunks=hunks, note="; ".join(filter(None, (redact.text(file.note), told))))
 
 
+def mask_lines(path: str, lines: Iterable[bytes]) -> list[bytes]:
+    """A file's lines as others may see them; of a file that holds secrets, none."""
+    if is_secret_file(path):
+        return [_MASK if line.strip() else line for line in lines]
+    return _mask_lines(lines, 0)
+
+
 def _summary(file: FileDiff) -> str:
     if file.kind != "file":
         return _MASKED

@@ -7,13 +7,16 @@ checkpoint; after that it may be anyone's, and is unattributed.
 from __future__ import annotations
 
 from .capture import runs
-from .capture.watching import Following, Ignored, Watcher
+from .capture.suspects import Suspects
+from .capture.watching import Following, Ignored, Watcher, kernel
 from .effects import UNSEEN, WATCH, Change
 from .history import NUMBERED, unpack_list
 from .index import Index
 from .journal import New
 from .observer import Observer, is_work
 from .safefs import Folder as OpenFolder
+from .safefs import open_root
+from .safefs.mounts import is_local
 from .typed import NamedTuple
 
 _NO_AGENTS = (WATCH, runs.ACTOR)
@@ -45,19 +48,20 @@ class Moments:
         look = observer.scan(tree, observer.known())
         is_turn = not self.has_agent_acted()
         turns = [[WATCH, str(journal.head().seq + 1)]] if is_turn else []
-        mine: New | None = None
+        mine: list[New] = []  # of files, of the repository, or both
         rows = []
         for row in observer.rows_of(look, ""):
             if row.kind == "change" and not row.body["turns"]:  # else it belongs to whoever was at work
-                mine = row = row._replace(body={**row.body, "turns": turns})
+                row = row._replace(body={**row.body, "turns": turns})
+                mine.append(row)
             rows.append(row)
         at = observer.clock()
         seqs = observer.journal_look(look, rows)
-        if mine is None:
+        if not mine:
             return None
-        number = journal.count(NUMBERED, seqs[rows.index(mine)])
-        changes = unpack_list(mine.body["list"], observer.store.blobs.get)
-        return Moment(mine.id, number, at, tuple(filter(is_work, changes)), is_turn, tuple(look.lacking))
+        number = journal.count(NUMBERED, seqs[rows.index(mine[0])])
+        changes = [c for row in mine for c in unpack_list(row.body["list"], observer.store.blobs.get)]
+        return Moment(mine[0].id, number, at, tuple(filter(is_work, changes)), is_turn, tuple(look.lacking))
 
     def has_agent_acted(self) -> bool:
         """Since the last named checkpoint. Reads only what was journaled since it was last asked."""
@@ -77,6 +81,21 @@ def follow(observer: Observer, tree: OpenFolder) -> Watcher:
     settings = observer.settings
     cookies = folder and folder / "watching"
     return Following(str(observer.root), _left_out(observer, tree), cookies, settings.portable)
+
+
+def suspects(observer: Observer) -> Suspects:
+    """For a process that stays: which folders a whole look has to visit. Only the kernel can vouch for the others, and
+    of a file system that other machines write to it knows nothing."""
+    settings, folder = observer.settings, observer.store.folder
+
+    def follow() -> Watcher | None:
+        if folder is None or not is_local(str(observer.root)):
+            return None
+        with open_root(str(observer.root), settings.portable) as tree:
+            left_out = _left_out(observer, tree)
+        return kernel(str(observer.root), left_out, folder / "watching", settings.portable, times=True)
+
+    return Suspects(follow)
 
 
 def _left_out(observer: Observer, tree: OpenFolder) -> Ignored:

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from . import brackets, trees
+from . import brackets, repository, trees
 from .brackets import Bracket, Owners
 from .capture import runs
+from .capture.git_state import GitState, Seen
 from .capture.scan import Limits, Look, Scan
 from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same
 from .errors import Damaged, UsageError
@@ -29,12 +30,16 @@ from .safefs import Folder as OpenFolder
 from .safefs.mounts import mounts_below
 from .settings import Settings
 from .store import Store
-from .typed import Any
+from .typed import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .capture.suspects import Suspects
 
 Progress = Callable[[int], None]
 _FOLDERS = 256  # decoded ones kept by whoever asks for many states
 MANY = 10_000  # changes: from here on the memory they took is worth giving back
 _BEHIND = 32  # rows that an index which needs no change may lie behind the journal: they are replayed each time
+_GIT = {"domain": "git"}
 _TREE_ROWS = ("change", "note", "outcome")  # rows that move the known tree
 
 
@@ -47,13 +52,16 @@ class Observer:
         self.settings = settings
         self.clock = clock
         self.progress: Progress | None = None
+        self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.broken_rules = ""  # why the project's own rules do not count
         self._index = IndexFile(store.folder and store.folder / "index")
+        self.git = GitState(root, store.folder, store.journal, store.blobs)
         self._history: tuple[int, History] | None = None
 
     def forget(self) -> None:
         """Drops what is cached in memory: after a failure the files say what is true."""
         self._index.forget()
+        self.git.forget()
 
     def forget_history(self) -> None:
         self._history = None
@@ -61,6 +69,7 @@ class Observer:
     def start_anew(self) -> None:
         """Knows nothing any more: the next checkpoint is a first one."""
         self._index.remove()
+        self.git.remove()
 
     # -- the known tree ------------------------------------------------------
 
@@ -131,11 +140,16 @@ class Observer:
         return whole
 
     def save(self, index: Index) -> None:
+        origin, touched = index.origin, index.touched
         self._index.save(index)
+        if self.suspects is not None:
+            self.suspects.saved(origin, touched, index.origin)
 
     def _moved(self, row: Row) -> list[Change]:
         """How one row moved the known tree."""
         body = row.body or {}
+        if body.get("domain", "files") != "files":
+            return []
         if row.kind != "outcome":
             return unpack_list(body["list"], self.store.blobs.get) if "list" in body else []
         if body.get("aborted"):
@@ -216,11 +230,30 @@ class Observer:
             found = (row.body or {}).get("rules", found)
         return found
 
-    def scan(self, tree: OpenFolder, index: Index, dry: bool = False, deadline: float | None = None) -> Look:
+    def scan(
+        self,
+        tree: OpenFolder,
+        index: Index,
+        dry: bool = False,
+        deadline: float | None = None,
+        thorough: bool = False,  # every folder is visited, whatever a watcher tells
+        git: bool = True,  # the project's repository too, unless the settings leave it alone
+    ) -> Look:
         running = self.open_intents()
-        limits = self.limits(deadline, running[1] if running else ())
-        put = None if dry else self.store.blobs
-        return Scan(tree, index, self.rules(tree), put, limits).whole()
+        limits, rules = self.limits(deadline, running[1] if running else ()), self.rules(tree)
+        among = None if self.suspects is None else self.suspects.ask(index, rules, limits, thorough)
+        look = Scan(tree, index, rules, None if dry else self.store.blobs, limits).whole(among)
+        if git and self.settings.git:
+            look.git = self._git_seen(tree, dry)
+            look.lacking += look.git.lacking
+        return look
+
+    def _git_seen(self, tree: OpenFolder, dry: bool) -> Seen:
+        """A repository may hold anything, and must not make a look at the files fail."""
+        try:
+            return self.git.look(tree, dry)
+        except Exception as error:
+            return Seen(self.git.known(), lacking=((b".git", f"it cannot be read ({type(error).__name__}: {error})"),))
 
     def rows_of(
         self,
@@ -239,15 +272,19 @@ class Observer:
             return []
         if actor and not turns:
             turns = [Turn(actor, self.history().current_turn(actor))]
+        git = look.git.changes if look.git is not None else ()
         if turns or takeback:
-            return self._row_of(look.changes, Owners(tuple(turns)), summary, {"takeback": takeback} if takeback else {})
+            also = {"takeback": takeback} if takeback else {}
+            owners = Owners(tuple(turns))
+            return self._row_of(look.changes, owners, summary, also) + self._row_of(git, owners, summary, also | _GIT)
         found = brackets.open_ones(self.store.journal)
         running = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
         rows: list[New] = []
-        for owners, changes in _by_owner(look.changes, found, running):
-            told = summary or (owners.calls[0].call.summary if len(owners.calls) == 1 else "")
-            is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
-            rows += self._row_of(changes, owners, told, {"cut": True} if is_cut else {})
+        for all_of_it, domain in ((look.changes, {}), (git, _GIT)):
+            for owners, changes in _by_owner(all_of_it, found, running):
+                told = summary or (owners.calls[0].call.summary if len(owners.calls) == 1 else "")
+                is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
+                rows += self._row_of(changes, owners, told, {"cut": True, **domain} if is_cut else domain)
         return rows + (self._closing(found, cut) if look.whole else [])
 
     def _row_of(self, changes: Sequence[Change], owners: Owners, summary: str, also: Mapping[str, Any]) -> list[New]:
@@ -260,14 +297,18 @@ class Observer:
         if owners.calls:
             body["calls"] = [bracket.id for bracket in owners.calls]
         if summary:
-            body["summary"] = f"{summary} · {_amount(changes)}"
+            amount = repository.amount(c.path for c in changes) if also.get("domain") == "git" else _amount(changes)
+            body["summary"] = f"{summary} · {amount}"
         return [New("change", new_id(), {**body, **packed})]
 
     def _closing(self, found: Sequence[Bracket], cut: Collection[str]) -> list[New]:
         """Brackets that nobody will close any more: what they did has just been found."""
         over = {bracket.id for bracket in found if bracket.id in cut or bracket.caller.is_gone}
         oldest = min((b.seq for b in found if b.id not in over), default=0)
-        return [brackets.close_row(b, oldest, cut=True) for b in found if b.id in over]
+        rows: list[New] = []
+        for bracket in (b for b in found if b.id in over):
+            rows += brackets.cut_rows(bracket, oldest)
+        return rows
 
     def look(self, tree: OpenFolder, actor: str = "", takeback: str = "") -> Look:
         """Looks at the whole tree and journals what differs."""
@@ -282,6 +323,10 @@ class Observer:
         look.index.seq = seqs[-1] if seqs else look.index.seq
         if look.dirty or look.changes or look.index.seq - self._index.seq > _BEHIND:
             self.save(look.index)
+        if look.whole and self.suspects is not None:
+            self.suspects.looked(look.index)
+        if look.git is not None:
+            self.git.journaled(look.git, look.index.seq)
         return seqs
 
     def store_tree(self, index: Index) -> None:

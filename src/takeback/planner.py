@@ -22,6 +22,7 @@ from .effects import (
     FOLDER,
     IRREVERSIBLE,
     MERGED,
+    STATES,
     TAKEN,
     UNCOVERED,
     UNKNOWN,
@@ -35,6 +36,7 @@ from .effects import (
     Step,
     Turn,
     Unit,
+    domain_of,
     same,
     text,
 )
@@ -47,6 +49,8 @@ Merge = Callable[[State, State, State, bool], State]  # base, ours, theirs, mark
 Known = Callable[[bytes], State]
 ALREADY = "already as it was"
 LINKS_ONLY = "only its hard links"
+_NOT_CAPTURED = "it is not captured, so it is not touched"
+_ORDER = {"files": 1, "git": 2}  # within a segment: git last, whose index remembers the files as they are then
 CUT_OFF = "found after the call was cut off; may include yours"
 
 
@@ -59,6 +63,7 @@ class Planner:
         merge: Merge,
         children: Callable[[bytes], Iterable[bytes]] = lambda _: (),
         linked: Callable[[bytes], Iterable[bytes]] = lambda _: (),
+        left_alone: Collection[str] = (),
     ) -> None:
         self.workspace = workspace
         self.history = history
@@ -66,6 +71,7 @@ class Planner:
         self.children = children  # the paths in a folder, those not covered among them
         self.linked = linked  # all names of a file that has several
         self.merge = merge
+        self.left_alone = left_alone  # domains that the settings leave as they are
         self._alone = False  # whether what is asked for is taken out of the middle
         self._waits: dict[int, str] = {}  # rows of acts that stay, and the act each of them waits for
 
@@ -108,7 +114,7 @@ class Planner:
         ours, left = self._select(request)
         if own := {u for u in ours if not request.paths and self._is_own(u.path) and not self._is_outside(u.seq)}:
             ours, left = ours - own, left | own
-        if not (request.only or request.without or request.leave):
+        if not (request.only or request.without or request.leave or self.left_alone):
             return ours, left
         return {u for u in ours if self._is_in_scope(u, request)}, {u for u in left if self._is_in_scope(u, request)}
 
@@ -134,11 +140,13 @@ class Planner:
 
     def _is_in_scope(self, unit: Unit, request: Request) -> bool:
         domain = self.history.by_seq[unit.seq].domain
-        if domain != "files" and text(unit.path) in request.leave:
+        if domain not in STATES and text(unit.path) in request.leave:
             return False
         return self._is_domain_in_scope(domain, request)
 
     def _is_domain_in_scope(self, domain: str, request: Request) -> bool:
+        if domain in self.left_alone:
+            return False
         return (not request.only or domain in request.only) and domain not in request.without
 
     def _select_undo(self, request: Request) -> tuple[set[Unit], set[Unit]]:
@@ -158,7 +166,7 @@ class Planner:
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
         shown = history.shown(since)
-        somebody = any(e.is_known and e.domain == "files" for e in history.effects if e.seq >= since)  # live or not
+        somebody = any(e.is_known and e.domain in STATES for e in history.effects if e.seq >= since)  # live or not
         if request.everything or not (somebody or request.actors):
             return shown, set()
 
@@ -209,9 +217,15 @@ class Planner:
             steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
         steps += [self._act_step(path, units, acts) for path, units in outside.items()]
         steps = self._with_doubts(self._with_real_groups(self._standing_on(steps), request.since))
-        steps.sort(key=lambda s: (not s.taken, -s.segment, s.domain == "files", s.path))
+        steps.sort(key=lambda s: (not s.taken, -s.segment, _ORDER.get(s.domain, 0), s.path))
+        own = frozenset(u.path for u in left if not self._is_outside(u.seq) and self._is_own(u.path))
         return Plan(
-            self.workspace, request, tuple(steps), frozenset(left), folder_times=self._times(steps, left, request)
+            self.workspace,
+            request,
+            tuple(steps),
+            frozenset(left),
+            folder_times=self._times(steps, left, request),
+            own=own,
         )
 
     def _add_folders(self, by_path: dict[bytes, set[Unit]]) -> None:
@@ -413,7 +427,7 @@ class Planner:
                 above += run
                 continue
             try:
-                if foreign and not request.merge:
+                if (foreign and not request.merge) or (above and domain_of(path) != "files"):
                     raise Conflict
                 goal = (
                     self.merge(after, state, before, request.markers)
@@ -427,7 +441,7 @@ class Planner:
             verdict = MERGED if above else EXACT
             first = steps.get(segment)
             expected, taken = (first.expected, (*first.units, *run)) if first else (state, tuple(run))
-            steps[segment] = Step("files", path, expected, goal, verdict, taken, segment)
+            steps[segment] = Step(domain_of(path), path, expected, goal, verdict, taken, segment)
             state = goal
         made = [_noted(s) for s in steps.values()]
         if kept:
@@ -458,10 +472,10 @@ class Planner:
         units = tuple(layers)
         if _unseen(before) or _unseen(state):
             return [
-                Step("files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched")
+                Step(domain_of(path), path, state, state, UNCOVERED, units, -1, _NOT_CAPTURED)
             ]
         goal = self._timed(path, before, layers[0].seq, lowest)
-        return [_noted(Step("files", path, state, goal, EXACT, units))]
+        return [_noted(Step(domain_of(path), path, state, goal, EXACT, units))]
 
     def _timed(self, path: bytes, goal: State, seq: int, lowest: int) -> State:
         """The goal with the times it had where the request leads, not those of a later touch."""
@@ -476,9 +490,7 @@ class Planner:
         self, path: bytes, state: State, units: tuple[Unit, ...], above: list[Unit], uncovered: bool
     ) -> Step:
         if uncovered:
-            return Step(
-                "files", path, state, state, UNCOVERED, units, -1, note="it is not captured, so it is not touched"
-            )
+            return Step(domain_of(path), path, state, state, UNCOVERED, units, -1, _NOT_CAPTURED)
         history = self.history
         names = {
             a
@@ -488,7 +500,7 @@ class Planner:
         }
         who = ", ".join(sorted(a or "you" for a in names)) or "a take-back that merged"
         return Step(
-            "files",
+            domain_of(path),
             path,
             state,
             state,
@@ -501,6 +513,8 @@ class Planner:
 
     def _would_merge(self, path: bytes, units: tuple[Unit, ...], state: State) -> bool:
         newest, oldest = max(units), min(units)
+        if domain_of(path) != "files":  # two values of a ref make no third
+            return False
         try:
             self.merge(self.history.change(newest).after, state, self.history.change(oldest).before, False)
         except Conflict:

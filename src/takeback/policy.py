@@ -1,6 +1,7 @@
-"""What may run, what must be asked, what is refused: per domain and verdict.
+"""What may run, what must be asked, what is refused: per domain and verdict, and per kind of an agent's call.
 
     [policy]                       autopilot = true
+    [policy.calls]                 push = "allow" | "ask" | "refuse"
     [policy.http]                  compensating = "allow" | "ask" | "refuse"
     [credentials.STRIPE_KEY]       origins = ["https://api.stripe.com"]
 
@@ -19,12 +20,43 @@ from .typed import Any, NamedTuple
 ALLOW, ASK, REFUSE = "allow", "ask", "refuse"
 _STRICTER = {ALLOW: 0, ASK: 1, REFUSE: 2}
 
+# What an agent's call may do that takeback cannot take back.
+CALLS = {
+    "push": "sending commits to another repository",
+    "publish": "publishing a package, an image or a release",
+    "forge": "pull requests, issues, releases, repositories at a forge",
+    "infrastructure": "deploying, or destroying what is deployed",
+    "cluster": "changing what runs in a cluster or in containers",
+    "cloud": "changing or deleting what lies in a cloud",
+    "http": "a web request that writes",
+    "database": "statements that destroy data",
+    "remote": "working on another machine",
+    "send": "sending mail",
+    "delete": "deleting outside the workspace, or a repository in it",
+    "erase": "making git forget what its undo needs",
+    "system": "disks, users, and stopping the machine",
+    "tool": "another server's tool that acts, by its annotations or its name",
+    "unknown": "code that cannot be read before it runs",
+    "outside": "writing outside the workspace, which is journaled as uncovered",
+}
+_ALLOWED = frozenset({"outside"})  # unless somebody says otherwise
+
 
 class Policy(NamedTuple):
     """Decisions by "domain.verdict"; `autopilot` asks before anything that cannot be undone."""
 
     decisions: Mapping[str, str] = {}
     autopilot: bool = False
+    calls: Mapping[str, str] = {}  # by kind, or "all"
+
+    def call(self, kind: str) -> Decision:
+        """On letting an agent do what takeback cannot take back."""
+        for name in (kind, "all"):
+            if (found := self.calls.get(name)) is not None and not (name == "all" and kind in _ALLOWED):
+                return Decision(found, f"[policy.calls] {name}")
+        if kind in _ALLOWED:
+            return Decision(ALLOW, "default: it is journaled as uncovered")
+        return Decision(REFUSE, "autopilot") if self.autopilot else Decision(ASK, "default")
 
     @property
     def domains(self) -> set[str]:
@@ -55,7 +87,21 @@ class Policy(NamedTuple):
                         decisions[each] = wanted
             else:
                 in_vain.append(f'policy.{key} = "{wanted}", which is looser than "{now}"')
-        return Policy(decisions, self.autopilot or other.autopilot), in_vain
+        return self._replace(decisions=decisions, autopilot=self.autopilot or other.autopilot), in_vain
+
+    def calls_tightened(self, wanted: Mapping[str, str]) -> tuple[Mapping[str, str], list[str]]:
+        """Decisions on calls with the stricter of both; and what was asked for in vain."""
+        calls, in_vain = dict(self.calls), []
+        for name, decision in wanted.items():
+            for kind in CALLS if name == "all" else (name,):
+                if name == "all" and kind in _ALLOWED:
+                    continue
+                now = self._replace(calls=calls).call(kind).decision
+                if _STRICTER[decision] > _STRICTER[now]:
+                    calls[kind] = decision
+                elif _STRICTER[decision] < _STRICTER[now]:
+                    in_vain.append(f'policy.calls.{kind} = "{decision}", which is looser than "{now}"')
+        return calls, in_vain
 
 
 class Decision(NamedTuple):
@@ -81,6 +127,22 @@ def read(value: Any) -> Policy:
                 raise ValueError
             decisions[f"{domain}.{verdict}"] = decision
     return Policy(decisions, autopilot)
+
+
+def read_calls(value: Any) -> dict[str, str]:
+    """Decisions on agents' calls, by kind."""
+    if not isinstance(value, dict):
+        raise ValueError
+    for kind, decision in value.items():
+        if decision not in _STRICTER:
+            raise ValueError
+        if kind not in CALLS and kind != "all":
+            raise UsageError(f"no call is of the kind {kind}", f"the kinds are {', '.join(CALLS)}, and all")
+    return dict(value)
+
+
+def shown_calls(calls: Mapping[str, str]) -> str:
+    return " ".join(f"{kind}={decision}" for kind, decision in sorted(calls.items())) or "ask"
 
 
 def shown(policy: Policy) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .effects import text
+from .effects import STATES, text
 from .errors import NotFound, UsageError
 from .history import History
 from .ids import new_id
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400.0
 _FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
+_WORK_ROWS = ("turn", "open", "close")  # of agents: they go with what was done in them
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,8 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
     """Rows before the horizon that lose their body."""
     doomed = []
     interrupted = history.interrupted
-    outside = {e.takeback for e in history.effects if e.takeback and e.domain != "files"}
+    work = _work_needed(history, horizon, everything)
+    outside = {e.takeback for e in history.effects if e.takeback and e.domain not in STATES}
     outside |= {act.in_doubt for act in history.acts.values() if act.in_doubt}
     for row in ws.store.journal.rows():
         altered = row.damaged and (everything or row.seq >= history.horizon)
@@ -182,10 +184,25 @@ def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> 
             altered
             or (row.kind == "checkpoint" and (row.id not in history.pins or everything))
             or (row.kind in _FILE_ROWS and not _still_needed(row, outside, interrupted))
+            or (row.kind in _WORK_ROWS and (row.body or {}).get("open", row.id) not in work)
             or _is_used_approval(row, history)
         ):
             doomed.append(row)
     return doomed
+
+
+def _work_needed(history: History, horizon: int, everything: bool) -> set[str]:
+    """Ids of agents' calls and turns that stay: those still open, those that what stays belongs to, and what a process
+    that may still be at work was asked last, by which it is known as an agent."""
+    acts = {act.id for act in history.live_acts}
+    staying = [e for e in history.effects if e.id in acts or (e.seq >= horizon and not everything)]
+    needed = {b.id for b in history.brackets.values() if not b.closed or (b.closed >= horizon and not everything)}
+    needed |= {id for e in staying for id in e.calls}
+    newest = {(t.caller.session, t.caller.pid, t.caller.started): t for t in history.agent_turns.values()}
+    turns = {t.id for t in newest.values() if not t.caller.is_gone and not (everything and not t.caller.pid)}
+    turns |= {turn.number for e in staying for turn in e.turns}
+    turns |= {history.brackets[id].turn.number for id in needed if id in history.brackets}
+    return needed | turns
 
 
 def _is_used_approval(row: Row, history: History) -> bool:
@@ -265,7 +282,7 @@ def forget_keys(ws: Workspace, gone: set[bytes]) -> None:
                 keys.ZERO if e.content in gone or e.xattrs in gone else key
                 for e, key in zip(folder.entries, keys.split(record.keys))
             )
-            index.folders[path] = record._replace(keys=packed)
+            index.put_keys(path, packed)
     ws.observer.save(index)
 
 

@@ -138,6 +138,10 @@ class Rules:
     def has_patterns(self) -> bool:
         return bool(self._patterns)
 
+    @property
+    def has_project_patterns(self) -> bool:
+        return any(pattern.reason in (BY_PROJECT, BY_IGNORE_FILE) for pattern in self._patterns)
+
     def _last_match(self, path: bytes, is_folder: bool) -> _Pattern | None:
         text = os.fsdecode(path)
         return next((p for p in reversed(self._patterns) if p.matches(text, is_folder)), None)

@@ -55,6 +55,12 @@ def _read_count(value: Any) -> int:
     return value
 
 
+def _read_port(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not (value == 0 or 1024 <= value <= 65535):
+        raise ValueError
+    return value
+
+
 def _read_size(value: Any) -> int:
     return parse_size(value) if isinstance(value, str) else _read_count(value)
 
@@ -123,6 +129,7 @@ def _one_of(*words: str) -> Kind:
 
 SWITCH = Kind("true or false", _read_switch, _switch_from_text, lambda on: "true" if on else "false")
 COUNT = Kind("a whole number of at least 1", _read_count, int)
+PORT = Kind("a port from 1024 to 65535, or 0 for none", _read_port, int)
 SIZE = Kind('a size, such as "5GB"', _read_size, str, format_size)
 AGE = Kind('a duration with its unit, such as "30d"', _read_age, str, format_duration)
 WAIT = Kind('seconds, or a duration such as "1m"', _read_wait, _seconds_from_text, format_duration)
@@ -143,6 +150,9 @@ SECRET = Kind("text", _read_text_value, show=lambda value: "set" if value else "
 PROVIDER = Kind('"gmail", "outlook" or "smtp"', _read_provider, show=lambda value: value or "none")
 POLICY = Kind(
     'a table such as [policy.http] with compensating = "allow", "ask" or "refuse"', policy.read, show=policy.shown
+)
+CALLS = Kind(
+    'a table such as [policy.calls] with push = "allow", "ask" or "refuse"', policy.read_calls, show=policy.shown_calls
 )
 CREDENTIALS = Kind(
     'tables such as [credentials.STRIPE_KEY] with origins = ["https://api.stripe.com"]',
@@ -186,6 +196,7 @@ def _opened(new: str, old: str) -> bool:
 _SHOWN = (SECRET, POLICY, CREDENTIALS)  # as a person reads them: no secret, no nested table
 _NO_SOURCES: Mapping[str, str] = {}
 _NO_CREDENTIALS: Mapping[str, tuple[str, ...]] = {}
+_NO_CALLS: Mapping[str, str] = {}
 
 
 class Settings(NamedTuple):
@@ -207,8 +218,13 @@ class Settings(NamedTuple):
     granularity: str = "turn"
     message: bool = True
     failure: str = "open"
+    resident: bool = True
+    idle: float = 1800.0
+    http_port: int = 0
     git: bool = True
-    policy: Policy = Policy()
+    policy: Policy = Policy()  # with the two below in it
+    autopilot: bool = False
+    calls: Mapping[str, str] = _NO_CALLS  # what agents may do that cannot be taken back, by kind
     credentials: Mapping[str, tuple[str, ...]] = _NO_CREDENTIALS  # names, and the origins they are bound to
     functions: tuple[str, ...] = ()  # what may be called to undo a harness's own act
     provider: str = ""
@@ -367,6 +383,30 @@ SETTINGS: tuple[Setting, ...] = (
         _opened,
     ),
     Setting(
+        "hooks.resident",
+        SWITCH,
+        _DEFAULTS["resident"],
+        "TAKEBACK_RESIDENT",
+        "Whether hooks leave a process behind that keeps workspaces open and watched, so that the next one is fast.",
+        _always,
+    ),
+    Setting(
+        "hooks.idle",
+        WAIT,
+        _DEFAULTS["idle"],
+        "TAKEBACK_HOOKS_IDLE",
+        "How long that process waits for the next hook before it ends.",
+        _always,
+    ),
+    Setting(
+        "hooks.http_port",
+        PORT,
+        _DEFAULTS["http_port"],
+        "TAKEBACK_HOOKS_HTTP_PORT",
+        "The loopback port on which that process answers HTTP hooks; 0 for none. With one it does not end by itself.",
+        _always,
+    ),
+    Setting(
         "git.enabled",
         SWITCH,
         _DEFAULTS["git"],
@@ -381,6 +421,21 @@ SETTINGS: tuple[Setting, ...] = (
         _DEFAULTS["policy"],
         "",
         "What may run, must be asked or is refused, per domain and verdict; a project may only tighten it.",
+    ),
+    Setting(
+        "policy.autopilot",
+        SWITCH,
+        _DEFAULTS["autopilot"],
+        "TAKEBACK_AUTOPILOT",
+        "Whether what cannot be undone is refused instead of asked for; the environment can only turn it on.",
+        _turned_off,
+    ),
+    Setting(
+        "policy.calls",
+        CALLS,
+        _DEFAULTS["calls"],
+        "",
+        "What an agent's call may do that cannot be taken back, by kind; a project may only tighten it.",
     ),
     Setting(
         "credentials",
@@ -495,7 +550,13 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
         broken = f"{error.message}; nothing in that file counts until it is mended"
     for setting, value in from_project:
         old = values[setting.key]
-        if setting.key == "policy":
+        if setting.key == "policy.calls":
+            calls, in_vain = Policy({}, values["policy.autopilot"], old).calls_tightened(value)
+            values[setting.key], sources[setting.key] = calls, PROJECT_FILE if calls != old else sources[setting.key]
+            ignored += [
+                f"{PROJECT_FILE} sets {what} and does not count; to have it, set it in {user_file}" for what in in_vain
+            ]
+        elif setting.key == "policy":
             ignored += _unknown_domains(value, PROJECT_FILE)
             values["policy"], in_vain = old.tightened(value)
             sources["policy"] = PROJECT_FILE if values["policy"] != old else sources["policy"]
@@ -514,6 +575,8 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
             values[setting.key], sources[setting.key] = value, PROJECT_FILE
 
     for setting, value in _read_environment(environ, ignored):
+        if setting.key == "policy.autopilot" and not value:
+            continue  # an agent chooses the environment of what it starts
         values[setting.key], sources[setting.key] = value, f"environment {setting.env}"
 
     switch = environ.get("TAKEBACK", "").lower()
@@ -527,6 +590,7 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
 
     if values["home"] is None:
         values["home"], sources["home"] = _default_home(environ)
+    values["policy"] = values["policy"]._replace(autopilot=values["policy.autopilot"], calls=values["policy.calls"])
     fields = {setting.attribute: values[setting.key] for setting in SETTINGS}
     return Settings(**fields, project_exclude=project_exclude, sources=sources, ignored=tuple(ignored), broken=broken)
 
@@ -548,6 +612,15 @@ def user_config(environ: Mapping[str, str]) -> Path:
     """Where the user's configuration is, whether or not the file exists."""
     folder, _ = _system_folder(environ, "XDG_CONFIG_HOME", ".config", "user_config_path")
     return folder / "config.toml"
+
+
+def home(environ: Mapping[str, str]) -> Path:
+    """Where the stores are; no file says anything about it."""
+    setting = _BY_KEY["home"]
+    if text := environ.get(setting.env, ""):
+        chosen: Path = _read_value(setting, text, setting.env, setting.kind.from_text)
+        return chosen
+    return default_home(environ)
 
 
 def default_home(environ: Mapping[str, str]) -> Path:
@@ -670,7 +743,12 @@ def _flatten(table: dict[str, Any], path: Path, text: str, prefix: str = "") -> 
     for name, value in table.items():
         key = prefix + name
         is_table = any(known.startswith(key + ".") for known in _BY_KEY)
-        if is_table and isinstance(value, dict):
+        if key in _BY_KEY and is_table and isinstance(value, dict):  # a table of its own, with settings in it
+            inner = {n: v for n, v in value.items() if f"{key}.{n}" in _BY_KEY}
+            yield from _flatten(inner, path, text, key + ".")
+            if len(inner) < len(value):
+                yield key, {n: v for n, v in value.items() if n not in inner}
+        elif is_table and isinstance(value, dict):
             yield from _flatten(value, path, text, key + ".")
         elif is_table:
             raise UsageError(

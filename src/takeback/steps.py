@@ -255,7 +255,7 @@ class WorkStep(Recorder):
                 "rollback",
                 self.checkpoint,
                 actors=[self.actor] if self.actor else None,
-                without=("files",) if self._shared else (),
+                without=("files", "git") if self._shared else (),
                 leave=leave,
             )
             outside = [acts[text(s.path)] for s in plan.outside if text(s.path) in acts]

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from . import domains, names, requests
+from . import domains, git_steps, names, requests
 from .acts import Act, Approval, Credential, World, depends
 from .capture.scan import Look
 from .domains.files import Files, export
+from .domains.git import Git
 from .domains.outside import Acts
 from .effects import (
     DRIFTED,
     FILE,
     FOLDER,
     REFUSED,
+    STATES,
     UNCOVERED,
     UNOBSERVED,
     Domain,
@@ -30,6 +32,7 @@ from .effects import (
     Step,
     Takeback,
     Unit,
+    domain_of,
     raw,
     same,
     text,
@@ -44,6 +47,7 @@ from .merging import Merger
 from .observer import MANY, Observer, children_of, give_back_memory, links_of, states
 from .planner import Planner
 from .policy import ALLOW, REFUSE
+from .repository import Repository, Unusable
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
 from .typed import Any
@@ -75,7 +79,10 @@ class Takebacks:
         merger = Merger(self.store.blobs.get)
         self.merged = merger.made
         history = self.observer.history()
-        planner = Planner(self.id, history, states(look.index), merger, children_of(look.index), links_of(look.index))
+        known = self._known(look.index)
+        left_alone = () if self.observer.settings.git else ("git",)
+        children, links = children_of(look.index), links_of(look.index)
+        planner = Planner(self.id, history, known, merger, children, links, left_alone)
         request = ask(planner)
         if request.verb == "restore":
             plan = planner.restore(request, self._goals(request, look.index))
@@ -85,14 +92,41 @@ class Takebacks:
         if request.verb == "rollback":
             plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
         plan = plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
+        plan = plan._replace(steps=self._judged(tree, plan.steps, history, known))
         return plan._replace(steps=self._within_policy(plan.steps)) if plan.outside else plan
+
+    def _known(self, index: Index) -> Callable[[bytes], State]:
+        """The last observed state of a path, whichever domain it is in."""
+        files, git = states(index), self.observer.git.states()
+        return lambda path: git(path) if domain_of(path) == "git" else files(path)
+
+    def _judged(
+        self, tree: OpenFolder, steps: tuple[Step, ...], history: History, known: Callable[[bytes], State]
+    ) -> tuple[Step, ...]:
+        """Steps in a git repository, judged together."""
+        if not any(s.domain == "git" for s in steps):
+            return steps
+        try:
+            repository = Repository.at(tree, str(self.observer.root))
+        except Unusable:
+            repository = None
+        elsewhere, under_way = {}, ""
+        if repository is not None:
+            with repository:
+                elsewhere, under_way = repository.elsewhere(), repository.under_way()
+
+        def before(path: bytes, seq: int) -> State:
+            return history.state_before(path, seq, known(path))
+
+        around = git_steps.Around(self.observer.git.read, known, before, history.layers, elsewhere, under_way)
+        return git_steps.judged(steps, around)
 
     def _within_policy(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         """What the owner's policy refuses is kept, and named so; what its domain would not store today, too: it may
         have come into the journal by another way."""
         out = []
         for step in steps:
-            if step.taken and step.domain != "files":
+            if step.taken and step.domain not in STATES:
                 decision, source = self.observer.settings.policy.decide(step.domain, step.verdict)
                 note = f"refused by policy ({source})" if decision == REFUSE else self._unfit(self._act(step.path))
                 if note:
@@ -164,6 +198,7 @@ class Takebacks:
         approval = self._approval(plan)
         for data in self.merged.values():
             self.store.blobs.put(data)
+        self._store_git(plan.taken)
         known = states(self.observer.known())
         times_now = {path: known(path) for path in plan.folder_times}
         del known
@@ -172,11 +207,20 @@ class Takebacks:
             self.observer.forget()
             give_back_memory()
         head = self.store.journal.head().seq
-        executor = self._executor(tree, approval, bool(plan.outside))
+        executor = self._executor(tree, approval, bool(plan.outside), plan.request.verb)
         done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
         self._advance(head, done, bool(plan.outside))
         number = self.store.journal.count(NUMBERED, done.seq)
         return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
+
+    def _store_git(self, steps: Iterable[Step]) -> None:
+        """Nothing is moved whose value is not stored: of a ref that was only ever seen, no row has it."""
+        known = self.observer.git.known()
+        values = {s.path: s.expected.content for s in steps if s.domain == "git" and s.expected is not None}
+        gone = self.store.blobs.lacking(set(values.values()))
+        for path in [path for path, content in values.items() if content in gone]:
+            if (value := known.value(path)) is not None:
+                self.store.blobs.put(value)
 
     # -- outside the files -----------------------------------------------------
 
@@ -222,9 +266,10 @@ class Takebacks:
     def _act(self, path: bytes) -> Act:
         return self.observer.history().acts[text(path)]
 
-    def _executor(self, tree: OpenFolder, approval: Approval | None, outside: bool) -> Executor:
+    def _executor(self, tree: OpenFolder, approval: Approval | None, outside: bool, verb: str) -> Executor:
         files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
-        known: dict[str, Domain] = {"files": files}
+        git = Git(tree, str(self.observer.root), self.store.blobs.get, self.environ, verb)
+        known: dict[str, Domain] = {"files": files, "git": git}
         acts = self.observer.history().acts if outside else {}  # of files alone, the history may have been let go
         decide = self.observer.settings.policy.decide
 
@@ -271,8 +316,8 @@ class Takebacks:
         steps = [step for segment in segments if not segment.ended for step in steps_of(segment)[0]]
         kept = [] if abort else _kept_then(takeback)
         head = self.store.journal.head().seq
-        outside = any(segment.domain != "files" for segment in segments)
-        executor = self._executor(tree, self._approval_of(takeback) if outside else None, outside)
+        outside = any(segment.domain not in STATES for segment in segments)
+        executor = self._executor(tree, self._approval_of(takeback) if outside else None, outside, takeback.verb)
         done = executor.finish(takeback, segments, abort, self.observer.known().state)
         self._advance(head, done, outside)
         plan = Plan(self.id, takeback.request, (*steps, *kept))
@@ -323,7 +368,7 @@ def _kept_then(takeback: Takeback) -> list[Step]:
     for unit in sorted(takeback.kept):
         units.setdefault(unit.path, []).append(unit)
     return [
-        Step("files", path, UNOBSERVED, UNOBSERVED, DRIFTED, tuple(found), -1, "changed since")
+        Step(domain_of(path), path, UNOBSERVED, UNOBSERVED, DRIFTED, tuple(found), -1, "changed since")
         for path, found in units.items()
     ]
 
@@ -363,7 +408,9 @@ def _with_link_notes(tree: OpenFolder, steps: tuple[Step, ...]) -> tuple[Step, .
 
 
 def _leaves(tree: OpenFolder, step: Step) -> bool:
-    if not step.taken or step.expected is None or step.expected.kind != FILE or step.expected.group:
+    if step.domain != "files" or not step.taken:
+        return False
+    if step.expected is None or step.expected.kind != FILE or step.expected.group:
         return False
     *parents, name = components(step.path)
     try:

@@ -247,6 +247,23 @@ def _occurring_once(lines: Lines) -> dict[bytes, int]:
     return {line: i for i, line in enumerate(lines) if times[line] == 1}
 
 
+def kept_lines(old: bytes, new: bytes) -> list[int | None]:
+    """For each line of new the one of old that it still is, counted from 0; None where it was written anew."""
+    a, b = _split(old), _split(new)
+    kept: list[int | None] = []
+    at = 0
+    for change in _changes(a, b):
+        kept += range(at, change.a0)
+        kept += [None] * (change.b1 - change.b0)
+        at = change.a1
+    return [*kept, *range(at, len(a))]
+
+
+def lines(data: bytes) -> Lines:
+    """A text as lines, each with its newline."""
+    return _split(data)
+
+
 # Merging three
 
 

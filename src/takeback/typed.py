@@ -11,9 +11,48 @@ if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
     from typing import Protocol as Protocol
 else:
-    from collections import namedtuple
+    from _collections import _tuplegetter
 
     Any = object
+
+    class _Named(tuple):
+        """What all named tuples have alike: collections makes each of these anew for each class."""
+
+        @classmethod
+        def _make(cls, values):
+            made = tuple.__new__(cls, values)
+            if len(made) != len(cls._fields):
+                raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+            return made
+
+        def _replace(self, /, **values):
+            made = self._make(map(values.pop, self._fields, self))
+            if values:
+                raise ValueError(f"Got unexpected field names: {list(values)!r}")
+            return made
+
+        def _asdict(self):
+            return dict(zip(self._fields, self, strict=True))
+
+        def __repr__(self):
+            told = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+            return f"{type(self).__name__}({told})"
+
+        def __getnewargs__(self):
+            return tuple(self)
+
+    _ALIKE = {name: _Named.__dict__[name] for name in ("_make", "_replace", "_asdict", "__repr__", "__getnewargs__")}
+
+    def _first(cls, /, *values, **named):
+        """Makes the first instance of a class, and with it what makes all others: most classes of a run need none."""
+        made = next(one for one in cls.__mro__ if "_fields" in one.__dict__)
+        names = ", ".join(made._fields)
+        new = eval(f"lambda _cls, {names}: _new(_cls, ({names},))", {"_new": tuple.__new__, "__builtins__": {}})
+        new.__name__, new.__qualname__ = "__new__", f"{made.__qualname__}.__new__"
+        new.__defaults__ = tuple(made._field_defaults.values())
+        new.__annotations__ = made.__annotations__
+        made.__new__ = staticmethod(new)
+        return new(cls, *values, **named)
 
     class _Maker(type):
         """Makes a named tuple of every class that derives from NamedTuple."""
@@ -21,13 +60,12 @@ else:
         def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, object]) -> type:
             if not bases:
                 return super().__new__(cls, name, bases, members)
-            fields = members.pop("__annotations__", {})
-            defaults = [members.pop(field) for field in fields if field in members]
-            made = namedtuple(name, fields, defaults=defaults, module=members.pop("__module__"))
-            made.__annotations__ = made.__new__.__annotations__ = fields
-            for member, value in members.items():
-                setattr(made, member, value)
-            return made
+            fields = tuple(members.setdefault("__annotations__", {}))
+            defaults = {field: members[field] for field in fields if field in members}
+            members.update((field, _tuplegetter(number, "")) for number, field in enumerate(fields))
+            members.setdefault("__doc__", f"{name}({', '.join(fields)})")
+            more = {"__slots__": (), "__new__": _first, "_fields": fields, "_field_defaults": defaults}
+            return type(name, (tuple,), {**_ALIKE, **members, **more, "__match_args__": fields})
 
     class NamedTuple(metaclass=_Maker):
         pass

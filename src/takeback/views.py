@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from . import filters, names, textdiff, trees
+from . import filters, names, textdiff, trees, turns
 from .acts import Act, Undo, depends
+from .brackets import AgentTurn
 from .effects import (
     FILE,
     KIND_NAMES,
     LINK,
+    STATES,
     UNSEEN,
+    Change,
     Checkpoint,
     Effect,
     Entry,
     State,
     Takeback,
+    Turn,
+    Unit,
     text,
 )
 from .errors import Damaged, NotFound
 from .history import History
 from .index import Index
+from .repository import amount
 from .safefs import Folder as OpenFolder
 from .safefs import components
 from .textdiff import Hunk
 from .trees import Difference, Ids
+from .turns import CallSeen, TurnSeen
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from .capture.scan import Look
     from .workspace import Workspace
 
 _LARGEST_DIFF = 4 << 20
@@ -40,6 +48,7 @@ class Changed(NamedTuple):
     path: str
     change: str  # new, modified, deleted, mode, type
     actor: str  # empty: nobody known, so a person
+    turns: tuple[str, ...] = ()  # ids of the agents' turns that changed it
 
 
 class Status(NamedTuple):
@@ -54,6 +63,9 @@ class Status(NamedTuple):
     store_bytes: int
     outside: tuple[tuple[str, int], ...] = ()  # (state, how many) of effects outside the files that still matter
     due: int = 0  # mails whose window is over, and which nobody has released
+    git: tuple[str, ...] = ()  # HEAD, refs, entries of the index and stashes that differ since then
+    turns: tuple[TurnSeen, ...] = ()  # of agents, whose work shows since then, newest first
+    at_work: tuple[CallSeen, ...] = ()  # agents' calls that nobody has said are over
 
 
 def status(ws: Workspace) -> Status:
@@ -64,13 +76,15 @@ def status(ws: Workspace) -> Status:
     if checkpoint is not None:
         pending = {c.path for c in look.changes}
         for path, before, after in _since(ws, checkpoint, look.index):
-            changes.append(
-                Changed(text(path), kind_of_change(before, after), _who(history, path, checkpoint.seq, pending))
-            )
+            shown = history.layers(path, checkpoint.seq)
+            whose = {turn for unit in shown for turn in history.by_seq[unit.seq].turns}
+            asked = tuple(t.id for t in turns.known(history, whose))
+            who = _who(history, shown, path in pending)
+            changes.append(Changed(text(path), kind_of_change(before, after), who, asked))
     return Status(
         checkpoint,
         tuple(sorted(changes, key=lambda c: c.path)),
-        tuple((text(p), why) for p, why in look.index.uncovered()),
+        (*((text(p), why) for p, why in look.index.uncovered()), *_not_in_git(look)),
         tuple((text(p), why) for p, why in look.lacking),
         tuple(map(text, look.held_back)),
         (*ws.settings.ignored, *filter(None, (ws.settings.broken, ws.observer.broken_rules))),
@@ -79,6 +93,9 @@ def status(ws: Workspace) -> Status:
         ws.store.size(),
         outside := _standing(history),
         len(ws.due_mail()) if "held" in dict(outside) else 0,
+        _in_git(history, checkpoint, look),
+        _seen(ws, history, {id for c in changes for id in c.turns}, count=0),
+        tuple(turns.at_work(history)),
     )
 
 
@@ -96,9 +113,28 @@ def _since(ws: Workspace, checkpoint: Checkpoint, index: Index) -> Iterable[Diff
             yield difference
 
 
-def _who(history: History, path: bytes, since: int, pending: set[bytes]) -> str:
-    actors = {a for u in history.layers(path, since) for a in history.actors(u)}
-    if path in pending:
+def _seen(ws: Workspace, history: History, ids: Collection[str], **how: int) -> tuple[TurnSeen, ...]:
+    """Agents' turns, newest first."""
+    found = [asked for asked in history.agent_turns.values() if asked.id in ids]
+    return tuple(turns.turns_seen(history, reversed(found), ws.store.blobs.get, **how))
+
+
+def _not_in_git(look: Look) -> list[tuple[str, str]]:
+    return [(".git", why) for why in look.git.not_covered] if look.git is not None else []
+
+
+def _in_git(history: History, checkpoint: Checkpoint | None, look: Look) -> tuple[str, ...]:
+    """Paths of the repository whose changes show since a checkpoint, with those that nobody has journaled yet."""
+    if checkpoint is None or look.git is None:
+        return ()
+    moved = {p for e in history.effects if e.domain == "git" and e.seq > checkpoint.seq for p in e.changes}
+    found = {path for path in moved if history.layers(path, checkpoint.seq)} | {c.path for c in look.git.changes}
+    return tuple(text(path) for path in sorted(found))
+
+
+def _who(history: History, shown: Iterable[Unit], pending: bool) -> str:
+    actors = {a for u in shown for a in history.actors(u)}
+    if pending:
         actors.add("")
     known = sorted(a for a in actors if a)
     return ", ".join([*known, *(["you"] if known and "" in actors else [])])
@@ -189,7 +225,7 @@ def file_diffs(
             return None
         if tree is None or entry.kind == LINK:
             return get_new(entry.content) if tree is None else _read_link(tree, path)
-        return _read_present(tree, path)
+        return read_present(tree, path)
 
     def read_old(entry: Entry) -> bytes | None:
         if entry.size > _LARGEST_DIFF:
@@ -266,7 +302,7 @@ def _file_diff(
     return FileDiff(text(path), status, kind, text(old_path), added, removed, hunks, False, "; ".join(notes), **sizes)
 
 
-def _read_present(tree: OpenFolder, path: bytes) -> bytes | None:
+def read_present(tree: OpenFolder, path: bytes) -> bytes | None:
     import os
 
     parts = components(path)
@@ -295,8 +331,8 @@ class LogRow(NamedTuple):
     """One line of the log. `verdict` is how well it could be taken back; `live` whether it still stands."""
 
     id: str
-    kind: str  # checkpoint, effect, takeback
-    number: int
+    kind: str  # checkpoint, effect, takeback; of `show` also turn and call
+    number: int  # 0 of a turn or call, which have none
     label: str
     at: float
     actor: str
@@ -310,6 +346,11 @@ class LogRow(NamedTuple):
     partial: bool = False
     short: int = 8  # letters that make the id unique
     state: str = ""  # live or undone; of an outside effect also failed, unknown, held or irreversible
+    turns: tuple[str, ...] = ()  # ids of the agents' turns it belongs to; several where it is shared
+    sessions: tuple[str, ...] = ()  # the agents' own names of theirs
+    calls: tuple[str, ...] = ()  # ids of the calls it was found in
+    prompt: str = ""  # what the agent was asked
+    cut: bool = False  # found after its call was cut off
 
 
 def log(ws: Workspace, filter: str = "") -> list[LogRow]:
@@ -320,7 +361,7 @@ def log(ws: Workspace, filter: str = "") -> list[LogRow]:
     acts = {act.id: act for act in history.ledger()}
     rows = [_checkpoint_row(c, history, lengths) for c in history.checkpoints]
     rows += [
-        _act_row(acts[e.id], history, lengths) if e.id in acts else _effect_row(e, history, lengths)
+        _act_row(acts[e.id], e, history, lengths) if e.id in acts else _effect_row(e, history, lengths)
         for e in history.effects
         if not e.takeback and e.changes
     ]
@@ -333,28 +374,38 @@ def _checkpoint_row(c: Checkpoint, history: History, lengths: dict[str, int]) ->
     summary = f"{c.snapshot.files:,} path{'s' * (c.snapshot.files != 1)}" + (
         f", {len(c.partial)} not captured" if c.partial else ""
     )
-    return LogRow(
-        c.id, "checkpoint", c.number, c.label, c.at, c.actor, summary, True, (),
+    row = LogRow(
+        c.id, "checkpoint", c.number, c.label, c.at, c.actor or c.agent, summary, True, (),
         named=c.named, pinned=c.id in history.pins, partial=bool(c.partial), short=lengths[c.id],
     )  # fmt: skip
+    return _asked(row, turns.known(history, [Turn(c.agent, c.turn)]))
+
+
+def _asked(row: LogRow, found: Sequence[AgentTurn], calls: tuple[str, ...] = ()) -> LogRow:
+    """A row with the agents' turns and calls it belongs to."""
+    sessions = tuple(dict.fromkeys(asked.caller.session for asked in found))
+    prompt = " | ".join(asked.prompt for asked in found if asked.prompt)
+    return row._replace(turns=tuple(asked.id for asked in found), sessions=sessions, calls=calls, prompt=prompt)
 
 
 def _effect_row(e: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     paths = tuple(text(p) for p in sorted(e.changes))
     live = any((e.seq, p) in history.live for p in e.changes)
     actor = ", ".join(sorted(e.actors))
-    return LogRow(
-        e.id, "effect", history.numbers[e.id], "", e.at, actor, e.summary or summarise(e.changes.values()), live, paths,
-        e.domain, e.verdict, short=lengths[e.id], state="live" if live else "undone",
+    row = LogRow(
+        e.id, "effect", history.numbers[e.id], "", e.at, actor, e.summary or _told(e), live, paths,
+        e.domain, e.verdict, short=lengths[e.id], state="live" if live else "undone", cut=e.cut,
     )  # fmt: skip
+    return _asked(row, turns.of_effect(history, e), e.calls)
 
 
-def _act_row(act: Act, history: History, lengths: dict[str, int]) -> LogRow:
+def _act_row(act: Act, effect: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     live = (act.seq, act.path) in history.live
-    return LogRow(
+    row = LogRow(
         act.id, "effect", history.numbers[act.id], "", act.at, act.by.get("actor", ""), act.summary, live,
         (act.target,) if act.target else (), act.domain, act.verdict, short=lengths[act.id], state=act.shown_state,
     )  # fmt: skip
+    return _asked(row, turns.of_effect(history, effect), effect.calls)
 
 
 def _takeback_row(t: Takeback, history: History, lengths: dict[str, int]) -> LogRow:
@@ -371,6 +422,10 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int]) -> Log
         t.id, "takeback", history.numbers[t.id], "", t.at, "", summary, standing, (*paths, *targets),
         verdict="exact", short=lengths[t.id], state="live" if standing else "undone",
     )  # fmt: skip
+
+
+def _told(e: Effect) -> str:
+    return amount(e.changes) if e.domain == "git" else summarise(e.changes.values())
 
 
 def summarise(changes: Iterable[Any]) -> str:
@@ -403,11 +458,16 @@ class Shown(NamedTuple):
     stands_on: tuple[str, ...] = ()  # ids of older effects that it depends on
     carries: tuple[str, ...] = ()  # ids of later live ones that depend on it
     outside: frozenset[str] = frozenset()  # ids, among those it took or kept, of effects outside the files
+    turn: TurnSeen | None = None  # of an agent; of what belongs to one, that one
+    calls: tuple[CallSeen, ...] = ()  # of a turn; of what was found in some, these
+    effects: tuple[LogRow, ...] = ()  # what was found in a turn or call, oldest first
 
 
 def show(ws: Workspace, name: str) -> Shown:
     history = ws.history()
     found = names.resolve(history, name)
+    if found.kind in ("turn", "call"):
+        return _show_work(ws, history, found)
     row = next(r for r in log(ws) if r.id == found.id)
     get = ws.store.blobs.get
     if found.kind == "checkpoint":
@@ -415,14 +475,14 @@ def show(ws: Workspace, name: str) -> Shown:
         tree = tuple((text(p), KIND_NAMES[e.kind], e.mode, e.size) for p, e in trees.entries(get, checkpoint.snapshot))
         return Shown(row, partial=checkpoint.partial, tree=tree)
     if found.id in history.acts:
-        return _show_act(ws, row, next(act for act in history.ledger() if act.id == found.id))
+        shown = _show_act(ws, row, next(act for act in history.ledger() if act.id == found.id))
+        return shown._replace(**_work_of(ws, history, row))
     if found.kind == "effect":
         effect = next(e for e in history.effects if e.id == found.id)
         changes = [Difference(c.path, c.before, c.after) for c in effect.changes.values()]
         by = {e.takeback for e in history.effects if e.takeback for c in e.changes.values() if effect.seq in c.took}
-        return Shown(
-            row, tuple(file_diffs([c for c in changes if not _unseen(c)], get, get)), undone_by=tuple(sorted(by))
-        )
+        diffs = tuple(file_diffs([c for c in changes if not _unseen(c)], get, get))
+        return Shown(row, diffs, undone_by=tuple(sorted(by)), **_work_of(ws, history, row))
     takeback = history.takebacks[found.id]
     rows = [history.by_seq[seq] for seq in takeback.rows]
     changes = [Difference(c.path, c.before, c.after) for e in rows if e.domain == "files" for c in e.changes.values()]
@@ -432,6 +492,55 @@ def show(ws: Workspace, name: str) -> Shown:
     undos = tuple(u for u in history.undos.values() if u.takeback == takeback.id)
     outside = frozenset(id for _, id in [*took, *kept] if id in history.acts)
     return Shown(row, diffs, took=tuple(took), kept=tuple(kept), undos=undos, outside=outside)
+
+
+def _show_work(ws: Workspace, history: History, found: names.Named) -> Shown:
+    """An agent's turn, or one call of it, with what was found in it."""
+    rows = {row.id: row for row in log(ws)}
+    effects = [e for e in history.effects if e.id in set(history.rows_of_call(found.id) or ()) and not e.takeback]
+    if found.kind == "turn":
+        asked = next(t for t in history.agent_turns.values() if t.id == found.id)
+        calls = tuple(turns.calls_of(history, asked.turn))
+        who, at, summary = asked.caller.agent, asked.at, asked.prompt
+    else:
+        calls = tuple(turns.calls_seen(history, [history.brackets[found.id]]))
+        asked_then = history.agent_turns.get(history.brackets[found.id].turn)
+        asked = asked_then or AgentTurn(0, calls[0].turn, calls[0].at, history.brackets[found.id].caller, "")
+        who, at, summary = calls[0].agent, calls[0].at, calls[0].summary
+    ids = dict.fromkeys([*(e.id for e in effects), *(id for call in calls for id in call.effects)])
+    listed = sorted((rows[id] for id in ids if id in rows), key=lambda row: row.number)
+    live = not listed or any(row.live for row in listed)
+    row = LogRow(
+        found.id, found.kind, 0, "", at, who, summary, live, tuple(sorted({p for row in listed for p in row.paths})),
+        state="live" if live else "undone",
+    )  # fmt: skip
+    row = _asked(row, [asked], tuple(call.id for call in calls))
+    get = ws.store.blobs.get
+    by = {e.takeback for e in history.effects if e.takeback for c in e.changes.values() if _took(c, effects)}
+    return Shown(
+        row,
+        tuple(file_diffs(turns.net(effects, *STATES), get, get)),
+        undone_by=tuple(sorted(by)),
+        turn=turns.turns_seen(history, [asked], get)[0],
+        calls=calls,
+        effects=tuple(listed),
+    )
+
+
+def _took(change: Change, effects: Sequence[Effect]) -> bool:
+    return any(e.seq in change.took and change.path in e.changes for e in effects)
+
+
+def _work_of(ws: Workspace, history: History, row: LogRow) -> dict[str, Any]:
+    """The turn and the calls that an effect belongs to."""
+    seen = _seen(ws, history, row.turns)
+    calls = turns.calls_seen(history, [history.brackets[id] for id in row.calls if id in history.brackets])
+    return {"turn": seen[0] if len(seen) == 1 else None, "calls": tuple(calls)}
+
+
+def turns_of(ws: Workspace, rows: Iterable[LogRow]) -> dict[str, TurnSeen]:
+    """The agents' turns that rows of the log belong to, by id."""
+    return {seen.id: seen for seen in _seen(ws, ws.history(), {id for row in rows for id in row.turns})}
 
 
 def _show_act(ws: Workspace, row: LogRow, act: Act) -> Shown:

@@ -34,8 +34,8 @@ from .typed import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from . import calls, views
-    from .acts import Act, Approval, Credential, NewAct, Outside
+    from . import blame, calls, views
+    from .acts import Act, Approval, Credential, NewAct, Outside, Stopped
     from .brackets import AgentTurn, Call, Caller
     from .capture.isolate import Found, Layer
     from .capture.watching import Watcher
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .recording import Instead
     from .steps import Approve, AsyncStep, WorkStep
     from .takebacks import Takebacks
+    from .turns import TurnSeen
     from .verify import Repaired, Verified
 
     T = TypeVar("T")
@@ -91,6 +92,8 @@ class Workspace:
         self._made: Takebacks | None = None
         self._moments: Moments | None = None
         self.open_steps: list[Recorder] = []  # of harnesses in this process
+        self.asked_by = ""  # the agent that asks, where no process above this one tells
+        self.by_command = False  # asked by a command, which an agent runs in a call; not by a tool of ours
 
     def __enter__(self) -> Workspace:
         return self
@@ -102,6 +105,8 @@ class Workspace:
         with self._mutex:
             if not self._closed:
                 self._closed = True
+                if self.observer.suspects is not None:
+                    self.observer.suspects.close()
                 self.store.close()
 
     @property
@@ -352,6 +357,28 @@ class Workspace:
         with self._alone(), self.open_tree() as tree:
             return moments.follow(self.observer, tree)
 
+    def keep_watch(self) -> None:
+        """For a process that stays: from now on whole looks visit only the folders that may differ, and find the same.
+        Looks at all of it once, without leaving a trace."""
+        from . import moments
+
+        with self._alone(), self.open_tree() as tree:
+            if self.observer.suspects is None:
+                self.observer.suspects = moments.suspects(self.observer)
+            known = self.observer.known()
+            look = self.observer.scan(tree, known, dry=True, thorough=True)
+            if look.whole:
+                self.observer.suspects.looked(known, look.dirty)
+
+    def tend(self) -> None:
+        """Between calls of a process that stays, if none is at work just now."""
+        if self.observer.suspects is not None and self._mutex.acquire(blocking=False):
+            try:
+                if not self._closed:
+                    self.observer.suspects.tend()
+            finally:
+                self._mutex.release()
+
     def moment(self) -> Moment | None:
         """Captures the whole tree if anything changed since the last look, as one effect of nobody known. Waits for a
         running take-back: what that changes is its own."""
@@ -493,10 +520,9 @@ class Workspace:
 
     def _asked(self, verb: str, what: Sequence[str | int], options: Request) -> Any:
         """The turn that asks for an undo is never the one it takes back."""
-        from . import requests
+        from . import calls, requests
 
-        asking = self.turn_above() if verb == "undo" else None
-        spared = {asking.turn} if asking is not None else frozenset()
+        spared = calls.asking(self) if verb == "undo" else frozenset()
         return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared)
 
     @property
@@ -774,6 +800,34 @@ class Workspace:
         with self._writing():
             return self._takebacks.approve(plan, credentials)
 
+    def gate(self, asked: object) -> str:
+        """Journals a call that is not to pass without a person: the id it is approved by; empty if somebody has
+        approved it, for once."""
+        from .gate import deciding
+
+        self._must_be_on()
+        with self._writing():
+            return deciding.journaled(self, asked)
+
+    def stopped_call(self, name: str) -> Stopped | None:
+        """The call of an agent that was stopped, by how its id begins; None if there is none."""
+        found = [call for id, call in self.history().stopped.items() if name and id.startswith(name)]
+        if len(found) > 1:
+            raise UsageError(f"{name!r} is ambiguous: {', '.join(c.id[:12] for c in found[:6])}", "type more letters")
+        return found[0] if found else None
+
+    def approve_call(self, call: Stopped) -> str:
+        """A person's yes to exactly this call in that session, good for once. Saying it twice is saying it once."""
+        self._must_be_on()
+        with self._writing():
+            for id, approved in self.history().call_approvals.items():
+                if approved == call.id:
+                    return id
+            id = new_id()
+            same = {"agent": call.agent, "session": call.session, "fingerprint": call.fingerprint}
+            self.store.journal.append([New("approval", id, {"call": call.id, **same})], self.clock())
+            return id
+
     def resolve(self, name: str, done: bool) -> Act:
         """A person says what came of an inverse nobody heard of again: it took effect, or it may be sent again."""
         self._must_be_on()
@@ -904,8 +958,22 @@ class Workspace:
         with self._alone():
             return views.log(self, filter)
 
+    def turns_of(self, rows: Iterable[views.LogRow]) -> dict[str, TurnSeen]:
+        """The agents' turns that rows of the log belong to, each with its prompt and totals, by id."""
+        from . import views
+
+        with self._alone():
+            return views.turns_of(self, rows)
+
+    def blame(self, path: str | bytes) -> blame.Blame:
+        """Which effect, call and turn last wrote each line of a file. Journals nothing."""
+        from . import blame
+
+        with self._alone():
+            return blame.blame(self, self.relative(path))
+
     def show(self, name: str) -> views.Shown:
-        """One entry of the log in full."""
+        """One entry of the log in full: also an agent's turn, or one call of it."""
         from . import views
 
         with self._alone():

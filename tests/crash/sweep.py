@@ -31,7 +31,7 @@ from takeback import blobs
 from takeback.workspace import Workspace
 
 RECOVERY = {"before": "resume", "after": "abort", "half": "rollback"}
-_STORE_FILES = {"workspace.json", "journal.db", "journal.db-wal", "journal.db-shm", "head", "index"}
+_STORE_FILES = {"workspace.json", "journal.db", "journal.db-wal", "journal.db-shm", "head", "index", "git", "git-index"}
 CLOCK = ("whatever the clock said",)
 Picture = dict[bytes, tuple[Any, ...]]
 

@@ -1,13 +1,13 @@
 """What a hook is told and what it answers, the same for every agent.
 
-    stdin of a hook ─► Agent.parse ─► Event ─► (surfaces/hook.py acts on it) ─► Answer ─► Agent.render ─► Reply
+stdin of a hook ─► Agent.parse ─► Event ─► (surfaces/hook.py acts on it) ─► Answer ─► Agent.render ─► Reply
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..brackets import Caller
+from ..callers import Caller
 from ..typed import Any, NamedTuple, Protocol
 
 START = "start"  # a session begins, or goes on
@@ -17,6 +17,7 @@ AFTER = "after"  # it was called
 REST = "rest"  # the agent, or a subagent, has finished what it was asked
 END = "end"  # the session is over
 OTHER = "other"  # nothing of ours
+STRANGE = "strange"  # what this program has never heard of
 
 # What a tool does, as far as its agent says.
 READS = "reads"  # nothing is captured
@@ -37,6 +38,7 @@ class Event(NamedTuple):
     paths: tuple[str, ...] = ()  # that it names, as given
     command: str = ""  # of a shell
     server: str = ""  # the MCP server whose tool it is
+    annotations: Mapping[str, Any] = {}  # what that server says of the tool, where the agent passes it on
     input: Mapping[str, Any] = {}
     key: str = ""  # the call's name, the same before and after
     failed: bool = False
@@ -67,7 +69,7 @@ class Agent(Protocol):
 
     def parse(self, payload: Mapping[str, Any], event: str, caller: Caller) -> Event:
         """An event from what the hook read; `event` is its name where the payload does not say. The caller comes with
-        its process; parse adds session and lane. What makes no sense is an event of kind OTHER."""
+        its process; parse adds session and lane. What makes no sense is an event of kind STRANGE."""
 
     def render(self, event: Event, answer: Answer) -> Reply:
         """An answer as this agent understands it: exit code 0 or 2, nothing or one JSON object on stdout."""

@@ -111,9 +111,10 @@ class TreeWatcher:
     how = "inotify"
     limited = ""
 
-    def __init__(self, root: str, ignored: Ignored, cookies: Path | None) -> None:
+    def __init__(self, root: str, ignored: Ignored, cookies: Path | None, times: bool = False) -> None:
         self._root = root
         self._ignored = ignored
+        self._times = times
         self._cookies = cookies
         self._paths: set[bytes] = set()
         self._everything = False
@@ -299,6 +300,8 @@ class TreeWatcher:
             return
         path, is_folder = join(folder, name), bool(mask & _ISDIR)
         if self._ignored(path, is_folder):
+            if self._times and mask & (_CREATE | _DELETE | _MOVED_FROM | _MOVED_TO):
+                self._note(folder)
             return
         self._note(path)
         if is_folder:

@@ -173,7 +173,7 @@ def look_at(observer: Observer, layer: Layer, since: Checkpoint, dry: bool) -> F
     assert layer.view is not None
     before = _known_at(observer, since)
     seen = {path for path, _ in before.uncovered()}
-    look = observer.scan(layer.view, before, dry=dry)
+    look = observer.scan(layer.view, before, dry=dry, git=False)
     seen |= {path for path, _ in look.index.uncovered()}
     with open_root(str(layer.folder / "upper")) as upper:
         written = _Written(upper)

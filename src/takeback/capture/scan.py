@@ -27,7 +27,10 @@ from ..safefs import Folder as OpenFolder
 from ..safefs import components, keys
 from ..safefs.descent import Descent
 from ..trees import Folder, Gap, join
-from ..typed import Any, NamedTuple
+from ..typed import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .git_state import Seen
 
 
 class Limits(NamedTuple):
@@ -64,6 +67,7 @@ class Look:
         self.first = first
         self.held_back = held_back
         self.whole = whole
+        self.git: Seen | None = None  # what the same look found of the project's git repository
 
 
 _FRONTIER = 32  # folders to be captured, each with all below it: so many are enough to share out
@@ -113,17 +117,21 @@ class Scan:
 
     # -- the whole tree ------------------------------------------------------
 
-    def whole(self) -> Look:
+    def whole(self, among: set[bytes] | None = None) -> Look:
+        """Everything; or only these folders, where a watcher vouches for all others. Both find the same."""
         first = not self.index.folders
         if first:
             self._capture_all()
         else:
-            todo = set(self.index.folders) if self.relist else self._suspects()
+            todo = set(self.index.folders) if self.relist else self._suspects(among)
             if len(todo) >= _WORTH_SHARING and workers.allowed(self.limits.fork):
                 order = sorted(todo, key=_path_order)
                 self._by_two(order, lambda mine, descent, paths: mine._refresh(todo, paths))
             else:
                 self._refresh(todo, todo)
+            if among is not None and not self.index.links.keys() >= set(self.linked.values()):
+                more = self._suspects(None)  # a file has a name more, and nobody tells where its others are
+                self._refresh(more, more)
         if self.put is None and self.rules.has_patterns:
             self._name_held_back()
         look = self._settle(first)
@@ -131,9 +139,13 @@ class Scan:
         look.index.rules = self.rules.fingerprint + self.limits.confirmed_rules
         return look
 
-    def _suspects(self) -> set[bytes]:
+    def _suspects(self, among: set[bytes] | None) -> set[bytes]:
         """Folders in which some key differs, with those that hold a gap which may have passed."""
-        items = list(self.index.folders.items())
+        known = self.index.folders
+        if among is None:
+            items = list(known.items())
+        else:
+            items = [(path, known[path]) for path in sorted(among & known.keys(), key=_path_order)]
 
         def part(ranges: Iterator[range], _: bool) -> list[bytes]:
             found = []
@@ -152,7 +164,7 @@ class Scan:
             return found
 
         found = workers.split(part, len(items), worth=_WORTH_LOOKING, wanted=self.limits.fork)
-        self.late = {path[5:] for path in found if path.startswith(b"\0late")}
+        self.late |= {path[5:] for path in found if path.startswith(b"\0late")}
         suspects = {path for path in found if not path.startswith(b"\0late")}
         if keys.pack(self.root.stat_self()) != self.index.root_key:
             suspects.add(b"")

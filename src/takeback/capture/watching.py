@@ -139,6 +139,16 @@ class Polling:
             return found
 
 
+def kernel(root: str, ignored: Ignored, cookies: Path | None, portable: bool, times: bool = False) -> Watcher | None:
+    """A watcher that the kernel tells; none on systems where we do not know how. Raises where its limits are reached.
+    With `times` it also tells of folders in which nothing but what is left out came or went."""
+    if portable or sys.platform != "linux" or not os.path.isdir("/proc/self/fd"):
+        return None
+    from .inotify import TreeWatcher
+
+    return TreeWatcher(root, ignored, cookies, times)
+
+
 class Following:
     """The best watcher this system has. Where the kernel's limits are reached it goes on by polling, and says so."""
 
@@ -146,13 +156,8 @@ class Following:
         self.limited = ""
         self._watcher: Watcher
         self._root, self._ignored, self._portable = root, ignored, portable
-        if portable or sys.platform != "linux" or not os.path.isdir("/proc/self/fd"):
-            self._watcher = Polling(root, ignored, portable)
-            return
-        from .inotify import TreeWatcher
-
         try:
-            self._watcher = TreeWatcher(root, ignored, cookies)
+            self._watcher = kernel(root, ignored, cookies, portable) or Polling(root, ignored, portable)
         except Unwatchable as why:
             self._fall_back(why)
 

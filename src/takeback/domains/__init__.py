@@ -16,7 +16,7 @@ BUILT_IN = {
 
 def known(wanted: set[str]) -> set[str]:
     """The domains there are; those that others add are looked up only if one of these names is none of ours."""
-    ours = {"files", "note", *BUILT_IN}
+    ours = {"files", "git", "note", *BUILT_IN}
     if wanted <= ours:
         return ours
     from importlib.metadata import entry_points

@@ -118,6 +118,9 @@ class PortableFolder:
                 self.unlink(new)  # it did not move
                 raise
 
+    def replace(self, old: bytes, new: bytes) -> None:
+        os.replace(self._at(old), self._at(new))
+
     def exchange(self, a: bytes, b: bytes) -> bool:
         return False
 

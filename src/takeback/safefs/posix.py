@@ -172,6 +172,10 @@ class PosixFolder:
                     self.unlink(new)  # it did not move
                     raise
 
+    def replace(self, old: bytes, new: bytes) -> None:
+        """Renames over what is there."""
+        os.replace(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
     def exchange(self, a: bytes, b: bytes) -> bool:
         """Swaps two names in one step; False where kernel or file system cannot."""
         from . import linux

@@ -280,7 +280,7 @@ def test_bash_completes_verbs_and_options(bare) -> None:
 
     assert complete("roll") == ["rollback"]
     assert "--dry-run" in complete("-C", "x", "rollback", "--d")
-    assert complete("help", "unp") == ["unpin"]
+    assert complete("help", "unp") == ["unpin", "unprotect"]
 
 
 def test_bash_completes_ids_and_labels(drifted) -> None:

@@ -52,6 +52,10 @@ def _run(words: list[str]) -> int:
 
         print(overview())
         return 0
+    if verb == "hook" and not any(word.startswith("-") for word in rest):
+        from .hook import respond  # at once: it runs around every call of an agent, and must not fail on its words
+
+        return respond(rest, os.environ)
     return _dispatch(verb, rest)
 
 

@@ -1,4 +1,4 @@
-"""approve: a person's yes to a saved plan."""
+"""approve: a person's yes to a saved plan, or to a call of an agent that was stopped."""
 
 from __future__ import annotations
 
@@ -8,33 +8,39 @@ from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...acts import Stopped
+    from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "PLAN"
+    parser.synopsis = "PLAN | CALL"
     parser.about = (
         "Shows a saved plan and asks, by a typed yes, for what it does outside the files, and for each\n"
         "credential that would go where no setting binds it. `takeback apply PLAN` then runs exactly that\n"
-        "plan, once, from anywhere. It needs a terminal, and is refused where an agent is at work: an\n"
-        "agent plans, a person approves. --yes does not answer for you."
+        "plan, once, from anywhere. Given a call of an agent that was stopped, it lets that very call pass\n"
+        "once, in that session. It needs a terminal, and is refused where an agent is at work: an agent\n"
+        "plans, a person approves. --yes does not answer for you."
     )
-    parser.takes("PLAN", "plan", help="how the plan's id begins")
+    parser.takes("PLAN", "plan", help="how the plan's id begins, or the call's, as the agent was told it")
     parser.examples = [
         ("takeback plan rollback", "an agent, or you: prints the plan and its id"),
         ("takeback approve nmlk", "you: look at it, and type yes"),
         ("takeback apply nmlk", "anybody, once"),
+        ("takeback approve kxvr", "a call that was stopped: the agent may make it again, once"),
     ]
 
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        approving.only_a_person(context, "approving a plan", workspace)
+        approving.only_a_person(context, "approving", workspace)
         if not context.terminal.interactive:
             raise ApprovalNeeded(
                 "approving needs a person at a terminal; nothing was approved", "run it in a terminal, by hand"
             )
+        if (call := _stopped(workspace, args.plan)) is not None:
+            return _approve_call(context, workspace, call)
         plan = workspace.saved_plan(args.plan)
         terminal = context.terminal
         for line in plans.lines(terminal, workspace, plan, all_steps=True):
@@ -55,3 +61,28 @@ def run(context: Context, args: Namespace) -> int:
             terminal.say(f"approved, for once: plan {safe(plan.id)}")
             terminal.hint(f"do exactly this: takeback apply {plan.id[:8]}")
         return 0
+
+
+def _stopped(workspace: Workspace, name: str) -> Stopped | None:
+    """The call of that name; None where a plan has it too, or nothing."""
+    if any(id.startswith(name) for id in workspace.history().plans):
+        return None
+    return workspace.stopped_call(name)
+
+
+def _approve_call(context: Context, workspace: Workspace, call: Stopped) -> int:
+    terminal = context.terminal
+    terminal.write(f"{safe(call.agent)} wanted to run ({safe(call.kind)}):")
+    terminal.write(f"  {terminal.style(safe(call.summary), 'bold')}")
+    terminal.write(f"  {safe(call.why)}")
+    if not approving.typed_yes(context, "Type yes to let exactly this pass once, in that session:"):
+        terminal.say("not approved; nothing was changed")
+        return 4
+    approval = workspace.approve_call(call)
+    if context.json:
+        told = {"id": approval, "call": call.id, "agent": call.agent, "session": call.session}
+        terminal.json({"approval": told})
+    else:
+        terminal.say(f"approved, for once: call {safe(call.id[:8])}")
+        terminal.hint("tell the agent to try again: the same call in the same session passes once")
+    return 0

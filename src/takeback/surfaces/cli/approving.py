@@ -47,6 +47,19 @@ def agent_above(context: Context, workspace: Workspace | None = None) -> str:
     return ancestry.agent_above(sessions, context.environ)
 
 
+def name_asking(context: Context, workspace: Workspace) -> None:
+    """Where an agent's sandbox hides the processes above, its mark in the environment still says who asks."""
+    from ... import ancestry
+
+    workspace.by_command = True
+    for variable, title in ancestry.MARKERS.items():
+        if context.environ.get(variable, "") not in ("", "0", "false"):
+            from ...agents.conversation import titled
+
+            workspace.asked_by = titled(title)
+            return
+
+
 def outside(context: Context, workspace: Workspace, plan: Plan) -> tuple[Credential, ...] | None:
     """Asks for what a plan does outside the files, each step listed, and then for each credential that no setting
     binds. Returns the credentials that may go; None after a no."""

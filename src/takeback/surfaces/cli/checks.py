@@ -8,17 +8,17 @@ import stat
 import sys
 from pathlib import Path
 
-from ... import store
+from ... import __version__, store
 from ...errors import TakebackError
 from ...settings import Settings, default_home
 from ...typed import NamedTuple
 from ...units import format_size
-from . import orphans
+from . import agent_checks, orphans
 from .terminal import counted, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ...workspace import Workspace
     from .context import Context
@@ -47,8 +47,10 @@ def all_of(context: Context) -> list[Check]:
     found += told
     root = store.find_root(settings.home, context.cwd)
     found += _home(settings)
+    found.append(_resident(settings))
     if root is None:
         found.append(Check("workspace", False, f"nothing is protected at or above {context.cwd}", "takeback init"))
+        found += _agents(context, None, {})
         return found
     found += _workspace(context, settings, root)
     return found
@@ -92,6 +94,22 @@ def _home(settings: Settings) -> Iterator[Check]:
     yield Check("orphaned stores", not gone, detail, fix)
 
 
+def _resident(settings: Settings) -> Check:
+    """The process that makes hooks fast. Without it all is well, too."""
+    from ..resident import starting
+
+    found = starting.status()
+    if not found:
+        why = "none runs; the next hook starts one" if settings.resident else "switched off: hooks do without it"
+        return Check("resident process", True, why)
+    watched = sum(bool(workspace["watched"]) for workspace in found["workspaces"])
+    told = f"process {found['pid']}, {counted(watched, 'workspace')} watched"
+    if found["version"] != __version__:
+        fix = "takeback resident stop; the next hook starts the new one"
+        return Check("resident process", False, f"{told}, by takeback {found['version']}", fix)
+    return Check("resident process", True, told)
+
+
 def _workspace(context: Context, settings: Settings, root: Path) -> Iterator[Check]:
     folder = store.folder_of(settings.home, root)
     yield _permissions(folder)
@@ -101,6 +119,7 @@ def _workspace(context: Context, settings: Settings, root: Path) -> Iterator[Che
         workspace = open_workspace(root, settings)
     except TakebackError as error:
         yield Check("journal", False, error.message, error.hint)
+        yield from _agents(context, root, {})
         return
     with workspace:
         yield _root(workspace)
@@ -110,6 +129,12 @@ def _workspace(context: Context, settings: Settings, root: Path) -> Iterator[Che
         yield _interrupted(workspace)
         yield _size(workspace)
         yield _covered(workspace)
+        yield from _agents(context, root, agent_checks.last_seen(workspace))
+
+
+def _agents(context: Context, root: Path | None, seen: Mapping[str, float]) -> Iterator[Check]:
+    for finding in agent_checks.found(context, root, seen):
+        yield Check(*finding)
 
 
 def _permissions(folder: Path) -> Check:

@@ -16,13 +16,13 @@ _GLOBAL = ("-C", "--json", "--yes", "--quiet", "--no-color", "--off", "--help")
 _SHELLS = ("bash", "zsh", "fish")
 _MOST = 200  # names offered, newest first
 _NAMED = {  # verb → kinds of journal rows it can be given
-    "show": ("checkpoint", "change", "act", "takeback"),
+    "show": ("checkpoint", "change", "act", "takeback", "turn", "open"),
     "diff": ("checkpoint",),
-    "rollback": ("checkpoint", "change", "act"),
-    "revert": ("change", "act", "takeback"),
+    "rollback": ("checkpoint", "change", "act", "turn", "open"),
+    "revert": ("change", "act", "takeback", "turn", "open"),
     "restore": ("checkpoint",),
     "apply": ("plan",),
-    "approve": ("plan",),
+    "approve": ("plan", "note"),
     "resolve": ("act",),
     "pin": ("checkpoint",),
     "unpin": ("checkpoint",),
@@ -74,11 +74,18 @@ def _say_names(context: Context, verb: str) -> None:
 def _names(row: Row) -> list[tuple[str, str]]:
     """An entry by its id and, if it has one that can be typed, by its label."""
     body, id = row.body or {}, row.id[:8]
+    if row.kind == "note":  # a call of an agent that was stopped
+        stopped = body.get("what") in ("asked", "refused")
+        return [(id, f"{safe(body['agent'])}: {safe(body['summary'])}")] if stopped else []
     label = body.get("label", "") if row.kind == "checkpoint" else ""
     if row.kind == "checkpoint":
         about = f'checkpoint "{safe(label)}"' if label else "checkpoint"
     elif row.kind == "change":
         about = f"effect, {counted(body['list']['count'], 'path')}"
+    elif row.kind == "turn":
+        about = f"{safe(body['agent'])} “{safe(body.get('prompt', ''))}”"
+    elif row.kind == "open":
+        about = f"{safe(body['agent'])}: {safe(body['summary'])}"
     elif row.kind == "act":
         about = f"{safe(body['domain'])}: {safe(body['summary'])}"
     else:

@@ -41,7 +41,8 @@ def _settings(context: Context) -> int:
     settings = context.settings(context.root() or context.cwd)
     if context.json:
         rows = [{"key": key, "value": value, "source": source} for key, value, source in settings.rows()]
-        context.terminal.json({"settings": rows, "ignored": list(settings.ignored)})
+        by_key = {key: {"value": value, "source": source} for key, value, source in settings.rows()}
+        context.terminal.json({**by_key, "settings": rows, "ignored": list(settings.ignored)})
         return 0
     shown = {s.key: s.kind.show(getattr(settings, s.attribute)) for s in SETTINGS}
     rows_shown = [

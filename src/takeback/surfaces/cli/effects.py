@@ -17,8 +17,8 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Every effect outside the files, newest first, with its state: live (it stands and can be taken\n"
         "back), held (it never left), undone, failed (it never happened), unknown (begun or taken back,\n"
-        "and nobody heard of it again), irreversible. The same as `takeback log --outside`, with the\n"
-        f"same filter ({', '.join(KEYS)})."
+        "and nobody heard of it again), irreversible. The same as `takeback log --outside`, with its\n"
+        f"filter ({', '.join(KEYS)})."
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as state:live domain:http actor:claude")
     parser.takes("-n N", "-n", dest="most", default=None, help="at most N entries")

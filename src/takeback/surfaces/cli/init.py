@@ -13,6 +13,8 @@ from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...effects import Checkpoint
     from ...settings import Settings
     from ...workspace import Workspace
@@ -54,18 +56,27 @@ def run(context: Context, args: Namespace) -> int:
         return _protected(context, workspace, checkpoint, time.monotonic() - begun)
 
 
-def ensure(context: Context) -> tuple[Workspace, Checkpoint | None]:
-    """The workspace at or above here; where there is none, this folder is protected first. With the checkpoint that
-    was taken for that."""
-    if context.root() is not None:
-        return context.open(), None
+def choose_root(context: Context) -> Path:
+    """The folder to protect where none is: this one, or the repository's top."""
     root = context.cwd
     context.must_be_on(context.settings(root))
-    if (top := roots.repository_top(root)) is not None:
-        root = _offer_top(context, root, top)
+    top = roots.repository_top(root)
+    return root if top is None else _offer_top(context, root, top)
+
+
+def ensure(
+    context: Context, root: Path | None = None, write: Callable[[], None] = lambda: None
+) -> tuple[Workspace, Checkpoint | None]:
+    """The workspace at or above here; where there is none, this folder is protected first. With the checkpoint that
+    was taken for that, which has what `write` adds to the tree."""
+    if context.root() is not None:
+        write()
+        return context.open(), None
+    root = root or choose_root(context)
     settings = context.settings(root)
     if said := _prepare(context, root, settings, force=False):
         context.terminal.hint(said)
+    write()
     from ...workspace import open_workspace
 
     workspace = open_workspace(root, settings, environ=context.environ)

@@ -33,6 +33,9 @@ class Entry(NamedTuple):
     paths: tuple[str, ...]
     act: Act
     undos: tuple[Undo, ...]
+    turns: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
     kind: str = "effect"
     label: str = ""
 
@@ -56,12 +59,14 @@ def entries(workspace: Workspace) -> list[Entry]:
     undos: dict[str, list[Undo]] = {}
     for undo in history.undos.values():
         undos.setdefault(undo.act, []).append(undo)
+    rows = {row.id: row for row in workspace.log("kind:effect")}  # which say whose turn and call it was
     return [
         Entry(
             a.id, history.numbers[a.id], a.at, a.by.get("actor", ""), a.domain, a.verdict, a.shown_state, a.summary,
-            (a.target,), a, tuple(undos.get(a.id, ())),
+            (a.target,), a, tuple(undos.get(a.id, ())), *((row.turns, row.sessions, row.calls) if row else ()),
         )
         for a in workspace.effects()
+        for row in (rows.get(a.id),)
     ]  # fmt: skip
 
 

@@ -1,24 +1,27 @@
-"""log: checkpoints, effects and take-backs, newest first."""
+"""log: turns of agents with what they did, checkpoints, effects and take-backs, newest first."""
 
 from __future__ import annotations
 
 import re
 
+from ...effects import STATES
 from ...errors import UsageError
 from ...filters import KEYS
 from . import ledger, shapes
-from .terminal import age, cells, clip, pad, safe
+from .diffs import counts
+from .terminal import age, cells, clip, counted, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from ...turns import TurnSeen
     from ...views import LogRow
     from .context import Context
     from .parsing import Namespace, Parser
     from .terminal import Terminal
 
-_MARKS = {"effect": "~", "takeback": "↩"}
+_MARKS = {"effect": "~", "takeback": "↩", "turn": "◆", "call": "◇"}
 
 
 def add(parser: Parser) -> None:
@@ -26,9 +29,10 @@ def add(parser: Parser) -> None:
     keys = "\n".join(f"  {key + ':':<10}{about}" for key, (_, about) in KEYS.items())
     parser.about = (
         "Everything that is known, newest first: ● named checkpoint, ○ automatic one, ~ effect,\n"
-        "» effect outside the files, ↩ take-back. What was taken back is dim and marked. The filter's\n"
-        "terms must all match; several values stand between commas, - before a term turns it round,\n"
-        "other words are looked for in "
+        "» effect outside the files, ↩ take-back. An agent's turn has a heading, and below it what it\n"
+        "did, with what others did between its calls. What was taken back is dim and marked. The\n"
+        "filter's terms must all match; several values stand between commas, - before a term turns it\n"
+        "round, other words are looked for in "
         f"label and summary:\n{keys}"
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as actor:claude path:src/ since:2h")
@@ -39,6 +43,7 @@ def add(parser: Parser) -> None:
         ("takeback log -n 5", "the newest five"),
         ("takeback log actor:claude since:2h", "what claude did in the last two hours"),
         ("takeback log kind:effect path:src/", "every change in a folder"),
+        ("takeback log turn:kxvm", "what one turn of an agent did"),
         ("takeback log -kind:checkpoint", "all but checkpoints"),
         ("takeback log --outside state:live", "what stands outside the files"),
     ]
@@ -55,7 +60,7 @@ def run(context: Context, args: Namespace) -> int:
         elif not rows:
             context.terminal.write("nothing in the log matches" if terms(args) else "the log is empty")
         else:
-            context.terminal.page(lines(context.terminal, rows, workspace.clock()))
+            context.terminal.page(lines(context.terminal, rows, workspace.clock(), workspace.turns_of(rows)))
         return 0
 
 
@@ -83,39 +88,93 @@ def _quoted(word: str) -> str:
     return f'{key}:"{value}"' if colon and key.lstrip("-") in KEYS else f'"{word}"'
 
 
-def lines(terminal: Terminal, rows: Sequence[LogRow], now: float) -> Iterator[str]:
+def lines(terminal: Terminal, rows: Sequence[LogRow], now: float, turns: Mapping[str, TurnSeen]) -> Iterator[str]:
+    """One line per row; those of an agent's turn below its heading, with what others did between its calls."""
     numbers = max(len(str(r.number)) for r in rows)
     ids = max(r.short for r in rows)
     ages = [age(now - r.at) for r in rows]
     ages_width = max(map(len, ages))
-    actors = max(cells(safe(r.actor)) for r in rows)
-    for row, when in zip(rows, ages):
-        head = f"{row.number:>{numbers}}  "
+    actors = max(cells(_who(r, False)) for r in rows)
+
+    def line(row: LogRow, inside: bool) -> str:
+        head = f"{'  ' * inside}{row.number:>{numbers}}  "
         id = terminal.style(row.id[: row.short], "bold") + row.id[row.short : ids]
-        who = pad(terminal.style(safe(row.actor), "cyan"), actors) + ("  " if actors else "")
-        room = max(30, terminal.width - numbers - ids - ages_width - actors - 14)
-        what = clip(_what(row), room) if terminal.out_is_tty else _what(row)
+        who = pad(terminal.style(_who(row, inside), "cyan"), actors) + ("  " if actors else "")
+        room = max(30, terminal.width - numbers - ids - ages_width - actors - 14 - 2 * inside)
+        told = _what(row, inside)
+        what = clip(told, room) if terminal.out_is_tty else told
         if not row.live:
             what = terminal.style(what, "dim")
-        yield f"{head}{id}  {pad(when, ages_width)}  {mark(terminal, row)} {who}{what}".rstrip()
+        when = pad(age(now - row.at), ages_width)
+        return f"{head}{id}  {when}  {mark(terminal, row)} {who}{what}".rstrip()
+
+    for turn, group in grouped(rows):
+        if turn in turns:
+            yield heading(terminal, turns[turn])
+        yield from (line(row, turn in turns) for row in group)
+
+
+def grouped(rows: Sequence[LogRow]) -> Iterator[tuple[str, list[LogRow]]]:
+    """Rows apart by the one turn they belong to. A turn stands where its newest row does, and has what belongs to no
+    agent's turn and happened between its rows; the id is empty for a row outside of any."""
+    oldest = {row.turns[0]: at for at, row in enumerate(rows) if len(row.turns) == 1}
+    told: set[int] = set()
+    for at, row in enumerate(rows):
+        if at in told:
+            continue
+        if len(row.turns) != 1:
+            yield "", [row]
+            continue
+        turn = row.turns[0]
+        mine = [n for n in range(at, oldest[turn] + 1) if n not in told and rows[n].turns in ((turn,), ())]
+        told.update(mine)
+        yield turn, [rows[n] for n in mine]
+
+
+def heading(terminal: Terminal, turn: TurnSeen) -> str:
+    """claude · 14:02 · “add a login form” · 3 calls · 5 files +40 −2"""
+    import time
+
+    asked = [f"“{clip(safe(turn.prompt), 60)}”"] if turn.prompt else []
+    parts = [terminal.style(safe(turn.agent), "cyan"), time.strftime("%H:%M", time.localtime(turn.at)), *asked]
+    parts.append(counted(turn.calls, "call"))
+    nothing = "" if turn.outside or turn.git else "nothing changed"
+    amount = counted(len(turn.files), "file") if turn.files else nothing
+    lines = counts(terminal, turn.added or 0, turn.removed or 0)
+    parts += [f"{amount} {lines}".rstrip()] if amount else []
+    parts += [f"git: {turn.git}"] if turn.git else []
+    parts += [f"{turn.outside:,} outside the files"] if turn.outside else []
+    parts += ["taken back"] if not turn.live else []
+    told = " · ".join(parts)
+    return f"{terminal.style(turn.id[:8], 'bold')}  {terminal.style(told, 'dim') if not turn.live else told}"
+
+
+def _who(row: LogRow, inside: bool) -> str:
+    """Below an agent's heading, what nobody known did is a person's."""
+    return safe(row.actor) or ("you" if inside and row.kind == "effect" else "")
 
 
 def mark(terminal: Terminal, row: LogRow) -> str:
     if row.kind == "checkpoint":
         return terminal.style("●", "green") if row.named else terminal.style("○", "green")
-    if row.kind == "effect" and row.domain != "files":
+    if row.kind == "effect" and row.domain not in STATES:
         return terminal.style("»", "cyan")
-    return terminal.style(_MARKS[row.kind], "yellow" if row.kind == "effect" else "magenta")
+    return terminal.style(_MARKS[row.kind], {"effect": "yellow", "takeback": "magenta"}.get(row.kind, "cyan"))
 
 
-def _what(row: LogRow) -> str:
-    parts = [f'"{safe(row.label)}"' if row.label else "", safe(row.summary)]
+def _what(row: LogRow, inside: bool = False) -> str:
+    is_its_own = inside and row.kind == "checkpoint" and row.turns and row.label == row.prompt  # the heading says it
+    parts = [f'"{safe(row.label)}"' if row.label and not is_its_own else "", safe(row.summary)]
     told = " · ".join(p for p in parts if p)
     if row.pinned:
         told += " · pinned"
     if row.domain != "files":
         told = f"{safe(row.domain)}: {told}"
         told += f" · {row.state}" if row.state not in ("live", "undone") else ""
+    if row.cut:
+        told += " · cut off"
+    if len(row.turns) > 1:
+        told += " · shared"
     if not row.live:
         told += " · taken back" if row.kind == "effect" else " · redone"
     return told

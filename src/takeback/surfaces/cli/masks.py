@@ -46,6 +46,16 @@ class Mask:
         self.masked += [f.path for f, shown in zip(found, out) if shown != f]
         return out
 
+    def lines(self, path: str, found: Sequence[bytes]) -> list[bytes]:
+        """The lines of a file as they may be shown."""
+        if not self.on:
+            return list(found)
+        from ...masking import mask_lines
+
+        out = mask_lines(path, found)
+        self.masked += [path] if out != list(found) else []
+        return out
+
     def tell(self) -> None:
         """Says once, on standard error, that something was held back, and to its owner how to get it."""
         if not self.masked:

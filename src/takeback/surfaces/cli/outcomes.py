@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, FAILED, FOLDER, KEPT, UNKNOWN, Outcome, Result, same, text
+from ...agents.conversation import way_to_forget
+from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, text
+from ...repository import amount, called
 from . import acts
+from .plans import listed_turns
+from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
 TYPE_CHECKING = False
@@ -31,7 +35,18 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
         terminal.hint("nothing more was done; run the command again for what you asked")
     elif can_be_redone(outcome):
         terminal.hint(f"take this back: {way_back(outcome, history)}")
+    for line in conversations(outcome, history):
+        terminal.hint(line)
     return 0 if outcome.whole else 3
+
+
+def conversations(outcome: Outcome, history: History) -> Iterator[str]:
+    """How each agent whose work was taken back can be made to forget it too."""
+    if outcome.plan.request.verb == "redo" or not any(r.result == DONE for r in outcome.results):
+        return
+    for agent in dict.fromkeys(asked.caller.agent for asked in turns_taken(outcome.plan, history)):
+        if way := way_to_forget(agent):
+            yield f"{safe(agent)} still remembers it; to drop it from the conversation, {way}"
 
 
 def can_be_redone(outcome: Outcome) -> bool:
@@ -70,11 +85,15 @@ def sentence(outcome: Outcome, history: History) -> str:
         return _names(results, history, outside)
 
     took = _TOOK.get(verb, "took back")
-    files = _net([r for r in done if r.path not in outside], outcome.plan)
+    states = [r for r in done if r.path not in outside]
+    files = _net([r for r in states if domain_of(r.path) == "files"], outcome.plan)
+    git = {r.path for r in states if domain_of(r.path) == "git"}
     beyond = [r for r in done if r.path in outside]
     told = [f"{_counted(files, outcome.plan)}: {names(files)}"] if files else []
+    told += [f"in git {safe(amount(git))}"] if git else []
     told += [f"{counted(len(beyond), 'effect')} outside the files: {names(beyond)}"] if beyond else []
-    parts = [f"{took} {'; and '.join(told) or 'nothing'}"]
+    whose = f"{_turns(outcome.plan, history)}: " if told else ""
+    parts = [f"{took} {whose.removeprefix(': ')}{'; and '.join(told) or 'nothing'}"]
     if kept:
         parts.append(f"kept {names(kept)}" + _why(kept))
     if failed:
@@ -87,6 +106,19 @@ def sentence(outcome: Outcome, history: History) -> str:
     if verb == "rollback" and done and outcome.whole and not outcome.left and not outcome.plan.request.only:
         return f"back at {safe(outcome.plan.request.label)}: {said}"
     return said
+
+
+def _turns(plan: Plan, history: History) -> str:
+    """'claude's turn “add a login form”', where what was asked for is turns of agents; else nothing."""
+    request = plan.request
+    undone = [t.request for id in request.takebacks if (t := history.takebacks.get(id)) is not None]
+    turns = [turn for asked in (request, *undone) for turn in asked.turns]
+    if not any(turn in history.agent_turns for turn in turns):
+        return ""
+    if len(turns) > 1:
+        return f"{len(turns)} turns ({listed_turns(turns, history)})"
+    prompt = safe(clip(history.agent_turns[turns[0]].prompt, 60))
+    return f"{safe(turns[0].actor)}'s turn" + (f" “{prompt}”" if prompt else "")
 
 
 def _net(results: list[Result], plan: Plan) -> list[Result]:
@@ -103,7 +135,7 @@ def _net(results: list[Result], plan: Plan) -> list[Result]:
 
 
 def _outside(plan: Plan) -> set[bytes]:
-    return {s.path for s in plan.steps if s.domain != "files"}
+    return {s.path for s in plan.steps if s.domain not in STATES}
 
 
 def _counted(results: Sequence[Result], plan: Plan) -> str:
@@ -118,7 +150,7 @@ def _name(result: Result, history: History, outside: set[bytes]) -> str:
     path = text(result.path)
     if result.path in outside and path in history.acts:
         return _act_name(history.acts[path])
-    return safe(path or ".")
+    return safe(called(result.path) if domain_of(result.path) == "git" else path or ".")
 
 
 def _act_name(act: Act) -> str:
@@ -144,6 +176,10 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
             continue
         told += 1
         if told > _MOST_KEPT:
+            continue
+        if step.domain == "git":
+            how = _command(step, history) if step.note.startswith("changed by") else ""
+            yield f"  kept {safe(called(step.path))}: {safe(step.note)}{how}"
             continue
         if step.domain != "files":
             act = history.acts.get(text(step.path))

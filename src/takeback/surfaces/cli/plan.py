@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import UsageError
-from . import acts, paths, plans, shapes, takebacks
+from . import acts, approving, paths, plans, shapes, takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def run(context: Context, args: Namespace) -> int:
         else:
             words = takebacks.one_at_most(args.planned, list(words))
         wanted = takebacks.within(workspace, takebacks.asked(args.planned, words, args), args)
+        approving.name_asking(context, workspace)
         plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options, save=not args.dry_run)
         if context.json:
             context.terminal.json({"plan": shapes.plan(plan, workspace.history(), acts.describer(workspace))})

@@ -12,16 +12,18 @@ from ...effects import (
     IRREVERSIBLE,
     MERGED,
     REFUSED,
+    STATES,
     UNCOVERED,
     UNKNOWN,
     Plan,
     Step,
+    Turn,
     same,
     text,
 )
 from ...errors import TakebackError
 from ...typed import NamedTuple
-from . import acts
+from . import acts, refs
 from .diffs import counts
 from .terminal import Terminal, cells, clip, clip_path, counted, listed, pad, safe
 
@@ -41,10 +43,12 @@ _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
 def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> Iterator[str]:
     yield terminal.style(heading(plan, workspace.history()), "bold")
-    shown = list(plan.steps) if all_steps else some(plan, terminal)
+    counted_refs = refs.is_counted(plan.steps)
+    joined = plan if all_steps else plan._replace(steps=tuple(refs.joined(plan.steps)))
+    shown = list(joined.steps) if all_steps else some(joined, terminal)
     cheap, again = len(shown) <= _MANY, plan.request.verb == "redo"
     domains = max((cells(s.domain) for s in shown), default=0)
-    rows = [_row(terminal, workspace, step, cheap, again, all_steps) for step in shown]
+    rows = [_row(terminal, workspace, step, cheap, again, all_steps, counted_refs) for step in shown]
     widths = [cells(r.name) for r in rows if not r.origin or cells(r.name) <= max(24, terminal.width // 2)]
     names = max(widths, default=0)
     for step, row in zip(shown, rows):
@@ -60,11 +64,10 @@ def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
             yield line
         if row.origin:
             yield indent + terminal.style(row.origin, "dim")
-    if hidden := len(plan.steps) - len(shown):
+    if hidden := len(joined.steps) - len(shown):
         yield terminal.style(f"  … and {hidden:,} more (see all: --all-steps or takeback diff)", "dim")
     yield totals(plan)
-    if others := others_work(plan, workspace.history()):
-        yield left(others)
+    yield from left_lines(plan, workspace.history())
 
 
 class Shown(NamedTuple):
@@ -86,7 +89,7 @@ def some(plan: Plan, terminal: Terminal) -> list[Step]:
 
 
 def heading(plan: Plan, history: History) -> str:
-    order = ", newest first" if any(step.domain != "files" for step in plan.steps) else ""
+    order = ", newest first" if any(step.domain not in STATES for step in plan.steps) else ""
     return f"{_aim(plan, history)} · {counted(len(plan.steps), 'step')}{order}"
 
 
@@ -97,8 +100,7 @@ def _aim(plan: Plan, history: History) -> str:
     if request.verb == "restore":
         return f"Restore from {safe(request.label)}"
     if request.verb == "undo":
-        whose = sorted({turn.actor for turn in request.turns})
-        names = ", ".join(safe(actor) if actor else "by hand" for actor in whose)
+        names = listed_turns(request.turns, history)
         how_many = "the last turn" if len(request.turns) == 1 else f"the last {len(request.turns)} turns"
         return f"Undo {how_many} ({names})" if names else "Undo"
     if request.verb == "redo":
@@ -113,7 +115,15 @@ def _aim(plan: Plan, history: History) -> str:
     return f"Revert {listed([text(p) for p in request.paths])}"
 
 
-def _row(terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, again: bool, whole: bool = False) -> Shown:
+def _row(
+    terminal: Terminal,
+    workspace: Workspace,
+    step: Step,
+    cheap: bool,
+    again: bool,
+    whole: bool = False,
+    counted_refs: bool = False,
+) -> Shown:
     """Sign, name with counts, and verdict with its note."""
     if (act := acts.act_of(step, workspace.history())) is not None:
         name = acts.describer(workspace)(act) if step.taken or step.verdict == REFUSED else act.summary
@@ -122,6 +132,9 @@ def _row(terminal: Terminal, workspace: Workspace, step: Step, cheap: bool, agai
             name = f"{name[:_OVERVIEW]}… ({len(name) - _OVERVIEW:,} more)"
         return Shown(acts.sign(terminal, step.verdict), safe(name), told, acts.origin(act, workspace.clock()))
     mark, colour = _sign(step)
+    if step.domain == "git":
+        name = safe(refs.name(workspace, step, read, counted_refs))
+        return Shown(terminal.style(mark, colour), name, verdict(terminal, step, again))
     state = step.goal or step.expected
     folder = "/" if state is not None and state.kind == FOLDER and step.path else ""
     name = clip_path(safe(text(step.path) or ".") + folder, max(24, terminal.width - 44))
@@ -210,14 +223,30 @@ def totals(plan: Plan) -> str:
     return " · ".join(f"{n:,} {verdict}" for verdict, n in by_verdict.items() if n)
 
 
+def listed_turns(turns: Sequence[Turn], history: History, most: int = 3) -> str:
+    """'claude “add a login form”, by hand': agents' turns with what they were asked, others by who it was."""
+    names = []
+    for turn in turns:
+        asked = history.agent_turns.get(turn)
+        prompt = f" “{clip(safe(asked.prompt), 48)}”" if asked is not None and asked.prompt else ""
+        names.append(f"{safe(turn.actor) or 'by hand'}{prompt}")
+    unique = list(dict.fromkeys(names))
+    return ", ".join(unique[:most]) + (", …" if len(unique) > most else "")
+
+
+def left_lines(plan: Plan, history: History) -> Iterator[str]:
+    """What stays though it is in range: others' work, and what is an agent's own."""
+    if others := others_work(plan, history):
+        named = f"{listed(others, 5)} ({counted(len(others), 'path')}"
+        yield f"left as it is, others' work: {named}; take it too with --all)"
+    if plan.own:
+        names = [text(path) for path in sorted(plan.own)]
+        them = "it" if len(names) == 1 else "them"
+        yield f"left alone: {listed(names, 5)} (an agent's own; name {them} to take {them} back)"
+
+
 def others_work(plan: Plan, history: History) -> list[str]:
     """What only others did in range, as paths or in words; where they changed ours too, its step says so."""
-    stepped = {step.path for step in plan.steps}
+    stepped = {step.path for step in plan.steps} | plan.own
     named = {text(u.path) for u in plan.left if u.path not in stepped}
     return sorted(history.acts[name].summary if name in history.acts else name for name in named)
-
-
-def left(paths: Sequence[str]) -> str:
-    """Work of others in range, which stays."""
-    named = f"{listed(paths, 5)} ({counted(len(paths), 'path')}"
-    return f"left as it is, others' work: {named}; take it too with --all)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...domains import BUILT_IN
 from ...effects import VERDICTS
 from ...errors import UsageError
-from ...policy import ALLOW, ASK, REFUSE
+from ...policy import ALLOW, ASK, CALLS, REFUSE
 from ...settings import PROJECT_FILE, user_config
 from ...typed import NamedTuple
 from .terminal import pad, safe
@@ -39,25 +39,34 @@ class Ruled(NamedTuple):
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "check [DOMAIN VERDICT]"
+    parser.synopsis = "check [DOMAIN VERDICT] | calls | --command COMMAND"
     parser.about = (
         "Explains what happens to a step outside the files: it runs (allow), a person is asked (ask), or\n"
         "it is kept (refuse), and which line of which file says so. Only your own configuration may\n"
         "loosen anything; the project's .takeback.toml, which an agent can write, may only tighten.\n"
-        "--yes never answers for what is asked, and no policy lets a credential go where none binds it."
+        "--yes never answers for what is asked, and no policy lets a credential go where none binds it.\n"
+        "`calls` lists what agents are stopped at; --command says what would be decided on one command,\n"
+        "as an agent in this folder would run it. Nothing is run, and nothing is journaled."
     )
     parser.takes("check", "what", nargs="?", default="check", help="explain each decision, or the one named")
+    parser.listed.append(("calls", "each kind of call that cannot be taken back, and what is decided on it"))
+    parser.takes("--command COMMAND", "--command", default="", help="what would be decided on this shell command")
     parser.takes("DOMAIN", "domain", nargs="?", default="", help="http, command, email, python, or another")
     parser.takes("VERDICT", "verdict", nargs="?", default="", help=", ".join(VERDICTS))
     parser.examples = [
         ("takeback policy check", "everything"),
         ("takeback policy check http compensating", "one decision, and its source"),
+        ('takeback policy --command "git push"', "whether an agent may, and why"),
     ]
 
 
 def run(context: Context, args: Namespace) -> int:
+    if args.command:
+        return _command(context, args.command)
+    if args.what == "calls":
+        return _calls(context)
     if args.what != "check":
-        raise UsageError(f"policy knows no {args.what!r}", "takeback policy check")
+        raise UsageError(f"policy knows no {args.what!r}", "takeback policy check, policy calls, or policy --command")
     if args.verdict and args.verdict not in VERDICTS:
         raise UsageError(f"there is no verdict {args.verdict!r}", f"the verdicts are {', '.join(VERDICTS)}")
     mine, settings = context.settings(), context.settings(context.root() or context.cwd)
@@ -72,6 +81,49 @@ def run(context: Context, args: Namespace) -> int:
     for line in ignored:
         context.terminal.warn(f"ignored: {safe(line)}")
     context.terminal.hint(f"change it in {safe(str(user_config(context.environ)))}")
+    return 0
+
+
+def _calls(context: Context) -> int:
+    """Every kind of call that cannot be taken back."""
+    policy = context.settings(context.root() or context.cwd).policy
+    found = [(kind, *policy.call(kind), about) for kind, about in CALLS.items()]
+    if context.json:
+        keys = ("kind", "decision", "source", "about")
+        context.terminal.json({"calls": [dict(zip(keys, each)) for each in found]})
+        return 0
+    for kind, decision, source, about in found:
+        word = pad(context.terminal.style(decision, _COLOURS[decision]), 6)
+        context.terminal.write(f"{kind:<14}  {word}  {about}  {context.terminal.style(safe(source), 'dim')}")
+    context.terminal.hint(f"change it under [policy.calls] in {safe(str(user_config(context.environ)))}")
+    return 0
+
+
+def _command(context: Context, command: str) -> int:
+    """What would be decided on a command."""
+    from ... import gate
+    from ...gate.deciding import by_policy
+
+    root = context.root() or context.cwd
+    settings = context.settings(root)
+    home = context.environ.get("HOME", "")
+    config = str(user_config(context.environ).parent)
+    risks = gate.shell(command, str(context.cwd), str(root), home, (str(settings.home),), (config,))
+    decided = by_policy(settings.policy, risks)
+    if context.json:
+        shapes = [{**risk._asdict(), "decision": REFUSE if risk.refuse else settings.policy.call(risk.kind).decision}
+                  for risk in risks]  # fmt: skip
+        context.terminal.json({"decision": decided.decision, "source": decided.source, "risks": shapes})
+        return 0
+    context.terminal.write(context.terminal.style(decided.decision, _COLOURS[decided.decision]))
+    for risk in risks:
+        made = "always refused" if risk.refuse else "{0.decision}, {0.source}".format(settings.policy.call(risk.kind))
+        context.terminal.write(f"  {risk.kind}: {safe(risk.what)}")
+        context.terminal.write(f"    {safe(risk.why)} ({made})")
+        if risk.undo:
+            context.terminal.write(f"    undo: {safe(risk.undo)}")
+    if not risks:
+        context.terminal.say("  takeback sees nothing in it that it could not take back")
     return 0
 
 

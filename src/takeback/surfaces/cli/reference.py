@@ -47,7 +47,17 @@ def _help(verb: str) -> list[str]:
     return parser_of(verb).format_help().split("\n")[:-2]
 
 
-_ROW = '"id", "kind": "checkpoint\\|effect\\|takeback", "number", "label", "at", "actor", "summary", "live", "paths"'
+_ROW = (
+    '"id", "kind": "checkpoint\\|effect\\|takeback", "number", "label", "at", "actor", "summary", "live", "paths", '
+    '"turn", "session", "call", "prompt"'
+)
+_TURN = (
+    '"id", "agent", "session", "prompt", "at", "lanes", "calls", "files", "added", "removed", "git", "outside", "live"'
+)
+_CALL = (
+    '"id", "turn", "agent", "tool", "summary", "at", "ended", "state": "open\\|done\\|failed\\|cut off", '
+    '"effects", "files"'
+)
 _CHECKPOINT = '"id", "number", "label", "at", "actor", "named", "pinned", "paths", "partial"'
 _PLAN = '"id", "hash", "steps": [{"domain", "target", "verdict", "summary", "effect"}]'
 
@@ -57,14 +67,32 @@ _EFFECT = (
 )
 
 _SHAPES = {
-    "`log`": f'`{{"rows": [{{{_ROW}}}]}}`',
-    "`show`": 'such a row, with `"files"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`',
+    "`log`": (
+        f'`{{"rows": [{{{_ROW}}}]}}`; `turn`, `session` and `call` are null where no agent, or several, did it: '
+        '`"turns"` and `"calls"` have all; `"cut"` if the call was cut off'
+    ),
+    "`show`": (
+        'such a row, with `"files"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of an agent\'s turn or '
+        f'call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
+        f'`"made": [{{{_CALL}}}]` and `"effects"`: the calls, and the rows that were found in them'
+    ),
+    "`blame`": (
+        '`{"path", "renamed_from", "regions": [{"start", "end", "origin": "before\\|effect\\|takeback\\|pending", '
+        '"effect", "at", "actor", "turn", "session", "call", "prompt", "summary", "lines"}], "masked"}`, '
+        'with `"turns"` and `"calls"` where several share it'
+    ),
     "`checkpoint`, `pin`, `unpin`": f'`{{"checkpoint": {{{_CHECKPOINT}}}}}`',
     "`init`": '`{"root", "created", "checkpoint"}`',
+    "`protect`, `unprotect`": (
+        '`{"root", "agents": [{"agent", "scope": "project\\|user", "files": [{"path", "kept", '
+        '"change": "new\\|modified\\|deleted\\|none"}], "left_to_do"}]}`; protect also `"created"`'
+    ),
     "`track`": '`{"paths", "changed", "lacking": [{"path", "why"}]}`',
     "`status`": (
         '`{"checkpoint", "changes": [{"path", "change", "actor"}], "uncovered": [{"path", "why"}], '
-        '"store": {"path", "bytes"}}`, with `"lacking"`, `"held_back"`, `"ignored"`, `"interrupted"`'
+        '"store": {"path", "bytes"}}`, with `"lacking"`, `"held_back"`, `"ignored"`, `"interrupted"`; a change by '
+        'agents names their `"turns"`, which are listed in `"turns"`, and calls that are open in `"at_work"`; '
+        'what hooks could not do in the last day is in `"hooks_failed"`'
     ),
     "`diff`": (
         '`{"files": [{"path", "status", "added", "removed", "hunks"}]}`, with `"a"`, `"b"`, `"added"`, `"removed"`'
@@ -72,7 +100,8 @@ _SHAPES = {
     "`plan`, `compensate`, `--dry-run`, exit 4": f'`{{"plan": {{{_PLAN}}}}}`',
     "`undo`, `redo`, `rollback`, `revert`, `restore`, `compensate --execute`, `apply`, `resume`": (
         'the plan, with `"results": [{"target", "domain", "verdict", "result": "done\\|kept\\|failed\\|unknown"}]`, '
-        '`"counts"`, `"id"`, `"left"`, '
+        '`"counts"`, `"id"`, `"left"` (others\' work), `"own"` (files that are an agent\'s own, left alone), '
+        '`"turns": [{"id", "agent", "session", "prompt", "forget"}]` of agents whose work it took, '
         '`"finished_earlier"`'
     ),
     "`verify`": '`{"ok", "first_bad", "lost": [{"entry", "kind", "path", "why"}]}`',
@@ -85,13 +114,18 @@ _SHAPES = {
     "`record`, `resolve`": '`{"effect": {…}}`, the same',
     "`approve`": '`{"approval": {"id", "plan", "hash", "credentials": [{"name", "origin"}]}}`',
     "`policy check`": '`{"policy": [{"domain", "verdict", "decision", "source"}], "ignored"}`',
+    "`policy calls`": '`{"calls": [{"kind", "decision", "source", "about"}]}`',
+    "`policy --command`": (
+        '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "decision"}]}`'
+    ),
     "`email stage`, `email release`, `email cancel`": (
         '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|unknown", "provider", "to", "subject", "due", '
         '"left_to_do"}}`; of several `{"drafts": [...]}`, as `email pending` has them'
     ),
     "`doctor`": '`{"checks": [{"name", "ok", "detail", "fix"}]}`',
     "`config`": (
-        '`{"settings": [{"key", "value", "source"}], "ignored"}`; `rules`: `{"rules": [{"pattern", "source"}]}`'
+        '`{"KEY": {"value", "source"}, …, "settings": [{"key", "value", "source"}], "ignored"}`; '
+        '`rules`: `{"rules": [{"pattern", "source"}]}`'
     ),
 }
 

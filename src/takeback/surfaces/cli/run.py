@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from ...effects import DONE, text
+from ...effects import DONE, domain_of, raw, text
 from ...errors import TakebackError, UsageError
+from ...repository import amount
 from . import diffs, init, masks
 from .capturing import lacking, with_progress
 from .terminal import counted, listed, safe
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .parsing import Namespace, Parser
 
 VARIABLE = "TAKEBACK_RUN"  # tells the command which run it is part of
+_AGENTS = {"claude", "codex", "gemini", "copilot", "qwen", "opencode", "cursor-agent"}  # programs with hooks of ours
 _MOST_LINES = 400  # of a diff
 
 
@@ -62,9 +64,22 @@ def run(context: Context, args: Namespace) -> int:
 
         command = in_words(argv)
         before = _before(context, workspace, command)
+        _have_resident(context, workspace, argv)
         environ[VARIABLE] = before.id
         how = _Isolated if args.isolate else _Plain
         return how(context, args, workspace, before, command, home).run(argv, environ)
+
+
+def _have_resident(context: Context, workspace: Workspace, argv: list[str]) -> None:
+    """The hooks of an agent below cannot write to the store, but a process that was there before can."""
+    if workspace.store.journal.last("turn") is None and not _AGENTS & {os.path.basename(word) for word in argv}:
+        return
+    from ..resident import starting
+
+    try:
+        starting.ensure(context.environ, str(context.cwd))
+    except (OSError, TakebackError):
+        return  # then this run is captured as a whole, and not call by call
 
 
 def _must_make_sense(context: Context, args: Namespace) -> None:
@@ -277,4 +292,8 @@ class _Isolated(_Plain):
 
 
 def _counted(paths: list[str]) -> str:
-    return f"{counted(len(paths), 'path')} changed: {listed(paths)}"
+    """'3 paths changed: a, b, c; in git main, 2 index entries'"""
+    git = [path for path in map(raw, paths) if domain_of(path) == "git"]
+    files = [path for path in paths if domain_of(raw(path)) == "files"]
+    told = [f"{counted(len(files), 'path')} changed: {listed(files)}"] if files else []
+    return "; ".join([*told, *([f"in git {safe(amount(git))} changed"] if git else [])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, same, text
+from ...repository import called
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...acts import Act, Undo
+    from ...brackets import AgentTurn
     from ...history import History
+    from ...turns import CallSeen, TurnSeen
     from ...views import FileDiff, LogRow, Status
 
     Describe = Callable[[Act], str]  # exactly what would be sent or run to take it back
@@ -39,7 +42,7 @@ def log_row(row: LogRow) -> dict[str, Any]:
     return {
         "id": row.id,
         "kind": row.kind,
-        "number": row.number,
+        "number": row.number or None,
         "label": row.label,
         "at": row.at,
         "actor": row.actor,
@@ -52,13 +55,32 @@ def log_row(row: LogRow) -> dict[str, Any]:
         "named": row.named,
         "pinned": row.pinned,
         "partial": row.partial,
+        "turn": row.turns[0] if len(row.turns) == 1 else None,
+        "session": row.sessions[0] if len(row.sessions) == 1 else None,
+        "call": row.calls[0] if len(row.calls) == 1 else None,
+        "prompt": row.prompt,
+        "turns": list(row.turns),
+        "calls": list(row.calls),
+        "cut": row.cut,
     }
+
+
+def turn(found: TurnSeen) -> dict[str, Any]:
+    """What an agent was asked, and what came of it."""
+    return {**found._asdict(), "lanes": list(found.lanes), "files": list(found.files)}
+
+
+def call(found: CallSeen) -> dict[str, Any]:
+    return {**found._asdict(), "effects": list(found.effects), "files": list(found.files), "ended": found.ended or None}
 
 
 def status(found: Status) -> dict[str, Any]:
     return {
         "checkpoint": None if found.checkpoint is None else checkpoint(found.checkpoint),
-        "changes": [{"path": c.path, "change": c.change, "actor": c.actor} for c in found.changes],
+        "changes": [
+            {"path": c.path, "change": c.change, "actor": c.actor} | ({"turns": list(c.turns)} if c.turns else {})
+            for c in found.changes
+        ],
         "uncovered": pairs(found.uncovered),
         "lacking": pairs(found.lacking),
         "held_back": list(found.held_back),
@@ -66,6 +88,9 @@ def status(found: Status) -> dict[str, Any]:
         "interrupted": found.interrupted,
         "outside": dict(found.outside),
         "due": found.due,
+        "git": list(found.git),
+        "turns": [turn(t) for t in found.turns],
+        "at_work": [call(c) for c in found.at_work],
         "store": {"path": found.store_path, "bytes": found.store_bytes},
     }
 
@@ -142,7 +167,8 @@ def plan(found: Plan, history: History, describe: Describe | None = None) -> dic
         "to": found.request.label,
         "steps": [_step(s, history, describe) for s in found.steps],
         "totals": _totals(found),
-        "left": sorted({text(u.path) for u in found.left}),
+        "left": sorted({text(u.path) for u in found.left if u.path not in found.own}),
+        "own": sorted(map(text, found.own)),
     }
 
 
@@ -177,7 +203,7 @@ def effect_id(history: History, step: Step) -> str | None:
 
 
 def summary(step: Step) -> str:
-    path = text(step.path) or "."
+    path = called(step.path) if step.domain == "git" else text(step.path) or "."
     if not step.taken:
         return f"keep {path}" + (f": {step.note}" if step.note else "")
     if same(step.expected, step.goal):
@@ -203,10 +229,29 @@ def outcome(found: Outcome, history: History, describe: Describe | None = None) 
         "number": found.number,
         "results": [_result(r, outside.get(r.path, "files"), history) for r in found.results],
         "counts": found.counts,
-        "left": [text(p) for p in found.left],
+        "left": [text(p) for p in found.left if p not in found.plan.own],
+        "own": sorted(map(text, found.plan.own)),
+        "turns": [asked(t) for t in turns_taken(found.plan, history)],
         "finished_earlier": found.finished_earlier,
         "applied": True,
     }
+
+
+def turns_taken(found: Plan, history: History) -> list[AgentTurn]:
+    """The agents' turns that a plan takes work of, oldest first; of a redo, those whose work it brings back."""
+    rows = {unit.seq for step in found.taken for unit in step.units}
+    effects = [history.by_seq[seq] for seq in rows if seq in history.by_seq]
+    rows |= {seq for effect in effects for change in effect.changes.values() for seq in change.took}
+    whose = {turn for seq in rows if seq in history.by_seq for turn in history.by_seq[seq].turns}
+    return sorted((history.agent_turns[turn] for turn in whose if turn in history.agent_turns), key=lambda t: t.seq)
+
+
+def asked(found: AgentTurn) -> dict[str, Any]:
+    from ...agents.conversation import way_to_forget
+
+    caller = found.caller
+    shown = {"id": found.id, "agent": caller.agent, "session": caller.session, "prompt": found.prompt}
+    return {**shown, "forget": way_to_forget(caller.agent)}
 
 
 def _result(found: Result, domain: str, history: History) -> dict[str, Any]:

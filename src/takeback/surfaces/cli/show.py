@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...effects import DONE
+from ...effects import DONE, STATES
 from ...units import format_size
 from . import acts, diffs, masks, shapes
 from .log import mark
-from .terminal import age, clip, moment, safe
+from .terminal import age, clip, counted, moment, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...acts import Act, Undo
+    from ...turns import TurnSeen
     from ...views import Shown
     from .context import Context
     from .parsing import Namespace, Parser
@@ -24,7 +25,8 @@ def add(parser: Parser) -> None:
     parser.synopsis = "ID"
     parser.about = (
         "One entry in full: of a checkpoint the tree it holds, of an effect its changes, of one outside\n"
-        "the files what takes it back and what became of that, of a take-back what it took and kept.\n"
+        "the files what takes it back and what became of that, of a take-back what it took and kept;\n"
+        "of an agent's turn its prompt and calls, of a call its tool, how it ended and what it changed.\n"
         "Anywhere but on your own terminal secret files (.env, keys) and tokens are masked."
     )
     parser.takes("ID", "name", help="a number, a label, or how an id begins")
@@ -32,7 +34,7 @@ def add(parser: Parser) -> None:
     masks.add_option(parser)
     parser.examples = [
         ("takeback show 12", "by its number in the log"),
-        ("takeback show nmlk", "by how its id begins"),
+        ("takeback show nmlk", "by how its id begins; turns and calls of agents too"),
     ]
 
 
@@ -54,15 +56,18 @@ def run(context: Context, args: Namespace) -> int:
 def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[str]:
     row = found.row
     label = f' "{safe(row.label)}"' if row.label else ""
-    yield f"{mark(terminal, row)} {terminal.style(f'{row.kind} {row.number}{label}', 'bold')}"
+    number = f" {row.number}" if row.number else ""
+    yield f"{mark(terminal, row)} {terminal.style(f'{row.kind}{number}{label}', 'bold')}"
     yield f"  id       {row.id}"
     yield f"  at       {when}"
     if row.actor:
         yield f"  actor    {safe(row.actor)}"
-    yield f"  summary  {safe(row.summary)}"
+    yield from _work(terminal, found)
+    if row.kind not in ("turn", "call"):
+        yield f"  summary  {safe(row.summary)}"
     if found.act is not None:
         yield from _outside(terminal, found, found.act)
-    elif row.kind == "effect":
+    elif row.kind == "effect" or found.effects:
         yield f"  live     {'yes' if row.live else 'no, taken back'}"
     for id in found.undone_by:
         yield f"  taken by {id[:8]}"
@@ -86,6 +91,40 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
         for path, kind, mode, size in found.tree:
             what = format_size(size) if kind == "file" else kind
             yield f"  {mode:04o}  {what:>9}  {safe(path)}{'/' if kind == 'folder' else ''}"
+
+
+def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
+    """The agent's turn and calls: of a turn or call, and of what belongs to one."""
+    turn, kind = found.turn, found.row.kind
+    if turn is not None:
+        yield f"  {'prompt' if kind == 'turn' else 'turn':<8} " + _prompt(turn, kind)
+        yield f"  session  {safe(turn.session)}"
+        if turn.lanes and kind == "turn":
+            yield f"  subagent {safe(', '.join(turn.lanes))}"
+    if len(found.row.turns) > 1:
+        yield f"  shared   by {len(found.row.turns)} turns: {', '.join(id[:8] for id in found.row.turns)}"
+    numbers = {row.id: row.number for row in found.effects}
+    for call in found.calls:
+        state = "" if call.state == "done" else terminal.style(f" · {call.state}", "red" if call.ended else "cyan")
+        who = f"{safe(call.lane)}: " if call.lane else ""
+        if kind == "call":
+            yield f"  tool     {safe(call.tool)}{f', by the subagent {safe(call.lane)}' if call.lane else ''}"
+            yield f"  did      {safe(call.summary)}{state}"
+        else:
+            changed = f" · {counted(len(call.files), 'file')}" if call.files else ""
+            listed = ", ".join(str(numbers[id]) for id in call.effects if id in numbers)
+            told = f" ({listed})" if listed else ""
+            yield f"  call     {terminal.style(call.id[:8], 'bold')} {who}{safe(call.summary)}{changed}{told}{state}"
+    for row in found.effects:
+        if row.domain not in STATES:
+            yield f"  outside  {row.number} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
+        elif kind == "call" or row.domain != "files":
+            yield f"  effect   {row.number} {row.id[:8]} {safe(row.summary)}"
+
+
+def _prompt(turn: TurnSeen, kind: str) -> str:
+    asked = f"“{safe(turn.prompt)}”" if turn.prompt else "not known"
+    return asked if kind == "turn" else f"{turn.id[:8]} {asked}"
 
 
 def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
@@ -140,7 +179,18 @@ def shape(found: Shown) -> dict[str, object]:
         "kept": [{"path": p, "effect": id} for p, id in found.kept],
         "undone_by": list(found.undone_by),
         **_shape_of_act(found),
+        **_shape_of_work(found),
         "tree": [{"path": p, "kind": k, "mode": m, "size": s} for p, k, m, s in found.tree],
+    }
+
+
+def _shape_of_work(found: Shown) -> dict[str, object]:
+    if found.turn is None and not found.calls:
+        return {}
+    return {
+        "asked": None if found.turn is None else shapes.turn(found.turn),
+        "made": [shapes.call(call) for call in found.calls],
+        "effects": [shapes.log_row(row) for row in found.effects],
     }
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ... import hook_record
+from ...effects import raw
+from ...repository import amount
 from ...units import format_size
 from . import acts, shapes
 from .diffs import sign
-from .terminal import age, cells, counted, listed, pad, safe
+from .terminal import age, cells, clip, counted, listed, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 _MANY = 40
+_TURNS = 5
+_OF_LATE = 86_400.0  # seconds
 
 
 def add(parser: Parser) -> None:
@@ -35,7 +40,8 @@ def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         found = workspace.status()
         if context.json:
-            context.terminal.json(shapes.status(found))
+            failed = [record._asdict() for record in _failures(workspace)]
+            context.terminal.json({**shapes.status(found), "hooks_failed": failed})
             return 0
         shown = list(lines(context.terminal, workspace, found, args.everything))
         if args.everything:
@@ -68,9 +74,48 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
         yield f"  {sign(terminal, change.change)} {path}  {note}".rstrip()
     if hidden := len(found.changes) - len(changes):
         yield style(f"  … and {hidden:,} more (see all: takeback status --all)", "dim")
+    if found.git:
+        yield f"git: {safe(amount(map(raw, found.git)))}"
+    yield from _agents(terminal, found, workspace.clock())
+    yield from _hooks(terminal, workspace)
     yield from _outside(terminal, found)
     yield from _coverage(terminal, found, everything)
     yield style(f"store: {format_size(found.store_bytes)} in {safe(found.store_path)}", "dim")
+
+
+def _agents(terminal: Terminal, found: Status, now: float) -> Iterator[str]:
+    """Whose turns these changes are, and which agents are at work just now."""
+    for turn in found.turns[:_TURNS]:
+        paths = sum(turn.id in change.turns for change in found.changes)
+        asked = f" “{clip(safe(turn.prompt), 48)}”" if turn.prompt else ""
+        told = f"{terminal.style(safe(turn.agent), 'cyan')}{asked} · {age(now - turn.at)} · {counted(paths, 'path')}"
+        yield f"by {told} (takeback show {turn.id[:8]})"
+    if hidden := len(found.turns) - _TURNS:
+        yield from [terminal.style(f"… and {counted(hidden, 'turn')} more (takeback log)", "dim")] if hidden > 0 else []
+    for call in found.at_work:
+        who = terminal.style(safe(call.agent), "cyan") + (f" ({safe(call.lane)})" if call.lane else "")
+        if call.gone:
+            yield f"{who} was cut off in {safe(call.summary)}: what changed since is taken to be its"
+        else:
+            yield f"{who} is in {safe(call.summary)} · {age(now - call.at)}"
+
+
+def _failures(workspace: Workspace) -> list[hook_record.Record]:
+    """What hooks could not do here of late, oldest first."""
+    since, root = workspace.clock() - _OF_LATE, str(workspace.root)
+    records = hook_record.read(workspace.settings.home)
+    return [r for r in records if r.result == hook_record.FAILED and r.at > since and r.root in ("", root)]
+
+
+def _hooks(terminal: Terminal, workspace: Workspace) -> Iterator[str]:
+    """The last failure of each agent's hook: what its call did then may not have been captured."""
+    by_agent: dict[str, list[hook_record.Record]] = {}
+    for record in _failures(workspace):
+        by_agent.setdefault(record.agent, []).append(record)
+    for agent, failed in by_agent.items():
+        newest, more = failed[-1], len(failed) - 1
+        when = f"{age(workspace.clock() - newest.at)}{f', and {more:,} times before' if more else ''}"
+        yield terminal.style(f"the last hook of {safe(agent)} failed {when}: {safe(newest.what)}", "red")
 
 
 def _outside(terminal: Terminal, found: Status) -> Iterator[str]:

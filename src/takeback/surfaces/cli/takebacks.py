@@ -7,7 +7,7 @@ neither         plan ─► shown; nothing is changed, exit 4
 
 from __future__ import annotations
 
-from ...effects import Outcome, Plan
+from ...effects import STATES, Outcome, Plan
 from ...errors import ApprovalNeeded, Stale, UsageError
 from ...typed import NamedTuple
 from . import acts, approving, diffs, masks, outcomes, plans, shapes
@@ -88,7 +88,7 @@ def add_options(parser: Parser, whose: bool = True, merging: bool = True, scope:
 
 
 def add_scope(parser: Parser) -> None:
-    parser.takes("--only DOMAIN[,…]", "--only", action="append", default=None, help="only there: files, http, …")
+    parser.takes("--only DOMAIN[,…]", "--only", action="append", default=None, help="only there: files, git, http, …")
     parser.takes("--except DOMAIN[,…]", "--except", action="append", default=None, help="everywhere but there")
 
 
@@ -107,7 +107,7 @@ def must_be_known(workspace: Workspace, given: Sequence[str]) -> None:
         return
     from ...domains import BUILT_IN
 
-    known = {"files", *BUILT_IN, *(act.domain for act in workspace.history().acts.values())}
+    known = {*STATES, *BUILT_IN, *(act.domain for act in workspace.history().acts.values())}
     if unknown := [name for name in given if name not in known]:
         raise UsageError(f"there is no domain {unknown[0][:80]!r}", f"the domains are {', '.join(sorted(known))}")
 
@@ -140,6 +140,7 @@ def one_at_most(verb: str, words: list[str]) -> tuple[str, ...]:
 
 
 def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
+    approving.name_asking(context, workspace)
     if wanted.dry_run:
         plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
         show(context, workspace, plan, wanted.all_steps)
@@ -167,7 +168,7 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
     _say_fewer(context, workspace, wanted, plan)
     if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
-    outside_only = plan.request.verb == "redo" and all(step.domain != "files" for step in plan.steps)
+    outside_only = plan.request.verb == "redo" and all(step.domain not in STATES for step in plan.steps)
     moves_on = plan.request.verb in ("undo", "redo") and not outside_only
     if not plan.taken and not moves_on and not _could_merge(context, plan):
         return at_once(context, workspace, lambda: workspace.apply(plan), wanted.all_steps)  # a yes changes nothing
@@ -318,7 +319,7 @@ def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
         return 0 if outcome.whole else 3
     if not outcome.results and not outcome.finished_earlier:
         context.terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
-        if others := plans.others_work(outcome.plan, workspace.history()):
-            context.terminal.hint(plans.left(others))
+        for line in plans.left_lines(outcome.plan, workspace.history()):
+            context.terminal.hint(line)
         return 0
     return outcomes.report(context.terminal, workspace, outcome)

@@ -13,6 +13,7 @@ GROUPS = {
 }
 
 VERBS: dict[str, tuple[str, str]] = {
+    "protect": ("start", "set your coding agents up: each of their calls can be undone"),
     "init": ("start", "protect this folder and take the first checkpoint"),
     "checkpoint": ("start", "capture the whole tree, with a label if you like"),
     "track": ("start", "capture just these paths before they change, cheaply"),
@@ -20,8 +21,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("start", "run a command; all it changes is one turn to undo"),
     "status": ("see", "what changed since the newest named checkpoint, and by whom"),
     "diff": ("see", "the changes line by line: a checkpoint to now, or to another"),
-    "log": ("see", "checkpoints, effects and take-backs, newest first"),
-    "show": ("see", "one entry of the log in full"),
+    "log": ("see", "turns, effects, checkpoints and take-backs, newest first"),
+    "show": ("see", "one entry of the log in full, or an agent's turn or call"),
+    "blame": ("see", "which turn, call and prompt last wrote each line of a file"),
     "undo": ("back", "take back the last turn; again for the one before"),
     "redo": ("back", "bring back what the last take-back took"),
     "rollback": ("back", "go back to a checkpoint"),
@@ -34,15 +36,18 @@ VERBS: dict[str, tuple[str, str]] = {
     "email": ("outside", "hold mail as a draft, then release or cancel it"),
     "effects": ("outside", "the ledger: what was done outside the files, and what became of it"),
     "compensate": ("outside", "take back what stands outside the files, and nothing else"),
-    "approve": ("outside", "a person's yes to a saved plan that acts outside the files"),
+    "approve": ("outside", "a person's yes to a saved plan, or to a call that was stopped"),
     "resolve": ("outside", "say what came of an undo that nobody heard of again"),
     "policy": ("outside", "what may run, is asked for or is refused, and why"),
+    "hook": ("outside", "answer one event of an agent: what its configuration runs"),
+    "resident": ("outside", "the process that makes hooks fast: whether it runs, start it, stop it"),
     "mcp": ("outside", "serve agents over the Model Context Protocol"),
     "prune": ("care", "forget old history and free its space"),
     "pin": ("care", "keep a checkpoint for ever"),
     "unpin": ("care", "let a checkpoint be pruned again"),
     "verify": ("care", "check the journal's chain and everything stored"),
     "repair": ("care", "set damaged parts of the store aside; nothing is deleted"),
+    "unprotect": ("care", "take takeback's hooks out of your agents' configuration"),
     "doctor": ("care", "check the set-up, each failure with its fix"),
     "config": ("care", "every setting with its source; the rules of what is captured"),
     "completion": ("about", "a completion script for bash, zsh or fish"),
@@ -50,7 +55,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 OVERVIEW = (
-    "init",
+    "protect",
     "watch",
     "run",
     "checkpoint",

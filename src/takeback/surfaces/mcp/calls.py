@@ -11,6 +11,7 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from ... import store
+from ...agents import AGENTS
 from ...errors import NoWorkspace, TakebackError, UsageError
 from ...settings import Settings, load
 from ...typed import NamedTuple
@@ -73,7 +74,9 @@ class Call:
         root = store.find_root(home, self.here.cwd)
         if root is None:
             raise _no_workspace(home, self.here.cwd)
-        return open_workspace(root, self.settings(root), environ=self.environ)
+        workspace = open_workspace(root, self.settings(root), environ=self.environ)
+        workspace.asked_by = agent_of(self._client)
+        return workspace
 
 
 def call_of(ctx: Ctx, cwd: str) -> Call:
@@ -85,6 +88,12 @@ def client_name(ctx: Ctx) -> str:
     params = ctx.session.client_params
     name = params.client_info.name if params is not None else ""
     return safe(name)[:80]
+
+
+def agent_of(client: str) -> str:
+    """Which agent a client is, by the name it gives itself: "claude-code", "gemini-cli-mcp-client"."""
+    name = client.lower()
+    return next((agent for agent in AGENTS if agent in name), "")
 
 
 def _folder(base: Path, cwd: str) -> Path:

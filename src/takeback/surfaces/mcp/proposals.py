@@ -142,5 +142,7 @@ def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
         page.say(takebacks.nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
     else:
         outcomes.report(page, workspace, outcome)
+    for line in plans.left_lines(outcome.plan, workspace.history()):
+        page.hint(line)
     shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
     return answer(page, {**shape, "whole": outcome.whole})

@@ -49,7 +49,8 @@ def add(server: Server) -> None:
 def _log(call: Call, page: Page) -> None:
     with call.open() as workspace:
         rows, now = workspace.log(), workspace.clock()
-    page.page(log.lines(page, rows[:_ROWS], now) if rows else ["the log is empty"])
+        turns = workspace.turns_of(rows[:_ROWS])
+    page.page(log.lines(page, rows[:_ROWS], now, turns) if rows else ["the log is empty"])
     if len(rows) > _ROWS:
         page.hint(f"… and {len(rows) - _ROWS:,} more: takeback_log with offset {_ROWS}")
 

@@ -89,21 +89,23 @@ def diff(
 def log_(
     ctx: Ctx,
     filter: Annotated[
-        str, Field(description="Terms that must all match: actor:NAME path:SRC kind:effect domain:http since:2h, words")
+        str, Field(description="Terms that must all match: actor:NAME turn:ID path:SRC kind:effect since:2h, words")
     ] = "",
     offset: Offset = 0,
     limit: Limit = 30,
     cwd: Cwd = "",
 ) -> CallToolResult:
-    """Checkpoints, effects and take-backs, newest first. Each has a number and an id by which other tools know it."""
+    """Turns of agents, checkpoints, effects and take-backs, newest first. Each has a number or an id by which other
+    tools know it."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
         rows = workspace.log(filter)
         now = workspace.clock()
-    shown = rows[offset : offset + limit]
+        shown = rows[offset : offset + limit]
+        turns = workspace.turns_of(shown)
     page = Page()
     if shown:
-        page.page(log.lines(page, shown, now))
+        page.page(log.lines(page, shown, now, turns))
     else:
         page.say("nothing in the log matches" if filter or offset else "the log is empty")
     following = more(page, "entries", offset, limit, len(rows))
@@ -119,7 +121,7 @@ def show_(
     cwd: Cwd = "",
 ) -> CallToolResult:
     """One entry of the log in full: the tree of a checkpoint, the changes of an effect, what a take-back took and
-    kept."""
+    kept, the prompt and calls of an agent's turn, the changes of one call."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
         found = workspace.show(id)

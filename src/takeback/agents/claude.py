@@ -1,0 +1,54 @@
+"""Claude Code: its hooks' payloads are the pattern that others follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..callers import Caller
+from ..typed import Any
+from . import events as kinds
+from .dialect import Dialect, text
+from .events import Event
+
+_READERS = (
+    "Read NotebookRead Glob Grep LS LSP WebFetch WebSearch TodoRead TodoWrite AskUserQuestion EnterPlanMode "
+    "ExitPlanMode BashOutput KillBash KillShell TaskOutput TaskStop TaskCreate TaskGet TaskList TaskUpdate "
+    "AgentOutputTool ListAgents ReportFindings ScheduleWakeup ListMcpResourcesTool ReadMcpResourceTool ToolSearch "
+    "StructuredOutput SendMessage"
+)
+
+
+class Claude(Dialect):
+    name = "claude"
+    title = "Claude Code"
+    can_ask = True
+    events: Mapping[str, str] = {
+        "SessionStart": kinds.START,
+        "UserPromptSubmit": kinds.PROMPT,
+        "PreToolUse": kinds.BEFORE,
+        "PostToolUse": kinds.AFTER,
+        "PostToolUseFailure": kinds.AFTER,
+        "Stop": kinds.REST,
+        "StopFailure": kinds.REST,
+        "SubagentStop": kinds.REST,
+        "SessionEnd": kinds.END,
+    }
+    tools: Mapping[str, str] = {
+        **dict.fromkeys(_READERS.split(), kinds.READS),
+        **dict.fromkeys(("Task", "Agent"), kinds.READS),  # the calls of a subagent have hooks of their own
+        **dict.fromkeys(("Write", "Edit", "MultiEdit", "NotebookEdit"), kinds.WRITES),
+        **dict.fromkeys(("Bash", "PowerShell", "Monitor"), kinds.SHELL),
+        **dict.fromkeys(("Skill", "SlashCommand", "EnterWorktree", "ExitWorktree"), kinds.UNKNOWN),
+    }
+
+    def parse(self, payload: Mapping[str, Any], event: str, caller: Caller) -> Event:
+        found = super().parse(payload, event, caller)
+        if found.kind == kinds.START and text(payload, "source") == "compact":
+            return found._replace(kind=kinds.OTHER)  # the same process goes on, and calls may be at work
+        return found
+
+
+def is_another(payload: Mapping[str, Any]) -> bool:
+    """Whether an event that came to Claude Code's hook is another program's, which runs the hooks that it finds in a
+    project: Claude Code always names its transcript, and never the time."""
+    return "timestamp" in payload or not text(payload, "transcript_path")

@@ -1,0 +1,74 @@
+"""Copilot CLI: camel case, or Claude Code's words where it runs the hooks that it finds for that; a call has no name.
+A hook of it must not fail: any other exit than 0 denies, and what it says is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..typed import Any
+from . import events as kinds
+from .claude import Claude
+from .dialect import Dialect, reply, table, text
+from .events import Answer, Event, Reply
+
+_READERS = (
+    "view read show_file grep rg glob web_fetch fetch web_search report_intent update_todo read_bash list_bash "
+    "stop_bash read_powershell list_powershell stop_powershell ask_user fetch_copilot_cli_documentation lsp "
+    "exit_plan_mode list_agents read_agent session_store_sql task_complete"
+)
+_HOOKS = "hooks/takeback.json"
+
+
+class Copilot(Dialect):
+    name = "copilot"
+    title = "Copilot CLI"
+    events: Mapping[str, str] = {
+        **Claude.events,
+        "sessionStart": kinds.START,
+        "userPromptSubmitted": kinds.PROMPT,
+        "preToolUse": kinds.BEFORE,
+        "postToolUse": kinds.AFTER,
+        "postToolUseFailure": kinds.AFTER,
+        "agentStop": kinds.REST,
+        "subagentStop": kinds.REST,
+        "sessionEnd": kinds.END,
+        "permissionRequest": kinds.OTHER,
+    }
+    failures = ("postToolUseFailure", "PostToolUseFailure")
+    tools: Mapping[str, str] = {
+        **Claude.tools,
+        **dict.fromkeys(_READERS.split(), kinds.READS),
+        **dict.fromkeys(("create", "edit", "str_replace", "insert", "str_replace_editor"), kinds.WRITES),
+        **dict.fromkeys(("bash", "powershell", "local_shell"), kinds.SHELL),
+        **dict.fromkeys(("task", "Task", "Agent", "skill", "sql", "write_bash", "write_powershell"), kinds.UNKNOWN),
+    }
+
+    def server(self, payload: Mapping[str, Any], tool: str) -> str:
+        if tool in self.tools or tool in self.patches:
+            return ""
+        return super().server(payload, tool) or (tool.partition("-")[0] if "-" in tool else "")
+
+    def has_failed(self, payload: Mapping[str, Any]) -> bool:
+        found = text(table(payload, "toolResult", "tool_result"), "resultType", "result_type")
+        return found not in ("", "success")
+
+    def render(self, event: Event, answer: Answer) -> Reply:
+        """The one form where its own hooks ask, and Claude Code's beside it where that one's do."""
+        body: dict[str, Any] = {}
+        if event.kind == kinds.BEFORE and answer.decision in (kinds.ASK, kinds.DENY):
+            body = {"permissionDecision": "deny", "permissionDecisionReason": answer.reason}
+        if event.kind == kinds.PROMPT and answer.context:
+            body = {"additionalContext": answer.context}
+        if body and event.name[:1].isupper():
+            body["hookSpecificOutput"] = {"hookEventName": event.name, **body}
+        return reply(body)
+
+
+def has_own_hooks(cwd: str, environ: Mapping[str, str]) -> bool:
+    """Whether its own hooks are installed, in the project or for the user: they tell us of every call."""
+    from pathlib import Path
+
+    here = Path(cwd)
+    places = [folder / ".github" / _HOOKS for folder in (here, *here.parents)]
+    own = environ.get("COPILOT_HOME") or (f"{environ['HOME']}/.copilot" if environ.get("HOME") else "")
+    return any(place.is_file() for place in [*places, *([Path(own, _HOOKS)] if own else [])])

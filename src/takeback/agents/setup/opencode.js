@@ -1,0 +1,58 @@
+// Hands opencode's events to takeback's hook and acts on its answer. `takeback unprotect opencode` removes this file.
+import { spawn } from "node:child_process"
+
+const HOOK = HOOK_COMMAND
+const LIMIT = 60_000 // milliseconds
+const READING = new Set(["read", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "todowrite", "todoread"])
+const OF_SESSIONS = new Set(["session.created", "session.idle", "session.error", "session.deleted"])
+
+// Resolves to the hook's answer; to nothing if it has none or cannot run, so that opencode goes on.
+const ask = (name, payload) =>
+  new Promise((resolve) => {
+    let out = "", err = ""
+    const child = spawn(`${HOOK} ${name}`, { shell: true, stdio: ["pipe", "pipe", "pipe"], timeout: LIMIT })
+    child.stdout.on("data", (part) => (out += part))
+    child.stderr.on("data", (part) => (err += part))
+    child.stdin.on("error", () => {})
+    child.on("error", () => resolve({}))
+    child.on("close", (code) => {
+      let answer = {}
+      try {
+        answer = JSON.parse(out || "{}") ?? {}
+      } catch {}
+      resolve(code === 2 ? { decision: "deny", reason: err.trim() || answer.reason } : answer)
+    })
+    child.stdin.end(JSON.stringify(payload))
+  })
+
+export const Takeback = async ({ directory }) => {
+  const parents = new Map() // a subagent's session → the one that started it
+  const told = (input, output) => ({ input, output, directory, parentID: parents.get(input.sessionID) })
+  return {
+    event: async ({ event }) => {
+      if (!OF_SESSIONS.has(event.type)) return
+      const about = event.properties ?? {}
+      const sessionID = about.sessionID ?? about.info?.id
+      if (about.info?.parentID) parents.set(sessionID, about.info.parentID)
+      await ask(event.type, told({ type: event.type, sessionID }))
+      if (event.type === "session.deleted") parents.delete(sessionID)
+    },
+    "chat.message": async (input, output) => {
+      const last = output.parts.at(-1)
+      const sessionID = input.sessionID ?? output.message.sessionID
+      const { context } = await ask("chat.message", told({ ...input, sessionID }, output))
+      if (!context || !last) return
+      const { sessionID: session, messageID } = last
+      output.parts.push({ id: `${last.id}0`, sessionID: session, messageID, type: "text", synthetic: true, text: context })
+    },
+    "tool.execute.before": async (input, output) => {
+      if (READING.has(input.tool)) return
+      const { decision, reason } = await ask("tool.execute.before", told(input, output))
+      if (decision === "deny") throw new Error(reason || "takeback denied this call")
+    },
+    "tool.execute.after": async (input, output) => {
+      if (READING.has(input.tool)) return
+      await ask("tool.execute.after", told(input, { ...output, output: undefined }))
+    },
+  }
+}

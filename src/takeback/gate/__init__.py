@@ -1,0 +1,56 @@
+"""The gate: what a call would do that takeback cannot take back, told before it is done.
+
+    gate.shell(command, …)   a shell command, parsed and seen through its wrappers
+    gate.tool(event, …)      any other tool: by what it names, its annotations, its name
+    gate.decide(ws, …)       allow, ask or deny, by the owner's policy and a person's approvals
+
+What is captured is no risk: files in the workspace, branches, tags, the index. Nothing here stops a program that hides
+what it does; docs/gate.md says what the gate does not see.
+"""
+
+from __future__ import annotations
+
+from ..typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..agents.events import Answer, Event
+    from ..workspace import Workspace
+
+
+class Risk(NamedTuple):
+    """Something that cannot be taken back, or not by takeback."""
+
+    kind: str  # a name of [policy.calls]; "own" is always refused
+    what: str  # the part of the call that does it
+    why: str  # one sentence
+    undo: str = ""  # what would take it back, as far as can be said
+    refuse: bool = False  # whatever the policy says
+    outside: tuple[str, ...] = ()  # paths outside the workspace that it writes
+
+
+def shell(
+    command: str, cwd: str, root: str, home: str, stores: Iterable[str] = (), config: Iterable[str] = ()
+) -> tuple[Risk, ...]:
+    """The risks of a shell command, the worst first. `home` is the person's home folder; `stores` and `config` are
+    where takeback keeps its own, where that is not the default."""
+    from .judging import shell as judged
+
+    return judged(command, cwd, root, home, stores, config)
+
+
+def tool(
+    event: Event, root: str, home: str, stores: Iterable[str] = (), config: Iterable[str] = ()
+) -> tuple[Risk, ...]:
+    """The risks of a call of any tool; of a shell, those of its command."""
+    from .tools import tool as judged
+
+    return judged(event, root, home, stores, config)
+
+
+def decide(ws: Workspace, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "") -> Answer:
+    """What is answered. A call that is asked for or denied is journaled; an approval of it is used up."""
+    from .deciding import decide as decided
+
+    return decided(ws, event, risks, can_ask, summary)

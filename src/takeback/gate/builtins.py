@@ -1,0 +1,205 @@
+"""What the shell does itself, and what a few programs print: as far as later commands depend on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..typed import TYPE_CHECKING
+from .state import ASSIGNMENT, Command, State, resolved
+from .words import APART, UNKNOWN, ansi
+
+if TYPE_CHECKING:
+    from .parsing import Shell
+
+
+def echo(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    args = words[1:]
+    escapes = False
+    end = "\n"
+    while args and re.fullmatch(r"-[neE]+", args[0]):
+        escapes = escapes or "e" in args[0]
+        end = "" if "n" in args[0] else end
+        args = args[1:]
+    said = " ".join(args)
+    return (ansi(said) if escapes else said) + end
+
+
+def printf(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    args, variable = words[1:], ""
+    if args[:1] == ["-v"]:
+        variable, args = "".join(args[1:2]), args[2:]
+    if args[:1] == ["--"]:
+        args = args[1:]
+    if not args:
+        return ""
+    form, given = ansi(args[0]), args[1:]
+    said = ""
+    while True:
+        before = len(given)
+        said += re.sub(
+            r"%%|%[-+ #0]*\d*(?:\.\d+)?([a-zA-Z])",
+            lambda f: "%" if f[0] == "%%" else (
+                (ansi(given.pop(0)) if f[1] == "b" else given.pop(0)) if given else ""),
+            form,
+        )  # fmt: skip
+        if not given or len(given) == before:
+            break
+    if variable:
+        state.variables[variable] = said
+        return ""
+    return said
+
+
+def cat(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    paths = [w for w in words[1:] if not w.startswith("-") or w == "-"]
+    if not paths or paths == ["-"] or words[0].endswith("tee"):
+        if words[0].endswith("tee"):
+            for path in paths:
+                state.files[resolved(path, state.cwd)] = stdin or UNKNOWN
+        return stdin if stdin is not None else UNKNOWN
+    return "".join(state.files.get(resolved(p, state.cwd), UNKNOWN) for p in paths)
+
+
+def decode(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    if not any(w in ("--decode",) or re.fullmatch(r"-[a-z]*[dD][a-z]*", w) for w in words[1:]) or not stdin:
+        return UNKNOWN
+    from binascii import a2b_base64
+
+    try:
+        return a2b_base64(stdin.encode()).decode("utf-8", "replace")
+    except ValueError:
+        return UNKNOWN
+
+
+def cd(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    args = [w for w in words[1:] if not w.startswith("-") or w == "-"]
+    if args == ["-"] or (words[0] == "popd"):
+        state.cwd = UNKNOWN
+    else:
+        state.cwd = resolved(args[0] if args else shell.home, state.cwd)
+    state.variables["PWD"] = state.cwd
+    return ""
+
+
+def evaluate(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    return shell.run(" ".join(w for w in words[1:] if w != "--"), state, stdin)
+
+
+def source(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    path = resolved(words[1], state.cwd) if len(words) > 1 else ""
+    if words[1:2] == ["/dev/stdin"] and stdin is not None:
+        return shell.run(stdin, state)
+    if path in state.files:
+        return shell.run(state.files[path], state)
+    if path.startswith("/dev/fd/"):
+        shell.cannot_see(" ".join(words))
+    return UNKNOWN
+
+
+def trap(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    args = [w for w in words[1:] if w != "--"]
+    if args and not args[0].startswith("-"):
+        shell.run(args[0], state.copy())
+    return ""
+
+
+def alias(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    for word in words[1:]:
+        name, equals, value = word.partition("=")
+        if equals:
+            state.aliases[name] = value
+    return ""
+
+
+def read(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    names = [w for w in words[1:] if re.fullmatch(r"[A-Za-z_]\w*", w)]
+    line = stdin.partition("\n")[0].split(None, max(len(names) - 1, 0)) if stdin is not None else [UNKNOWN]
+    if "-a" in words and names:
+        state.variables[names[-1]] = APART.join((stdin or UNKNOWN).split())
+        return ""
+    for at, name in enumerate(names):
+        state.variables[name] = line[at] if at < len(line) else (UNKNOWN if stdin is None else "")
+    return ""
+
+
+def positionals(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    if "--" in words:
+        shell.positional(words[words.index("--") + 1 :], state)
+    return ""
+
+
+def export(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    for word in words[1:]:
+        if (found := ASSIGNMENT.fullmatch(word)) is not None:
+            state.variables[found[1]] = state.exported[found[1]] = found[3]
+    shell.commands.append(Command(("export",), state.cwd, dict(state.exported)))
+    return ""
+
+
+def which(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    return "".join(f"{w}\n" for w in words[1:] if not w.startswith("-"))
+
+
+def mktemp(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    return f"/tmp/{UNKNOWN}\n"
+
+
+def pwd(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    return state.cwd + "\n"
+
+
+def quiet(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    return ""
+
+
+def find(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    """What it runs on each path, and the paths that it prints."""
+    at = 1
+    while at < len(words) and not words[at].startswith(("-", "(", "!")):
+        at += 1
+    places = words[1:at] or ["."]
+    tests = words[at:]
+    position = 0
+    while position < len(tests):
+        if tests[position] in ("-exec", "-execdir", "-ok", "-okdir"):
+            stop = position + 1
+            while stop < len(tests) and tests[stop] not in (";", "+"):
+                stop += 1
+            for place in places:
+                below = place.rstrip("/") + "/" + UNKNOWN if place != "/" else "/" + UNKNOWN
+                shell.simple([w.replace("{}", below) for w in tests[position + 1 : stop]], {}, None, state.copy())
+            position = stop
+        position += 1
+    return "".join(f"{p.rstrip('/')}/{UNKNOWN}\n" for p in places)
+
+
+BUILTINS: dict[str, Callable[[Shell, list[str], State, str | None], str]] = {
+    "echo": echo,
+    "printf": printf,
+    "cat": cat,
+    "tee": cat,
+    "base64": decode,
+    "cd": cd,
+    "pushd": cd,
+    "popd": cd,
+    "chdir": cd,
+    "eval": evaluate,
+    "source": source,
+    ".": source,
+    "trap": trap,
+    "alias": alias,
+    "read": read,
+    "set": positionals,
+    "export": export,
+    "declare": export,
+    "which": which,
+    "mktemp": mktemp,
+    "pwd": pwd,
+    "true": quiet,
+    "false": quiet,
+    ":": quiet,
+    "find": find,
+    "gfind": find,
+    "yes": quiet,
+}

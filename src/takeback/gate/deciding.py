@@ -1,0 +1,125 @@
+"""What a call with risks is answered: by the owner's policy, and by what a person approved for once.
+
+asked or denied ─► a note {what: asked|refused, agent, session, fingerprint, …}; its id is what is approved
+takeback approve ─► an approval {call: that id, …}
+the same call again, in that session ─► an approval {used: …}, and it passes: once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from .. import redact
+from ..agents.events import ASK as ASKED
+from ..agents.events import DENY, SHELL, Answer, Event
+from ..ids import new_id
+from ..journal import New
+from ..policy import ALLOW, ASK, REFUSE, Policy
+from ..typed import TYPE_CHECKING, Any, NamedTuple
+from . import Risk
+
+if TYPE_CHECKING:
+    from ..workspace import Workspace
+
+_LOOKED_AT = 200  # notes among which the same call is looked for
+_LONGEST = 300  # characters of a summary
+_SHOWN = 8  # letters of an id
+_WHERE = ("cwd", "workdir", "directory", "dir_path", "working_directory")  # what shells call the folder they run in
+
+
+class Decided(NamedTuple):
+    """A decision on risks, before anybody is asked."""
+
+    decision: str
+    risk: Risk | None  # the one that decided
+    source: str = ""
+
+
+def by_policy(policy: Policy, risks: Sequence[Risk]) -> Decided:
+    """The strictest decision, and the risk it is for."""
+    found = Decided(ALLOW, None)
+    for risk in risks:
+        if risk.refuse:
+            return Decided(REFUSE, risk, "always")
+        decision, source = policy.call(risk.kind)
+        if (decision == REFUSE and found.decision != REFUSE) or (decision == ASK and found.decision == ALLOW):
+            found = Decided(decision, risk, source)
+    return found
+
+
+def fingerprint(event: Event) -> str:
+    """What makes a call the same call: its tool, what it is given, and where it runs. What a model says about a
+    command beside it does not count."""
+    import hashlib
+    import json
+
+    given: Any = dict(event.input)
+    if event.does == SHELL and event.command:
+        given = [event.command, event.cwd, [event.input.get(name) for name in _WHERE]]
+    told = json.dumps([event.tool, event.server, given], sort_keys=True, default=str)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def decide(ws: Workspace, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "") -> Answer:
+    """Nothing to say where it may go on; else ask, or deny where the policy says so or the agent cannot ask."""
+    decided = by_policy(ws.settings.policy, risks)
+    if decided.risk is None or decided.decision == ALLOW:
+        return Answer()
+    risk = decided.risk
+    reason = f"takeback: {risk.what}: {risk.why}"
+    if risk.undo:
+        reason += f"; what would undo it: {risk.undo}"
+    if risk.refuse:
+        return Answer(DENY, f"{reason}. An agent may never do this to its own undo; a person can, in a terminal.")
+    call = ws.gate(_Asked(event, decided, summary or event.command or event.tool))
+    if not call:
+        return Answer()
+    if decided.decision == REFUSE:
+        by = "autopilot" if decided.source == "autopilot" else f"the policy ({decided.source})"
+        return Answer(
+            DENY, f"{reason}; {by} refuses it. A person lets it pass once with: takeback approve {call[:_SHOWN]}"
+        )
+    if can_ask:
+        return Answer(ASKED, f"{reason}. A person may also let it pass once with: takeback approve {call[:_SHOWN]}")
+    return Answer(DENY, f"{reason}. A person lets it pass once with: takeback approve {call[:_SHOWN]}")
+
+
+class _Asked(NamedTuple):
+    event: Event
+    decided: Decided
+    summary: str
+
+
+def journaled(ws: Workspace, asked: Any) -> str:
+    """The id by which a person can approve a call; empty if one has, which is then used up. Under the store lock."""
+    event, decided, summary = asked
+    journal, caller = ws.store.journal, event.caller
+    print_ = fingerprint(event)
+    mine = {"agent": caller.agent, "session": caller.session, "fingerprint": print_}
+    approved: dict[str, Mapping[str, Any]] = {}
+    for row in journal.rows(kinds=("approval",)):
+        body = row.body or {}
+        if "call" in body and all(body.get(key) == value for key, value in mine.items()):
+            approved[row.id] = body
+        approved.pop(body.get("used", ""), None)
+    for id in approved:
+        journal.append([New("approval", new_id(), {"used": id})], ws.clock())
+        return ""
+    for at, row in enumerate(journal.newest_first("note")):
+        if at >= _LOOKED_AT:
+            break
+        body = row.body or {}
+        if body.get("what") in ("asked", "refused") and all(body.get(key) == value for key, value in mine.items()):
+            return row.id
+    risk = decided.risk
+    line = redact.text(" ".join(summary.split()))
+    note: dict[str, Any] = {
+        "what": "refused" if decided.decision == REFUSE else "asked",
+        **mine,
+        "kind": risk.kind,
+        "summary": line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…",
+        "why": risk.why,
+    }
+    new = New("note", new_id(), note)
+    journal.append([new], ws.clock())
+    return new.id

@@ -1,0 +1,201 @@
+"""Commands inside programs of other languages: literal strings that they hand to a shell or start as a process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from ..typed import Any
+from .words import named
+
+_STARTS = named(
+    "system popen run call check_call check_output Popen spawn spawnl spawnlp spawnv spawnvp spawnve execl execlp "
+    "execv "
+    "execvp execve execvpe getoutput getstatusoutput create_subprocess_shell create_subprocess_exec posix_spawn "
+    "posix_spawnp"
+)
+_LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", re.DOTALL)
+
+
+def language_of(name: str) -> str:
+    """A program's name without its version: python3.12 is python."""
+    found = re.fullmatch(r"(python|pypy|perl|ruby|node|php|lua|tclsh|vim?|nvim)[\d.]*", name)
+    return found[1] if found else name
+
+
+def programs(language: str, words: Sequence[str], options: Collection[str], stdin: str | None) -> list[str]:
+    """The programs that an interpreter is given on its command line, or is fed."""
+    found = []
+    plain = []
+    for at, word in enumerate(words[1:], 1):
+        following = words[at + 1] if at + 1 < len(words) else ""
+        if word in options:
+            found.append(following)
+        elif word.startswith("-") and not word.startswith("--"):
+            letter = next((o[1] for o in options if len(o) == 2 and o[0] == "-" and o[1] in word[1:]), "")
+            if letter:
+                found.append(word[word.index(letter) + 1 :] or following)
+        elif word.startswith("+") and "+" in options:
+            found.append(word[1:])
+        elif word.partition("=")[0] in options:
+            found.append(word.partition("=")[2])
+        else:
+            plain.append(word)
+    if language in ("awk", "gawk", "mawk", "nawk") and plain:
+        found.append(plain[0])
+    if stdin is not None and not found and (not plain or "-" in words[1:] or "/dev/stdin" in plain):
+        found.append(stdin)
+    return [code for code in found if code]
+
+
+def module(words: Sequence[str]) -> list[str]:
+    """What `python -m NAME …` runs, as a command."""
+    for at, word in enumerate(words[1:], 1):
+        if word == "-m":
+            return list(words[at + 1 :])
+        if re.fullmatch(r"-[A-Za-z]*m", word) and "c" not in word:
+            return list(words[at + 1 :])
+        if re.fullmatch(r"-m.+", word):
+            return [word[2:], *words[at + 1 :]]
+        if word in ("-c",) or not word.startswith("-"):
+            if word not in ("-W", "-X") and words[at - 1] not in ("-W", "-X"):
+                break
+    return []
+
+
+def commands_in(language: str, code: str) -> list[str]:
+    """The command lines that a program starts, where it writes them out."""
+    if language in ("python", "pypy"):
+        found = _in_python(code)
+        return found if found is not None else _in_text(code)
+    if language in ("expect", "tclsh"):
+        lines = re.split(r"[;\n]", code)
+        spawned = [re.sub(r"^\s*(?:spawn|exec|eval\s+spawn)\s+(?:-\w+\s+)*", "", line) for line in lines
+                   if re.match(r"\s*(?:spawn|exec|eval\s+spawn)\b", line)]  # fmt: skip
+        sent = re.findall(r"send\s+(?:--\s+)?[\"{](.*?)(?:\\[rn])*[\"}]", code)
+        return [*spawned, *sent]
+    if language in ("vim", "vi", "nvim", "ex"):
+        return [code.strip().lstrip(":").lstrip("!")] if code.strip().lstrip(":").startswith("!") else _in_text(code)
+    if language in ("pwsh", "powershell"):
+        return [code]
+    return _in_text(code)
+
+
+def _in_text(code: str) -> list[str]:
+    """Strings after a word that starts processes, and strings in backticks; several are taken as one command too."""
+    found = []
+    for call in re.finditer(
+        r"\b(?:system|exec\w*|spawn\w*|popen\w*|Popen|shell_exec|passthru|execute|script|run)\b|qx|%x", code
+    ):
+        rest = code[call.end() : call.end() + 2000]
+        if re.match(r"\s*[\(\[{\"'` ]", rest):
+            statement = re.split(r"\)\s*(?:;|\n|$)|;\s*\n|\n", rest, maxsplit=1)[0]
+            literals = [a or b or c for a, b, c in _LITERAL.findall(statement)]
+            if literals:
+                found.append(literals[0])
+                found.append(" ".join(literals))
+            if inside := re.match(r"\s*[({\[](.*?)[)}\]]", rest, re.DOTALL):
+                if not literals:
+                    found.append(inside[1])
+    found += re.findall(r"`([^`$]+)`", code)
+    found += re.findall(r'"([^"\n]+)"\s*\|&?\s*getline', code) + re.findall(r'\|&?\s*"([^"\n]+)"', code)  # awk's
+    return list(dict.fromkeys(re.sub(r"\\(.)", r"\1", text) for text in found))
+
+
+def _in_python(code: str) -> list[str] | None:
+    import ast
+
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    known: dict[str, Any] = {}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            known[node.targets[0].id] = node.value
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in _STARTS:
+            given = [*node.args, *(k.value for k in node.keywords if k.arg in ("args", "cmd"))]
+            said = [_literal(ast, argument, known) for argument in given]
+            words = [word for part in said for word in part]
+            if len(words) == 1:
+                found.append(words[0])
+            elif words:
+                skip = 1 if called.startswith(("exec", "spawn", "posix_spawn")) and len(given) > 1 else 0
+                for start in {0, skip}:
+                    found.append(" ".join("'" + w.replace("'", "'\\''") + "'" for w in words[start:]))
+    return found
+
+
+def _literal(ast: Any, node: Any, known: dict[str, Any], depth: int = 0) -> list[str]:
+    """The strings that an expression is made of, as words."""
+    if depth > 20:
+        return []
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, bytes):
+            return [node.value.decode("utf-8", "replace")]
+        return [node.value] if isinstance(node.value, str) else []
+    if isinstance(node, ast.Name) and node.id in known:
+        return _literal(ast, known[node.id], known, depth + 1)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [word for each in node.elts for word in _literal(ast, each, known, depth + 1)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _literal(ast, node.left, known, depth + 1), _literal(ast, node.right, known, depth + 1)
+        is_list = any(isinstance(side, (ast.List, ast.Tuple)) for side in (node.left, node.right))
+        return [*left, *right] if is_list else ["".join([*left, *right])]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(word for part in node.values for word in _literal(ast, part, known, depth + 1))]
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("split", "join", "format"):
+        text = _literal(ast, node.func.value, known, depth + 1)
+        if node.func.attr == "split":
+            return [word for line in text for word in line.split()]
+        if node.func.attr == "join" and node.args:
+            return [(text or [""])[0].join(_literal(ast, node.args[0], known, depth + 1))]
+        return text
+    return []
+
+
+def inner(name: str, words: Sequence[str], stdin: str | None) -> list[str]:
+    """Command lines in the words of programs that are no wrappers but start something on request."""
+    found: list[str] = []
+    if name == "git":
+        for at, word in enumerate(words):
+            following = words[at + 1] if at + 1 < len(words) else ""
+            if word in ("-x", "--exec") and "rebase" in words:
+                found.append(following)
+            elif word.startswith("--exec=") and "rebase" in words:
+                found.append(word[7:])
+            elif word == "foreach" and "submodule" in words:
+                found.append(" ".join(w for w in words[at + 1 :] if w not in ("--recursive", "--quiet")))
+    elif name in ("tmux", "screen"):
+        started = {"new", "new-session", "new-window", "neww", "split-window", "splitw", "send-keys", "send",
+                   "run-shell",
+                   "run", "respawn-pane", "stuff"}  # fmt: skip
+        for at, word in enumerate(words):
+            if word in started:
+                found += [w.replace("\\n", "") for w in words[at + 1 :] if " " in w]
+                found.append(
+                    " ".join(w for w in words[at + 1 :] if not w.startswith("-") and w not in ("Enter", "C-m"))
+                )
+        if name == "screen":
+            found.append(" ".join(w for w in words[1:] if not w.startswith("-")))
+            found.append(" ".join([w for w in words[1:] if not w.startswith("-")][1:]))
+    elif name == "socat":
+        found += [m for word in words for m in re.findall(r"(?:EXEC|SYSTEM):\"?([^,\"]+)", word, re.IGNORECASE)]
+    elif name in ("psql", "sqlite3", "mysql", "mariadb"):
+        for text in (*words[1:], stdin or ""):
+            found += re.findall(r"(?:^|\n)\s*(?:\\!|\.shell|\.system|system)\s+(.+)", text)
+    elif name in ("nc", "ncat", "netcat"):
+        found += [words[at + 1] for at, w in enumerate(words[:-1]) if w in ("-e", "-c", "--exec", "--sh-exec")]
+    elif name == "make" or name == "gmake":
+        found += [m for text in (stdin or "",) for m in re.findall(r"^\t@?-?(.+)", text, re.MULTILINE)]
+    elif name == "tar":
+        found += [w.partition("exec=")[2] for w in words if w.startswith("--checkpoint-action=exec=")]
+    elif name in ("cmd", "cmd.exe"):
+        lowered = [w.lower() for w in words]
+        found += [" ".join(words[lowered.index(flag) + 1 :]) for flag in ("/c", "/k") if flag in lowered]
+    return [text for text in found if text.strip()]

@@ -1,0 +1,705 @@
+"""Bash text → the simple commands it would run, each with its words resolved, seen through whatever wraps them.
+
+The tree of tree-sitter is walked in the order the shell would run it, with the variables, folders, functions and files
+that the text itself sets. What only the running shell could say is UNKNOWN; what is run that nobody can read is kept
+in `Shell.unseen`. Both branches of a condition are walked, and a loop over words once for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ..typed import Any
+from . import foreign, grammar
+from .builtins import BUILTINS
+from .state import ASSIGNMENT, Command, State, resolved
+from .words import APART, UNKNOWN, Piece, ansi, bare, fields, in_quotes, loose, named
+from .wrappers import CODE, KEYWORDS, SHELL_VALUES, SHELLS, WRAPPERS, Wrapper
+
+_DEEPEST = 16  # wrappers around wrappers
+_MOST = 1500  # commands of one text
+_LOOPS = (24, 8, 3, 1)  # words of a loop that are gone through, by how deep it lies in others
+_LONGEST = 400_000  # characters of a command that are read
+_NAMES_BELOW = frozenset({"ls", "fd", "fdfind", "rg", "grep", "git"})  # print names below where they run
+_STATEMENTS = named(
+    "program list subshell compound_statement do_group else_clause elif_clause if_statement while_statement "
+    "case_statement case_item negated_command c_style_for_statement ERROR"
+)
+
+
+class Shell:
+    """Walks a text and collects the commands in it."""
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        self.commands: list[Command] = []
+        self.unseen: list[str] = []  # what is run that nobody can read
+        self.texts: list[str] = []  # programs in other languages that are run
+        self.guessed = False  # no parser: read by words alone
+        self._depth = 0
+        self._steps = 0
+        self._loops = 0
+
+    # -- text ------------------------------------------------------------------
+
+    def run(self, text: str, state: State, stdin: str | None = None) -> str:
+        """Walks a text; returns what it would print, as far as that is known."""
+        text = text.replace(APART, " ")
+        if self._depth >= _DEEPEST or len(text) > _LONGEST:
+            self.cannot_see(text)
+            return UNKNOWN
+        if UNKNOWN in text and not text.strip(f"{UNKNOWN} \n"):
+            self.cannot_see("code that something else prints")
+            return UNKNOWN
+        self._depth += 1
+        try:
+            parser = grammar.parser()
+            if parser is None:
+                self.guessed = True
+                return self._by_words(text, state)
+            root = parser.parse(grammar.encoded(text.replace(UNKNOWN, "$__unknown__"))).root_node
+            if root.has_error:
+                self._by_words(text, state.copy())
+            return self._walk(root, state, stdin)
+        except RecursionError:
+            self.cannot_see(text)
+            return UNKNOWN
+        finally:
+            self._depth -= 1
+
+    def _by_words(self, text: str, state: State) -> str:
+        for command in loose(text):
+            words: list[str] = []
+            for pieces in command.pieces:
+                filled = [_filled(piece, state.variables) for piece in pieces]
+                words += fields(filled, self.home)
+            writes = [w for pieces in command.writes for w in fields(pieces, self.home)]
+            self.simple(words, {}, None, state, writes)
+        return UNKNOWN
+
+    def cannot_see(self, what: str) -> None:
+        self.unseen.append(what.replace(UNKNOWN, "…").strip()[:200])
+
+    # -- statements --------------------------------------------------------------
+
+    def _walk(self, node: Any, state: State, stdin: str | None) -> str:
+        kind = node.type
+        self._steps += 1
+        if self._steps > 40 * _MOST:
+            if self._steps == 40 * _MOST + 1:
+                self.cannot_see("a command too long to read")
+            return UNKNOWN
+        if kind == "command":
+            return self._command(node, state, stdin)
+        if kind in ("variable_assignment", "variable_assignments", "declaration_command", "unset_command"):
+            return self._assignments(node, state)
+        if kind == "pipeline":
+            return self._pipeline(_named(node), state, stdin)
+        if kind == "redirected_statement":
+            body, redirects = node.child_by_field_name("body"), node.children_by_field_name("redirect")
+            return self._redirected(body, redirects, state, stdin)
+        if kind == "list":
+            return self._list(node, state, stdin)
+        if kind == "subshell":
+            return self._each(node, state.copy(), stdin)
+        if kind == "for_statement":
+            return self._for(node, state, stdin)
+        if kind in ("if_statement", "case_statement"):
+            return self._choice(node, state, stdin)
+        if kind == "function_definition":
+            name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+            if name is not None and body is not None:
+                state.functions[_text(name)] = body
+            return ""
+        if kind in ("comment", "heredoc_body", "heredoc_start", "heredoc_end"):
+            return ""
+        if kind in _STATEMENTS:
+            return self._each(node, state, stdin)
+        self._inside(node, state)
+        return ""
+
+    def _each(self, node: Any, state: State, stdin: str | None) -> str:
+        return "".join([self._walk(child, state, stdin) for child in _named(node)])
+
+    def _list(self, node: Any, state: State, stdin: str | None, redirects: Sequence[Any] = ()) -> str:
+        said, operator, named = "", "", _named(node)
+        for child in node.children:
+            if not child.is_named:
+                operator = child.type
+            elif redirects and child == named[-1]:
+                said += self._redirected(child, redirects, state, stdin)
+            elif operator == "||":
+                other = state.copy()
+                said += self._walk(child, other, stdin)
+                other.variables = {k: v for k, v in other.variables.items() if k not in state.variables}
+                state.join([other])
+            else:
+                said += self._walk(child, state, stdin)
+        return said
+
+    def _choice(self, node: Any, state: State, stdin: str | None) -> str:
+        """Every branch, each from the same beginning."""
+        branches, said = [], []
+        mine = state.copy()
+        for child in _named(node):
+            if child.type in ("elif_clause", "else_clause", "case_item"):
+                branches.append(state.copy())
+                said.append(self._walk(child, branches[-1], stdin))
+            else:
+                said.append(self._walk(child, mine, stdin))
+        changed = {k: v for k, v in mine.variables.items() if state.variables.get(k) != v}
+        state.variables |= changed
+        state.functions |= mine.functions
+        state.files |= mine.files
+        state.cwd = mine.cwd
+        state.join(branches)
+        return "".join(said)
+
+    def _for(self, node: Any, state: State, stdin: str | None) -> str:
+        variable = node.child_by_field_name("variable")
+        name = _text(variable) if variable is not None else ""
+        items = [word for value in node.children_by_field_name("value") for word in self._word(value, state)]
+        body = node.child_by_field_name("body")
+        said = ""
+        most = _LOOPS[min(self._loops, len(_LOOPS) - 1)]
+        unique = list(dict.fromkeys(items)) or [UNKNOWN]
+        self._loops += 1
+        for item in unique[:most] + ([UNKNOWN] if len(unique) > most else []):
+            state.variables[name] = item
+            if body is not None:
+                said += self._walk(body, state, stdin)
+        self._loops -= 1
+        return said
+
+    def _pipeline(self, stages: Sequence[Any], state: State, stdin: str | None) -> str:
+        if len(stages) == 1:
+            return self._walk(stages[0], state, stdin)
+        for stage in stages:
+            stdin = self._walk(stage, state.copy(), stdin)
+        return stdin or ""
+
+    def _redirected(self, body: Any, redirects: Sequence[Any], state: State, stdin: str | None) -> str:
+        if body is not None and body.type == "list":  # to the shell they belong to its last command alone
+            return self._list(body, state, stdin, redirects)
+        if body is not None and body.type == "pipeline":
+            *stages, last = _named(body)
+            for stage in stages:
+                stdin = self._walk(stage, state.copy(), stdin)
+            return self._redirected(last, redirects, state.copy(), stdin)
+        writes, fed, more, after = self._redirects(redirects, state)
+        stdin = stdin if fed is None else fed
+        if body is None:
+            self.commands.append(Command((), state.cwd, writes=tuple(writes), elsewhere=state.elsewhere))
+            said = ""
+        elif body.type == "command":
+            said = self._command(body, state, stdin, writes, more)
+        else:
+            if writes:
+                self.commands.append(Command((), state.cwd, writes=tuple(writes), elsewhere=state.elsewhere))
+            said = self._walk(body, state, stdin)
+            self._keep(writes, said, state)
+        for stages, piped in after:  # tree-sitter hangs what follows a here-document below it
+            if piped:
+                inner: str | None = said
+                for stage in stages:
+                    inner = self._walk(stage, state.copy(), inner)
+                said = inner or ""
+            else:
+                for stage in stages:
+                    said = self._walk(stage, state, None)
+        return "" if writes and not after else said
+
+    def _redirects(
+        self, nodes: Iterable[Any], state: State
+    ) -> tuple[list[str], str | None, list[str], list[tuple[list[Any], bool]]]:
+        """Files written, what is fed, further words, and what follows a here-document."""
+        writes: list[str] = []
+        fed: str | None = None
+        more: list[str] = []
+        after: list[tuple[list[Any], bool]] = []
+        for node in nodes:
+            if node.type == "file_redirect":
+                operator = next((c.type for c in node.children if not c.is_named), ">")
+                targets = [self._word(d, state) for d in node.children_by_field_name("destination")]
+                first = targets[0][0] if targets and targets[0] else ""
+                more += [word for target in targets[1:] for word in target]
+                if operator.startswith("<") and operator != "<>":
+                    fed = state.files.get(resolved(first, state.cwd), UNKNOWN)
+                elif not (operator in (">&", "<&") and (first.isdecimal() or first == "-")):
+                    writes.append(first)
+            elif node.type == "herestring_redirect":
+                fed = "".join(word for c in _named(node) for word in self._word(c, state, split=False))
+            elif node.type == "heredoc_redirect":
+                found = self._heredoc(node, state)
+                fed = found if fed is None else fed
+                inner_writes, inner_fed, inner_more, inner_after = self._redirects(
+                    [c for c in _named(node) if c.type.endswith("_redirect")], state
+                )
+                writes += inner_writes
+                fed = inner_fed if inner_fed is not None else fed
+                more += [w for c in node.children_by_field_name("argument") for w in self._word(c, state)]
+                more += inner_more
+                operator = ""
+                for child in node.children:
+                    if child.type in ("&&", "||", ";", "&"):
+                        operator = child.type
+                    elif child.type == "pipeline":
+                        after.append((_named(child), True))
+                    elif child.is_named and child.type in _STATEMENTS | {"command", "redirected_statement"}:
+                        after.append(([child], False))
+                after += inner_after
+        return writes, fed, more, after
+
+    def _heredoc(self, node: Any, state: State) -> str:
+        start = next((c for c in node.children if c.type == "heredoc_start"), None)
+        body = next((c for c in node.children if c.type == "heredoc_body"), None)
+        if body is None:
+            return ""
+        text = _text(body)
+        if start is not None and _text(start)[:1] in "'\"\\":
+            return text
+        pieces = self._quoted(body, state, lambda said: said)
+        said = "".join(piece.text for piece in pieces)
+        for code in re.findall(r"`([^`]+)`", text):
+            self.run(code, state.copy())
+        return re.sub(r"\\([\\$`])", r"\1", said)
+
+    # -- assignments -------------------------------------------------------------
+
+    def _assignments(self, node: Any, state: State) -> str:
+        if node.type == "unset_command":
+            for child in _named(node):
+                state.variables.pop(_text(child), None)
+            return ""
+        exports = node.type == "declaration_command" and node.children and (
+            node.children[0].type in ("export", "typeset", "declare", "readonly", "local"))  # fmt: skip
+        own = [node] if node.type == "variable_assignment" else []
+        for child in own or _named(node):
+            if child.type == "variable_assignment":
+                name, value = self._assignment(child, state)
+                state.variables[name] = value
+                if exports or name in state.exported:
+                    state.exported[name] = value
+            else:
+                name = _text(child)
+                if exports and name in state.variables:
+                    state.exported[name] = state.variables[name]
+                self._inside(child, state)
+        if exports and state.exported:
+            self.commands.append(Command(("export",), state.cwd, dict(state.exported)))
+        return ""
+
+    def _assignment(self, node: Any, state: State) -> tuple[str, str]:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        called = _text(name).partition("[")[0] if name is not None else ""
+        if value is None:
+            said = ""
+        elif value.type == "array":
+            said = APART.join(word for child in _named(value) for word in self._word(child, state))
+        else:
+            said = "".join(self._word(value, state, split=False))
+        if any(child.type == "+=" for child in node.children):
+            apart = APART if value is not None and value.type == "array" else ""
+            said = state.variables.get(called, "") + apart + said
+        return called, said if len(said) <= _LONGEST else UNKNOWN
+
+    # -- words ---------------------------------------------------------------------
+
+    def _word(self, node: Any, state: State, split: bool = True) -> list[str]:
+        pieces = self._pieces(node, state)
+        if not split:
+            pieces = [Piece(p.text, p.quoted or p.splits) for p in pieces]
+            return ["".join(fields(pieces, self.home)) if not any("{" in p.text for p in pieces)
+                    else "".join(p.text for p in pieces)]  # fmt: skip
+        return fields(pieces, self.home)
+
+    def _pieces(self, node: Any, state: State, quoted: bool = False) -> list[Piece]:
+        kind = node.type
+        if kind == "command_name" or kind == "concatenation":
+            return self._joined(node, state, quoted)
+        if kind == "raw_string":
+            return [Piece(_text(node)[1:-1], quoted=True)]
+        if kind == "ansi_c_string":
+            return [Piece(ansi(_text(node)[2:-1]), quoted=True)]
+        if kind in ("string", "translated_string"):
+            return self._quoted(node, state, in_quotes)
+        if kind == "string_content":
+            return [Piece(in_quotes(_text(node)), quoted=True)]
+        if kind in ("simple_expansion", "expansion"):
+            return [Piece(self._expansion(node, state), quoted, not quoted)]
+        if kind == "command_substitution":
+            said = self._each(node, state.copy(), None).rstrip("\n")
+            return [Piece(said, quoted, not quoted)]
+        if kind == "process_substitution":
+            path = f"/dev/fd/takeback-{len(state.files)}"
+            state.files[path] = self._each(node, state.copy(), None)
+            return [Piece(path, quoted=True)]
+        if kind == "arithmetic_expansion":
+            self._inside(node, state)
+            return [Piece(UNKNOWN, quoted=True)]
+        if node.child_count and kind not in ("word", "number", "brace_expression", "variable_name", "regex"):
+            self._inside(node, state)
+        return bare(_text(node)) if not quoted else [Piece(_text(node), quoted=True)]
+
+    def _joined(self, node: Any, state: State, quoted: bool) -> list[Piece]:
+        """The pieces of words that stand together."""
+        if not node.child_count:
+            return [Piece(_text(node), quoted)]
+        found: list[Piece] = []
+        for child in node.children:
+            if child.is_named:
+                found += self._pieces(child, state, quoted)
+            elif (text := _text(child)) not in ('"', "$"):
+                found.append(Piece(text, quoted))
+        return found
+
+    def _quoted(self, node: Any, state: State, unescape: Callable[[str], str]) -> list[Piece]:
+        """The pieces of what is in double quotes or in a here-document. Much of its text has no node of its own."""
+        found: list[Piece] = []
+        data, start, at = node.text, node.start_byte, 0
+        for child in node.children:
+            begins, ends = child.start_byte - start, child.end_byte - start
+            found.append(Piece(unescape(grammar.decoded(data[at:begins])), quoted=True))
+            if child.is_named and child.type != "heredoc_content":
+                found += self._pieces(child, state, quoted=True)
+            elif child.type not in ('"', '$"'):
+                found.append(Piece(grammar.decoded(data[begins:ends]), quoted=True))
+            at = ends
+        return [*found, Piece(unescape(grammar.decoded(data[at:])), quoted=True)]
+
+    def _inside(self, node: Any, state: State) -> None:
+        """Runs the substitutions in what is no command itself."""
+        for child in _named(node):
+            if child.type in ("command_substitution", "process_substitution"):
+                self._each(child, state.copy(), None)
+            elif child.type in ("command", "pipeline", "redirected_statement"):
+                self._walk(child, state.copy(), None)
+            else:
+                self._inside(child, state)
+
+    def _expansion(self, node: Any, state: State) -> str:
+        text = _text(node)
+        self._inside(node, state)
+        variables = state.variables
+        if found := re.fullmatch(r"\$(\w+|[@*#?$!-])|\$\{(\w+|[@*])\}|\$\{(\w+)\[[^\]]*\]\}", text):
+            return variables.get(found[1] or found[2] or found[3], UNKNOWN)
+        if found := re.fullmatch(r"\$\{(\w+)(:?[-=+?])(.*)\}", text, re.DOTALL):
+            value = variables.get(found[1])
+            if "+" in found[2]:
+                return found[3].strip("\"'") if value != "" else ""
+            if value or (value == "" and ":" not in found[2]):
+                return value
+            named = _named(node)[1:]
+            given = "".join(word for child in named for word in self._word(child, state, split=False))
+            return given or found[3].strip("\"'")
+        if found := re.fullmatch(r"\$\{!(\w+)\}", text):
+            return variables.get(variables.get(found[1], ""), UNKNOWN)
+        if found := re.fullmatch(r"\$\{(\w+):(\d+)(?::(\d+))?\}", text):
+            start, length = int(found[2]), found[3]
+            value = variables.get(found[1], UNKNOWN)
+            return value if UNKNOWN in value else value[start : start + int(length) if length else None]
+        if found := re.fullmatch(r"\$\{(\w+)(//?)([^/]*)/(.*)\}", text, re.DOTALL):
+            value = variables.get(found[1], UNKNOWN)
+            return value.replace(found[3], found[4], -1 if found[2] == "//" else 1)
+        if found := re.fullmatch(r"\$\{(\w+)(,,|\^\^)\}", text):
+            value = variables.get(found[1], UNKNOWN)
+            return value.lower() if found[2] == ",," else value.upper()
+        if found := re.fullmatch(r"\$\{(\w+)(##?|%%?)([^*?\[]*)\}", text, re.DOTALL):
+            value = variables.get(found[1], UNKNOWN)
+            return value.removeprefix(found[3]) if found[2][0] == "#" else value.removesuffix(found[3])
+        return UNKNOWN
+
+    # -- commands --------------------------------------------------------------------
+
+    def _command(
+        self, node: Any, state: State, stdin: str | None, writes: Sequence[str] = (), more: Sequence[str] = ()
+    ) -> str:
+        words: list[str] = []
+        assigned: dict[str, str] = {}
+        own = [child for child in node.children if child.type.endswith("_redirect")]
+        found, fed, further, after = self._redirects(own, state)
+        for child in _named(node):
+            if child.type == "variable_assignment":
+                name, value = self._assignment(child, state)
+                assigned[name] = value
+            elif not child.type.endswith("_redirect"):
+                words += self._word(child, state)
+        said = self.simple([*words, *further, *more], assigned, stdin if fed is None else fed, state, [*writes, *found])
+        for stages, piped in after:
+            for stage in stages:
+                said = self._walk(stage, state.copy() if piped else state, said if piped else None)
+        return said
+
+    def simple(
+        self,
+        words: Sequence[str],
+        assigned: Mapping[str, str],
+        stdin: str | None,
+        state: State,
+        writes: Sequence[str] = (),
+    ) -> str:
+        """One command, with its words known; returns what it prints."""
+        words, assigned = list(words), dict(assigned)
+        while words and (words[0] in KEYWORDS or ASSIGNMENT.fullmatch(words[0])):
+            if (found := ASSIGNMENT.fullmatch(words[0])) is not None:
+                before = state.variables.get(found[1], "") if found[2] else ""
+                assigned[found[1]] = before + found[3]
+            words.pop(0)
+        if not words:
+            state.variables |= assigned
+            self.commands.append(Command((), state.cwd, assigned, tuple(writes), None, state.elsewhere))
+            return ""
+        if len(self.commands) >= _MOST or self._depth >= _DEEPEST:
+            self.cannot_see(" ".join(words))
+            return UNKNOWN
+        everything = {**state.exported, **assigned}
+        command = Command(tuple(words), state.cwd, everything, tuple(writes), stdin, state.elsewhere)
+        self.commands.append(command)
+        self._depth += 1
+        try:
+            said = self._does(command, assigned, state)
+        finally:
+            self._depth -= 1
+        said = said if len(said) <= _LONGEST else UNKNOWN
+        self._keep(writes, said, state)
+        return "" if writes else said
+
+    def _keep(self, writes: Sequence[str], said: str, state: State) -> None:
+        for path in writes:
+            state.files[resolved(path, state.cwd)] = said
+
+    def _does(self, command: Command, assigned: Mapping[str, str], state: State) -> str:
+        name, words, stdin = command.name, list(command.words), command.stdin
+        if name == UNKNOWN:
+            self.cannot_see(" ".join(words))
+            return UNKNOWN
+        if words[0] in state.functions:
+            return self._called(words, assigned, state, stdin)
+        if words[0] in state.aliases:
+            expanded = state.aliases.pop(words[0])
+            return self.run(f"{expanded} {' '.join(_quote(w) for w in words[1:])}", state, stdin)
+        if (builtin := BUILTINS.get(name)) is not None:
+            return builtin(self, words, state, stdin)
+        path = resolved(words[0], state.cwd)
+        if "/" in words[0] and path in state.files:
+            return self.run(state.files[path], state.copy(), stdin)
+        if name in SHELLS:
+            return self._shell(words, state, stdin)
+        if (language := foreign.language_of(name)) in CODE:
+            self._interpreter(language, words, state, stdin)
+            return UNKNOWN
+        if (wrapped := _wrapper(name, words)) is not None:
+            return self._wrapped(*wrapped, command, assigned, state)
+        for inner in foreign.inner(name, words, stdin):
+            self.run(inner, self._with(assigned, state), stdin)
+        if name in ("at", "batch", "crontab") and stdin:
+            self.run(stdin, state.copy())
+        return UNKNOWN if name not in _NAMES_BELOW else f"./{UNKNOWN}\n"
+
+    def _with(self, assigned: Mapping[str, str], state: State) -> State:
+        inner = state.copy()
+        inner.variables |= assigned
+        inner.exported |= assigned
+        return inner
+
+    def _called(self, words: list[str], assigned: Mapping[str, str], state: State, stdin: str | None) -> str:
+        before = {k: state.variables.get(k) for k in ("@", "*", *map(str, range(1, 10)))}
+        self.positional(words[1:], state)
+        state.variables |= assigned
+        body = state.functions[words[0]]
+        said = self._walk(body, state, stdin)
+        for key, value in before.items():
+            if value is None:
+                state.variables.pop(key, None)
+            else:
+                state.variables[key] = value
+        return said
+
+    def positional(self, words: Sequence[str], state: State) -> None:
+        state.variables["@"] = state.variables["*"] = APART.join(words)
+        for number in range(1, 10):
+            state.variables[str(number)] = words[number - 1] if number <= len(words) else ""
+
+    def _shell(self, words: list[str], state: State, stdin: str | None) -> str:
+        """A shell: what -c says, else the file it is given, else what it is fed."""
+        inner = state.copy()
+        at, code, takes_input = 1, False, False
+        while at < len(words) and words[at][:1] in "-+" and len(words[at]) > 1:
+            option = words[at]
+            at += 1
+            if option == "--":
+                break
+            if option.startswith("--"):
+                if option == "--command":
+                    code = True
+                    continue
+                at += option in SHELL_VALUES
+                continue
+            code = code or "c" in option[1:]
+            takes_input = takes_input or "s" in option[1:]
+            if option[-1] in "oO":
+                at += 1
+        rest = words[at:]
+        if code:
+            if not rest:
+                return ""
+            self.positional(rest[2:], inner)
+            return self.run(rest[0], inner, stdin)
+        if rest and not takes_input:
+            path = resolved(rest[0], state.cwd)
+            self.positional(rest[1:], inner)
+            if path in ("/dev/stdin", "-") or rest[0] == "-":
+                return self._fed(words, inner, stdin)
+            if path in state.files:
+                return self.run(state.files[path], inner, stdin)
+            if path.startswith("/dev/fd/"):
+                self.cannot_see(" ".join(words))
+            return UNKNOWN
+        self.positional(rest, inner)
+        return self._fed(words, inner, stdin)
+
+    def _fed(self, words: list[str], state: State, stdin: str | None) -> str:
+        if stdin is None:
+            return ""
+        if UNKNOWN in stdin and not stdin.strip(f"{UNKNOWN} \n"):
+            self.cannot_see(f"what is piped into {' '.join(words)}")
+            return UNKNOWN
+        return self.run(stdin, state)
+
+    def _interpreter(self, language: str, words: list[str], state: State, stdin: str | None) -> None:
+        codes = foreign.programs(language, words, CODE[language], stdin)
+        for word in words[1:]:
+            if (said := state.files.get(resolved(word, state.cwd))) is not None:
+                codes.append(said)
+        for code in codes:
+            self.texts.append(code)
+            for inner in foreign.commands_in(language, code):
+                self.run(inner, state.copy())
+        if language == "python" and (module := foreign.module(words)):
+            self.simple(module, {}, stdin, state.copy())
+
+    def _wrapped(
+        self, wrapper: Wrapper, start: int, command: Command, assigned: Mapping[str, str], state: State
+    ) -> str:
+        words, inner = list(command.words), self._with(assigned, state)
+        name, stdin = command.name, command.stdin
+        if name == "command" and any(w in ("-v", "-V") for w in words[1:3]):
+            return words[-1] + "\n"
+        inner.elsewhere = inner.elsewhere or wrapper.elsewhere
+        at, skip, codes, replaced = start, wrapper.skip, [], ""
+        while at < len(words):
+            word = words[at]
+            if word == "--":
+                at += 1
+                break
+            if len(word) > 1 and word[0] == "-":
+                key, eq, value = word.partition("=") if word.startswith("--") else (word, "", "")
+                takes = key if key in wrapper.values else _short_value(word, wrapper.values)
+                if takes and not eq:
+                    attached = word[word.index(takes[1]) + 1 :] if not word.startswith("--") and word != takes else ""
+                    value = attached or (words[at + 1] if at + 1 < len(words) else "")
+                    at += 0 if attached else 1
+                if takes in wrapper.code:
+                    codes.append(value)
+                if takes in wrapper.folder:
+                    inner.cwd = resolved(value, inner.cwd)
+                if takes in ("-I", "--replace"):
+                    replaced = value or "{}"
+                at += 1
+            elif ASSIGNMENT.fullmatch(word) and name in ("env", "sudo", "doas"):
+                found = ASSIGNMENT.fullmatch(word)
+                if found is not None:
+                    inner.exported[found[1]] = inner.variables[found[1]] = found[3]
+                at += 1
+            elif skip:
+                skip -= 1
+                at += 1
+            else:
+                break
+        for code in codes:
+            rest = " ".join(_quote(w) for w in words[at:]) if name == "env" else ""
+            self.run(f"{code} {rest}", inner, stdin)
+        rest_words = words[at:]
+        if skip and words[at - 1 : at] == ["--"]:
+            rest_words = rest_words[skip:]
+        if name == "parallel" and ":::" in rest_words:
+            cut = rest_words.index(":::")
+            for item in rest_words[cut + 1 :]:
+                self.run(" ".join([*rest_words[:cut], item]), inner.copy(), stdin)
+            return UNKNOWN
+        if not rest_words:
+            if codes:
+                return UNKNOWN
+            return self.run(stdin, inner) if stdin and name in ("sudo", "su", "script", "chroot", "parallel") else ""
+        if codes and name != "env":
+            return UNKNOWN
+        if name == "xargs":
+            for made in _with_arguments(rest_words, stdin, replaced):
+                self.simple(made, {}, None, inner)
+            return UNKNOWN
+        if wrapper.joins and (len(rest_words) == 1 or name == "watch"):
+            return self.run(" ".join(rest_words), inner, stdin)
+        if name == "hyperfine":
+            for each in rest_words:
+                self.run(each, inner.copy(), stdin)
+            return UNKNOWN
+        said = self.simple(rest_words, {}, stdin, inner)
+        if name in ("exec", "builtin", "command", "time"):
+            state.cwd, state.variables = inner.cwd, inner.variables
+        return said
+
+
+def _wrapper(name: str, words: Sequence[str]) -> tuple[Wrapper, int] | None:
+    """How a command wraps another, and where its options begin."""
+    if name in WRAPPERS and name != "bun":
+        return WRAPPERS[name], 1
+    if name in _SUBCOMMANDS:
+        plain = [at for at in range(1, min(len(words), 12)) if not words[at].startswith("-")]
+        for count in (2, 1):
+            called = " ".join([name, *(words[at] for at in plain[:count])])
+            if len(plain) >= count and called in WRAPPERS:
+                return WRAPPERS[called], plain[count - 1] + 1
+        if name in ("docker", "podman") and len(plain) > 1 and words[plain[0]] == "compose":
+            if words[plain[1]] in ("exec", "run"):
+                return WRAPPERS["docker exec"], plain[1] + 1
+    return None
+
+
+_SUBCOMMANDS = frozenset(key.partition(" ")[0] for key in WRAPPERS if " " in key)
+
+
+def _short_value(word: str, values: frozenset[str]) -> str:
+    """The option of a cluster such as -iu that takes a value."""
+    if word.startswith("--"):
+        return ""
+    return next((f"-{letter}" for letter in word[1:] if f"-{letter}" in values), "")
+
+
+def _with_arguments(words: list[str], stdin: str | None, replaced: str) -> list[list[str]]:
+    """What xargs runs: the words it is fed are appended, or put in their place."""
+    fed = (stdin if stdin is not None else UNKNOWN).split() or [UNKNOWN]
+    if replaced:
+        lines = [line for line in (stdin or UNKNOWN).splitlines() if line] or [UNKNOWN]
+        return [[w.replace(replaced, line) for w in words] for line in lines[: _LOOPS[0]]]
+    return [[*words, *fed[:200]]]
+
+
+def _filled(piece: Piece, variables: Mapping[str, str]) -> Piece:
+    """A piece of a loose word with plain variables in it."""
+    if "$" not in piece.text:
+        return piece
+    said = re.sub(r"\$\{?(\w+)\}?", lambda found: variables.get(found[1], UNKNOWN), piece.text)
+    return Piece(said, piece.quoted, not piece.quoted)
+
+
+def _quote(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _named(node: Any) -> list[Any]:
+    return [child for child in node.children if child.is_named]
+
+
+def _text(node: Any) -> str:
+    return grammar.decoded(node.text)

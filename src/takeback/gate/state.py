@@ -1,0 +1,78 @@
+"""What the shell knows while a text is walked, and the commands that are found in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from ..typed import Any, NamedTuple
+from .words import UNKNOWN
+from .wrappers import SHELLS, WRAPPERS
+
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+
+
+class Command(NamedTuple):
+    """One program that would be run."""
+
+    words: tuple[str, ...]
+    cwd: str  # UNKNOWN where nobody can say
+    assigned: Mapping[str, str] = {}  # in its environment, by this text
+    writes: tuple[str, ...] = ()  # files its output goes to
+    stdin: str | None = None  # what it is fed, where that is known
+    elsewhere: bool = False  # in a container
+
+    @property
+    def name(self) -> str:
+        return program(self.words[0]) if self.words else ""
+
+
+class State:
+    """What the shell knows while it runs."""
+
+    def __init__(self, cwd: str, home: str) -> None:
+        self.cwd = cwd
+        self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " \t\n"}
+        self.exported: dict[str, str] = {}
+        self.functions: dict[str, Any] = {}
+        self.aliases: dict[str, str] = {}
+        self.files: dict[str, str] = {}
+        self.elsewhere = False
+
+    def copy(self) -> State:
+        other = State.__new__(State)
+        other.__dict__.update({k: v.copy() if isinstance(v, dict) else v for k, v in self.__dict__.items()})
+        return other
+
+    def join(self, others: Iterable[State]) -> None:
+        """After a choice: what the branches disagree on is not known."""
+        for other in others:
+            for name, value in other.variables.items():
+                mine = self.variables.get(name)
+                self.variables[name] = value if mine is None or mine == value else UNKNOWN
+            self.functions |= other.functions
+            self.aliases |= other.aliases
+            self.files |= other.files
+            self.exported |= other.exported
+
+
+def program(word: str) -> str:
+    """The program that a word names: without its folder, and UNKNOWN where nobody can say."""
+    name = word.rstrip("/").rpartition("/")[2].rpartition("\\")[2] or word
+    if UNKNOWN in name:
+        return UNKNOWN
+    name = name.removesuffix(".exe").removesuffix(".cmd")
+    if any(letter in name for letter in "*?["):
+        from .rules import PROGRAMS
+
+        return next((known for known in (*PROGRAMS, *SHELLS, *WRAPPERS) if fnmatchcase(known, name)), name)
+    return name
+
+
+def resolved(path: str, cwd: str) -> str:
+    """A path from the root; UNKNOWN where it is relative to who knows where."""
+    if path.startswith(UNKNOWN) or (not path.startswith("/") and cwd.startswith(UNKNOWN)):
+        return UNKNOWN
+    return os.path.normpath(f"{cwd}/{path}" if not path.startswith("/") else path)

@@ -1,0 +1,140 @@
+"""Agents' configuration, as protect and unprotect change it: which agents, in which files, shown as a diff."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from ...agents.setup import SETUPS, changes, load
+from ...agents.setup.targets import Ours, Place
+from ...errors import ApprovalNeeded, TakebackError
+from ...typed import NamedTuple
+from . import approving, diffs
+from .terminal import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...agents.setup.changes import Change
+    from ...agents.setup.targets import Setup
+    from ...views import FileDiff
+    from .context import Context
+
+# Folders that installers keep for a while only: what runs from there is gone one day.
+_FLEETING = ("/uv/archive-v0/", "/uv/environments-v2/", "/pipx/.cache/", "/.cache/pipx/", "/.local/pipx/.cache/")
+
+
+class Planned(NamedTuple):
+    """What becomes of one agent's files."""
+
+    setup: Setup
+    changes: list[Change]
+
+
+def place_of(context: Context, root: Path, user: bool) -> Place:
+    home = Path(context.environ.get("HOME") or os.path.expanduser("~"))
+    return Place(root, home, context.environ, user)
+
+
+def ours() -> Ours:
+    """This installation, by its interpreter's own path: no shim, nothing that PATH or a folder could change."""
+    from ..resident.command import hook_command
+
+    if not os.path.isabs(sys.executable) or not os.path.exists(sys.executable):
+        raise TakebackError(
+            "nobody can tell which Python runs takeback", "run it with the full path of the interpreter"
+        )
+    return Ours(hook_command, (sys.executable, "-P", "-m", "takeback"))
+
+
+def warn_of_cache(context: Context) -> None:
+    where = sys.executable.replace("\\", "/")
+    if any(part in where for part in _FLEETING):
+        context.terminal.warn(f"takeback: {safe(sys.executable)} lies in a cache, and the hooks need it to stay")
+        context.terminal.warn("  → install takeback first: uv tool install takeback, or pipx install takeback")
+
+
+def named(words: Sequence[str]) -> list[Setup]:
+    """The agents that were asked for, each once."""
+    return [load(word) for word in dict.fromkeys(words)]
+
+
+def is_found(setup: Setup, place: Place) -> bool:
+    """Whether an agent is on this machine: its program, or the folder that it keeps for its user."""
+    path = place.environ.get("PATH", "")
+    return any(shutil.which(program, path=path) for program in setup.programs) or setup.folder(place).is_dir()
+
+
+def found(place: Place) -> list[Setup]:
+    return [setup for setup in map(load, SETUPS) if is_found(setup, place)]
+
+
+def elsewhere(setups: Sequence[Setup], place: Place, ours: Ours) -> list[str]:
+    """Which of these have takeback's hooks in the other place: the user's configuration, or the project's."""
+    other = place._replace(user=not place.user)
+    return [setup.name for setup in setups if changes.has_ours(setup.targets(other, ours)[0])]
+
+
+# -- showing -----------------------------------------------------------------
+
+
+def show(context: Context, planned: Sequence[Planned]) -> None:
+    """Every change to every file, before anybody is asked; with --yes one line for each."""
+    from ...masking import mask_file
+
+    terminal = context.terminal
+    files = list(_diffs(planned))
+    if not terminal.out_is_tty or approving.agent_above(context):
+        files = [mask_file(file) for file in files]
+    if context.yes:
+        for line in diffs.stat_lines(terminal, files):
+            terminal.say(line)
+    else:
+        terminal.page(list(diffs.lines(terminal, files)))
+
+
+def _diffs(planned: Sequence[Planned]) -> Iterator[FileDiff]:
+    from ...textdiff import count, hunks
+    from ...views import FileDiff
+
+    for change in (c for p in planned for c in p.changes if c.differs):
+        old, new = change.found.data, change.after
+        found = hunks(old or b"", new or b"")
+        added, removed = count(found)
+        note = f"link to {change.found.real}" if change.path.is_symlink() else ""
+        yield FileDiff(str(change.path), _status(change), "file", "", added, removed, found, note=note)
+
+
+def _status(change: Change) -> str:
+    if change.found.data is None:
+        return "new"
+    return "deleted" if change.after is None else "modified"
+
+
+def shape(planned: Planned, place: Place) -> dict[str, object]:
+    files = [
+        {"path": str(c.path), "change": _status(c) if c.differs else "none", "kept": c.kept}
+        for c in planned.changes
+        if c.differs or c.after is not None
+    ]
+    setup = planned.setup
+    return {"agent": setup.name, "scope": "user" if place.user else "project", "files": files}
+
+
+def approved_or_shown(context: Context, question: str, shown: dict[str, object]) -> bool:
+    """Asks; without a person to ask, the JSON report says what was wanted."""
+    try:
+        return approving.approved(context, question)
+    except ApprovalNeeded as error:
+        if not context.json:
+            raise
+        told = {"message": error.message, "hint": error.hint, "code": error.exit_code}
+        context.terminal.json({**shown, "error": told})
+        return False
+
+
+def apply(planned: Sequence[Planned], home: Path) -> None:
+    changes.apply([c for p in planned for c in p.changes], home)

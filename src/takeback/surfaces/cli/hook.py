@@ -1,0 +1,61 @@
+"""hook: what an agent's configuration runs at each of its events."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .context import Context
+    from .parsing import Namespace, Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "AGENT [EVENT]"
+    parser.about = (
+        "What takeback protect writes into an agent's configuration: reads one event from standard input\n"
+        "and answers it, as that agent wants to be answered. Captures what is there before a call, and\n"
+        "journals what the call did. Exits 0, or 2 where the call is denied; prints nothing or one JSON\n"
+        "object. What went wrong is in hooks.jsonl in takeback's home, and takeback status tells of it."
+    )
+    parser.takes("AGENT", "agent", help="claude, codex, gemini, copilot, qwen, opencode or cursor")
+    parser.takes("EVENT", "event", nargs="?", default="", help="its name, for agents that do not say it themselves")
+    parser.examples = [
+        ("takeback hook claude < event.json", "answer one event, as Claude Code would ask"),
+        ("takeback hook copilot preToolUse < event.json", "with the name of the event"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    return respond([args.agent, args.event], {**context.environ, **({"TAKEBACK": "off"} if context.off else {})})
+
+
+def respond(words: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Answers the event on standard input. An agent takes every code but 0 and 2 for its own business, and 2 for a no:
+    so nothing else comes out of this, whatever happens."""
+    try:
+        from ... import ancestry
+        from ..hook import Asked, answer
+
+        agent, event = (*words, "", "")[:2]
+        above = ancestry.above_shells(os.getpid())
+        payload = sys.stdin.buffer.read()
+        reply = answer(Asked(agent, event, payload, _here(environ), environ, above.pid, above.started))
+        if reply.err:
+            sys.stderr.write(reply.err)
+        if reply.out:
+            sys.stdout.buffer.write(reply.out.encode("utf-8", "replace") + b"\n")
+            sys.stdout.buffer.flush()
+        return reply.code
+    except Exception:
+        return 0
+
+
+def _here(environ: Mapping[str, str]) -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return environ.get("PWD", "")

@@ -1,0 +1,126 @@
+"""protect: sets agents up so that whatever they do here is captured."""
+
+from __future__ import annotations
+
+from ...errors import UsageError
+from . import configuring, init
+from .terminal import counted, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ...agents.setup.targets import Place
+    from .configuring import Planned
+    from .context import Context
+    from .parsing import Namespace, Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[AGENT…] [--user] [--mcp]"
+    parser.about = (
+        "Protects this folder, as init does, and puts takeback's hooks into the configuration of your\n"
+        "coding agents: from then on each of their calls is in the journal and can be taken back. It\n"
+        "shows every change first, and asks. All else in those files stays as it is, and `takeback\n"
+        "unprotect` gives each back byte for byte. Done twice it changes nothing; after an upgrade it\n"
+        "renews what is old. See docs/agents.md."
+    )
+    parser.takes("AGENT…", "agents", nargs="*", help="claude codex gemini copilot qwen opencode cursor; or those found")
+    parser.takes("--user", "--user", action="store_true", help="in your own configuration: for all your projects")
+    parser.takes("--mcp", "--mcp", action="store_true", help="also add takeback's MCP server")
+    parser.examples = [
+        ("takeback protect", "the agents on this machine, in this project"),
+        ("takeback protect claude codex", "these two, whether they are found or not"),
+        ("takeback protect --user --mcp", "wherever you work, with the MCP server"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    from ...agents.setup import changes
+
+    here = context.root()
+    root = here or init.choose_root(context)
+    settings = context.settings(root)
+    context.must_be_on(settings)
+    place = configuring.place_of(context, root, args.user)
+    setups = configuring.named(args.agents) or configuring.found(place)
+    if not setups:
+        raise UsageError("no coding agent was found on this machine", "name one: takeback protect claude")
+    ours = configuring.ours()
+    configuring.warn_of_cache(context)
+    planned = [
+        configuring.Planned(s, changes.protecting(s.targets(place, ours), settings.home, args.mcp)) for s in setups
+    ]
+    shown: dict[str, object] = {
+        "root": str(root),
+        "created": False,
+        "agents": [{**configuring.shape(p, place), "left_to_do": p.setup.left_to_do(place)} for p in planned],
+    }
+    count = sum(change.differs for p in planned for change in p.changes)
+    if count or here is None:
+        if count and not context.json:
+            configuring.show(context, planned)
+        if not configuring.approved_or_shown(context, _question(root, count, here is None), shown):
+            return 4
+    created = _apply(context, planned, settings.home, here, root, args.user)
+    _tell(context, planned, place, count, {**shown, "created": created})
+    if there := configuring.elsewhere(setups, place, ours):
+        where, option = ("this project", "") if args.user else ("your own configuration", " --user")
+        context.terminal.hint(f"{', '.join(there)}: also set up in {where}; one is enough (takeback unprotect{option})")
+    if args.mcp:
+        _tell_of_extra(context)
+    return 0
+
+
+def _question(root: Path, count: int, fresh: bool) -> str:
+    protect = f"Protect {safe(str(root))}" if fresh else ""
+    write = f"change {counted(count, 'file')}" if count else ""
+    asked = " and ".join(part for part in (protect, write) if part)
+    return asked[:1].upper() + asked[1:] + "?"
+
+
+def _apply(context: Context, planned: Sequence[Planned], home: Path, here: Path | None, root: Path, user: bool) -> bool:
+    """Writes the files; a folder that was not protected yet is, and its first checkpoint has them."""
+
+    def write() -> None:
+        configuring.apply(planned, home)
+
+    if here is not None:
+        write()
+        return False
+    try:
+        workspace, first = init.ensure(context, root, write)
+    except UsageError as error:
+        if not user:
+            raise
+        context.terminal.hint(f"takeback: {safe(error.message)}: it is not protected itself")
+        context.terminal.hint("  → protect each project with takeback init")
+        write()
+        return False
+    workspace.close()
+    return first is not None
+
+
+def _tell(context: Context, planned: Sequence[Planned], place: Place, count: int, shown: dict[str, object]) -> None:
+    terminal = context.terminal
+    if context.json:
+        terminal.json(shown)
+        return
+    titles = ", ".join(p.setup.title for p in planned)
+    where = "wherever you work" if place.user else f"in {safe(str(place.root))}"
+    done = "set up" if count else "set up already; nothing was changed"
+    terminal.say(f"{terminal.style(titles, 'bold')}: {done}, {where}")
+    for p in planned:
+        if todo := p.setup.left_to_do(place):
+            terminal.say(f"  {p.setup.title}: {todo}")
+    if not place.user and count and (place.root / ".git").exists():
+        terminal.hint("these files name this machine's Python: keep them out of your commits")
+    terminal.hint("let your agent loose; then: takeback log, takeback undo. Is it firing? takeback doctor")
+
+
+def _tell_of_extra(context: Context) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        context.terminal.warn("takeback: the MCP server needs an extra: pip install 'takeback[mcp]'")

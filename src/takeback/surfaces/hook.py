@@ -1,0 +1,388 @@
+"""A hook of an agent, from what it was told to what it answers.
+
+    payload ─► Agent.parse ─► the workspace ─► the gate (may it run?) ─► a bracket around the call ─► Agent.render
+
+Reads cost nothing: no store is opened for them. It exits 0 or 2 and prints nothing or one JSON object, whatever
+happens: what goes wrong is put on record (hook_record.py), and the call goes on or is denied as its owner chose.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from .. import agents
+from ..agents import events as kinds
+from ..agents.events import Agent, Answer, Event, Reply
+from ..callers import Call, Caller
+from ..errors import TakebackError
+from ..typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from ..acts import NewAct
+    from ..effects import Takeback
+    from ..gate import Risk
+    from ..settings import Settings
+    from ..workspace import Workspace
+
+    Workspaces = Callable[[Path, Settings, Mapping[str, str]], AbstractContextManager[Workspace]]
+
+FAILED, NOTED = "failed", "noted"  # of hook_record.py, which is loaded only when there is something to put on record
+_LARGEST = 64 << 20  # bytes of a payload
+_SUMMARY = 100  # characters
+_NAMED = 8  # paths that are named of a take-back, the rest is counted
+_FOLDERS = ("workdir", "directory", "dir_path", "cwd")  # where a shell is told to run, by the names that agents give it
+_UNSEEN = "unknown"  # a risk of which nothing is known, and so nothing to journal
+_LATE = "not looked at within the deadline"
+_EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "notebookedit"), "Patch": ("patch",)}
+
+
+class Asked(NamedTuple):
+    """One event of an agent, as the hook's process has it."""
+
+    agent: str
+    event: str  # its name, where the payload does not say
+    payload: bytes
+    cwd: str
+    environ: Mapping[str, str]
+    pid: int = 0  # the agent's process: the first above the hook that is no shell
+    started: int = 0
+
+
+class Place(NamedTuple):
+    """Where an event happened, and by which rules."""
+
+    home: Path
+    root: Path
+    settings: Settings
+
+
+def answer(asked: Asked, workspaces: Workspaces | None = None) -> Reply:
+    """What the hook does to its agent. Never raises."""
+    if asked.environ.get("TAKEBACK", "").lower() == "off":
+        return Reply()
+    try:
+        agent, event = _heard(asked)
+    except Exception as error:
+        _on_record(asked, FAILED, _told(error))
+        return Reply()
+    if event.kind == kinds.STRANGE:
+        _on_record(asked, NOTED, f"no event of {agent.title} that takeback knows", event)
+        return Reply()
+    if event.kind == kinds.OTHER or (event.kind in (kinds.BEFORE, kinds.AFTER) and event.does == kinds.READS):
+        return Reply()
+    place: Place | None = None
+    try:
+        place = _place(asked, event)
+        if place is None or not place.settings.enabled or _is_shielded(asked, place):
+            return Reply()
+        with (workspaces or _open)(place.root, place.settings, asked.environ) as workspace:
+            said = _acted(asked, agent, event, place, workspace)
+        return agent.render(event, said)
+    except Exception as error:
+        return _failed(asked, agent, event, place, _told(error))
+
+
+def _open(root: Path, settings: Settings, environ: Mapping[str, str]) -> Workspace:
+    from ..workspace import open_workspace
+
+    return open_workspace(root, settings, environ=environ)
+
+
+# -- hearing ---------------------------------------------------------------------
+
+
+def _heard(asked: Asked) -> tuple[Agent, Event]:
+    """The agent that really asks, and its event."""
+    agent = agents.load(asked.agent)
+    if len(asked.payload) > _LARGEST:
+        raise ValueError(f"the payload has {len(asked.payload):,} bytes")
+    payload = json.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
+    if not isinstance(payload, dict):
+        raise ValueError("the payload is no JSON object")
+    caller = Caller(asked.agent, "", pid=asked.pid, started=asked.started)
+    if asked.agent == "claude":
+        from ..agents.claude import is_another
+
+        if is_another(payload):
+            from ..agents import copilot
+
+            agent = agents.load("copilot")
+            if copilot.has_own_hooks(asked.cwd, asked.environ):
+                return agent, Event(kinds.OTHER, caller)
+    return agent, agent.parse(payload, asked.event, caller)
+
+
+def _place(asked: Asked, event: Event) -> Place | None:
+    """The workspace of an event: at or above its folder, else the hook's own, else the project that the agent names."""
+    from pathlib import Path
+
+    from .. import settings, store
+
+    home = settings.home(asked.environ)
+    for folder in (event.cwd, asked.cwd, asked.environ.get("CLAUDE_PROJECT_DIR", "")):
+        if folder and "\0" not in folder and os.path.isabs(folder):
+            root = store.find_root(home, Path(folder))
+            if root is not None:
+                return Place(home, root, settings.load(root, asked.environ))
+    if event.kind != kinds.END:
+        _on_record(asked, NOTED, f"nothing is protected at or above {event.cwd or asked.cwd}", event)
+    return None
+
+
+def _is_shielded(asked: Asked, place: Place) -> bool:
+    """Whether this is part of a `takeback run`, which keeps the store from its command and captures by itself."""
+    if not asked.environ.get("TAKEBACK_RUN"):
+        return False
+    from ..store import folder_of
+
+    try:
+        os.close(os.open(folder_of(place.home, place.root) / "store.lock", os.O_RDWR))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+# -- acting ------------------------------------------------------------------------
+
+
+def _acted(asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace) -> Answer:
+    if event.kind == kinds.PROMPT:
+        begun = workspace.begin_turn(event.caller, event.prompt)
+        _partial(asked, event, place, begun.lacking)
+        return Answer(context=_taken_back(workspace, begun.told))
+    if event.kind == kinds.BEFORE:
+        return _before(asked, agent, event, place, workspace)
+    if event.kind == kinds.AFTER:
+        call = _call(event, place.root)[0]
+        _partial(asked, event, place, workspace.end_call(event.caller, call, event.failed).lacking)
+    elif event.kind in (kinds.START, kinds.END):
+        workspace.end_turn(event.caller, whole_session=True)
+    elif event.kind == kinds.REST:
+        workspace.end_turn(event.caller)
+    return Answer()
+
+
+def _before(asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace) -> Answer:
+    if event.does == kinds.UNKNOWN and not event.server:
+        _on_record(asked, NOTED, f"takeback does not know this tool, and looks at the whole tree: {event.tool}", event)
+    call, outside = _call(event, place.root)
+    said, risks = _gated(asked, agent, event, place, workspace, call, outside)
+    if said.decision == kinds.DENY or (said.decision == kinds.ASK and not agent.can_ask):
+        return said
+    asks = said.decision == kinds.ASK
+    opened = workspace.begin_call(event.caller, call._replace(acts=_acts(event, outside, risks), asked=asks))
+    missing = [(path, why) for path, why in opened.lacking if why == _LATE or path in call.paths]
+    if missing and place.settings.failure == "closed":
+        workspace.end_call(event.caller, call, failed=True)
+        return Answer(kinds.DENY, _closed(f"{os.fsdecode(missing[0][0])}: {missing[0][1]}"))
+    _partial(asked, event, place, opened.lacking)
+    return said._replace(message=said.message or _line(place, workspace, opened.bracket.id, call))
+
+
+def _gated(
+    asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace, call: Call, outside: tuple[str, ...]
+) -> tuple[Answer, tuple[Risk, ...]]:
+    """What the owner's policy says of a call, and what it does that nothing takes back."""
+    if event.does == kinds.WRITES and not outside and _is_plain(call, place, asked.environ):
+        return Answer(), ()  # captured, and nothing of an agent's or of ours: most calls, and the gate takes its time
+    from .. import gate
+    from ..settings import user_config
+
+    folder = next((text for name in _FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
+    there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))  # noqa: PTH118
+    stores, config = (str(place.home),), (str(user_config(asked.environ)),)
+    try:
+        risks = gate.tool(there, str(place.root), asked.environ.get("HOME", ""), stores, config)
+        return (gate.decide(workspace, event, risks, agent.can_ask, call.summary) if risks else Answer()), risks
+    except Exception as error:
+        if place.settings.failure == "closed":
+            raise
+        _on_record(asked, FAILED, f"the gate did not judge this call: {_told(error)}", event, place)
+        return Answer(), ()
+
+
+def _is_plain(call: Call, place: Place, environ: Mapping[str, str]) -> bool:
+    """Whether a call writes only what no program's configuration is called like, and none of ours lies in there."""
+    from ..settings import user_config
+
+    hidden = any(part.startswith(b".") for path in call.paths for part in path.split(b"/"))
+    ours = (str(place.home), str(user_config(environ)))
+    return (
+        bool(call.paths) and not hidden and not any(o.startswith(f"{place.root}/") for o in map(os.path.realpath, ours))
+    )
+
+
+def _acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[NewAct, ...]:
+    """What a call that may run does where nothing is captured."""
+    from ..acts import NewAct
+    from ..effects import IRREVERSIBLE
+
+    domain = "command" if event.does == kinds.SHELL else "note"
+    found: dict[str, NewAct] = {}
+    for risk in risks:
+        if risk.kind != _UNSEEN and not risk.outside:
+            did = {"why": risk.why, "left_to_do": risk.undo or risk.why}
+            found[risk.what] = NewAct(domain, risk.what, risk.what, None, IRREVERSIBLE, did)
+    uncovered = {"left_to_do": "it lies outside the workspace, where nothing is captured"}
+    for path in (*outside, *(path for risk in risks for path in risk.outside)):
+        found[path] = NewAct("note", f"{_said(event)} {path}", path, None, IRREVERSIBLE, uncovered)
+    return tuple(found.values())
+
+
+def _said(event: Event) -> str:
+    return "Shell wrote" if event.does == kinds.SHELL else _verb(event.tool)
+
+
+# -- a call ----------------------------------------------------------------------
+
+
+def _call(event: Event, root: Path) -> tuple[Call, tuple[str, ...]]:
+    """The call as the journal has it, and what it writes where nothing is captured."""
+    if event.does != kinds.WRITES:
+        return Call(event.key, event.tool, _summary(event, ())), ()
+    try:
+        inside, outside = _divided(event, root)
+    except ValueError:  # no file can be called that: whatever the tool makes of it
+        return Call(event.key, event.tool, _summary(event, ())), ()
+    call = Call(event.key, event.tool, _summary(event, (*map(os.fsdecode, inside), *outside)), inside, scans=False)
+    return call, outside
+
+
+def _divided(event: Event, root: Path) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
+    """The paths that a call names: those below the root, by name and behind symlinks, and those elsewhere."""
+    inside: dict[bytes, None] = {}
+    outside: dict[str, None] = {}
+    for given in event.paths:
+        path = os.path.join(event.cwd or str(root), os.path.expanduser(given) if given.startswith("~/") else given)  # noqa: PTH118
+        path = os.path.normpath(path)
+        folder, name = os.path.split(path)
+        for found in (os.path.join(os.path.realpath(folder), name), os.path.realpath(path)):  # noqa: PTH118
+            below = os.path.relpath(found, root)
+            if below == os.pardir or below.startswith(os.pardir + os.sep):
+                outside[found] = None
+            elif below != os.curdir:
+                inside[os.fsencode(below)] = None
+    return tuple(inside), tuple(outside)
+
+
+def _summary(event: Event, paths: tuple[str, ...]) -> str:
+    """What a person recognises the call by."""
+    if event.server:
+        name = event.tool.partition(event.server)[2].lstrip("_-.") or event.tool
+        return _cut(f"mcp: {event.server}.{name}")
+    if event.does == kinds.SHELL:
+        lines = [line.strip() for line in event.command.splitlines() if line.strip()]
+        more = " …" if len(lines) > 1 else ""
+        return _cut(f"{'Bash' if event.tool.lower() == 'bash' else 'Shell'}: {lines[0] if lines else ''}", more)
+    if paths:
+        return _cut(f"{_verb(event.tool)} {paths[0]}", f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    return _cut(event.tool)
+
+
+def _verb(tool: str) -> str:
+    lower = tool.lower()
+    return next((verb for verb, parts in _EDITS.items() if any(part in lower for part in parts)), "Write")
+
+
+def _cut(told: str, more: str = "") -> str:
+    clean = "".join(c if c.isprintable() else " " for c in told)
+    return clean + more if len(clean) + len(more) <= _SUMMARY else clean[: _SUMMARY - 1] + "…"
+
+
+# -- what is said ------------------------------------------------------------------
+
+
+def _line(place: Place, workspace: Workspace, id: str, call: Call) -> str:
+    if not place.settings.message:
+        return ""
+    from .. import redact
+
+    short = id[: workspace.store.journal.letters(id, 3)]
+    return f"⚙ checkpoint {short} before {redact.text(call.summary)}"
+
+
+def _taken_back(workspace: Workspace, told: Iterable[Takeback]) -> str:
+    """One paragraph on what was taken back since the agent was last asked, for the model."""
+    parts = [part for takeback in told if (part := _taken(workspace, takeback))]
+    if not parts:
+        return ""
+    return (
+        f"{' Then '.join(parts)} The files in the project are as they are now on purpose: "
+        "read them again before you rely on what you remember, and do not do this work again unless you are asked to."
+    )
+
+
+def _taken(workspace: Workspace, takeback: Takeback) -> str:
+    history = workspace.history()
+    paths = sorted({os.fsdecode(p) for e in history.effects if e.takeback == takeback.id for p in e.changes})
+    if not paths:
+        return ""
+    prompts = [history.agent_turns[turn].prompt for turn in takeback.request.turns if turn in history.agent_turns]
+    named = ", ".join(f'"{prompt}"' for prompt in prompts if prompt)
+    what = f"the turn{'s' if len(prompts) > 1 else ''} {named}" if named else f"work ({takeback.verb})"
+    listed = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
+    if takeback.verb == "redo":
+        return f"takeback brought back work that it had taken back: {listed}."
+    return f"takeback took back {what}: {listed}."
+
+
+# -- failing -----------------------------------------------------------------------
+
+
+def _failed(asked: Asked, agent: Agent, event: Event, place: Place | None, why: str) -> Reply:
+    """As the owner chose: the call goes on with a loud record, or is denied."""
+    _on_record(asked, FAILED, why, event, place)
+    if event.kind != kinds.BEFORE:
+        return Reply()
+    try:
+        if place is not None and place.settings.failure == "closed":
+            return agent.render(event, Answer(kinds.DENY, _closed(why)))
+        return agent.render(event, Answer(message=f"takeback captured nothing before this call: {why}"))
+    except Exception as error:
+        _on_record(asked, FAILED, _told(error), event, place)
+        return Reply()
+
+
+def _closed(why: str) -> str:
+    return (
+        f"takeback cannot capture what is there before this call ({why}), and hooks.failure is closed: "
+        "a person has to mend it (takeback doctor)"
+    )
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, TakebackError):
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    at = f" ({os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno})" if where is not None else ""
+    return f"{type(error).__name__}: {error}{at}"
+
+
+def _partial(asked: Asked, event: Event, place: Place, lacking: Iterable[tuple[bytes, str]]) -> None:
+    found = [f"{os.fsdecode(path)}: {why}" for path, why in lacking]
+    if found:
+        more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
+        _on_record(asked, FAILED, f"not captured: {'; '.join(found[:3])}{more}", event, place)
+
+
+def _on_record(asked: Asked, result: str, what: str, event: Event | None = None, place: Place | None = None) -> None:
+    """Leaves a line for the owner. Never raises: there is nobody left to tell."""
+    try:
+        from .. import hook_record, settings
+
+        home = place.home if place else settings.home(asked.environ)
+        root, tool = str(place.root) if place else "", event.tool if event else ""
+        name = event.name if event and event.name else asked.event
+        hook_record.append(home, hook_record.Record(time.time(), result, asked.agent, name, what, root, tool))
+    except Exception:
+        return

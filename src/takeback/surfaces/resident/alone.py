@@ -1,0 +1,60 @@
+"""A hook that does all of it by itself, and has the resident process started for the next one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ... import ancestry
+from ...typed import TYPE_CHECKING
+from ..hook import Asked
+from ..hook import answer as respond
+
+if TYPE_CHECKING:
+    from ...settings import Settings
+    from ...workspace import Workspace
+
+
+def answer(words: Sequence[str], said: bytes) -> tuple[int, bytes, bytes]:
+    """Exit code, standard output, standard error. The process ends after it."""
+    agent, event = (*words, "", "")[:2]
+    environ = dict(os.environ)
+    here = _here(environ)
+    _have_started(environ, here)
+    above = ancestry.above_shells(os.getpid())
+    reply = respond(Asked(agent, event, said, here, environ, above.pid, above.started), _opened)
+    return reply.code, printed(reply.out), reply.err.encode("utf-8", "replace")
+
+
+def printed(out: str) -> bytes:
+    return out.encode("utf-8", "replace") + b"\n" if out else b""
+
+
+@contextmanager
+def _opened(root: Path, settings: Settings, environ: Mapping[str, str]) -> Iterator[Workspace]:
+    """Never closed: the end of the process does that, and SQLite would copy its log into the table first. All that was
+    journaled is synced, and whoever opens it next goes on from there."""
+    from ...workspace import open_workspace
+
+    yield open_workspace(root, settings, environ=environ)
+
+
+def _have_started(environ: Mapping[str, str], here: str) -> None:
+    """Never raises: this hook is answered all the same."""
+    if environ.get("TAKEBACK_RESIDENT", "").lower() in ("off", "0", "false", "no"):
+        return
+    try:
+        from . import starting
+
+        starting.start(environ, here)
+    except Exception:
+        return
+
+
+def _here(environ: Mapping[str, str]) -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return environ.get("PWD", "")

@@ -1,0 +1,358 @@
+"""The resident process: one per user, started by a hook, gone when nobody has asked for a while.
+
+    socket (0600, in a folder of 0700) ─► whoever connects must be the same user ─► a thread ─► hook.answer ─► back
+
+Everything it knows it could lose at any moment: the journal is written by the same code as without it, and what it
+holds in memory is only what saves looking again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import takeback
+
+from ... import ancestry, settings, store
+from ...errors import TakebackError
+from ..hook import Asked, answer
+from . import client
+from .alone import printed
+from .kept import Kept
+
+_HEARTBEAT = 0.5  # seconds: how often whoever waits is told that their call is at work
+_TEND, _REST = 1.0, 5.0  # seconds between two looks at what was told, while calls come and when none do
+_BUSY = 60.0  # seconds after a call in which another one is likely
+_OBJECTS = 50_000  # a known tree is many tuples and not one cycle: to look it over would only cost time
+_READING = 10.0  # seconds for a request to arrive
+_LARGEST = 80 << 20  # bytes of a request
+_ENDING = 10.0  # seconds for calls at work when it ends
+_TAKING_OVER = 10.0  # seconds for the process before this one to end
+
+
+def serve(words: Sequence[str]) -> int:
+    """Runs until it is told to end, or nobody needs it any more."""
+    os.umask(0o077)
+    place = Path(os.fsdecode(client.folder(os.environb)))
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return 1
+    if not client.is_private(os.fsencode(place)):
+        return 1  # another user made it before us
+    log = os.open(place / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+    with open(place / "lock", "a") as lock:
+        if not _took(lock.fileno(), place / "socket"):
+            return 0
+        return Server(place, words[0] if words else "", dict(os.environ)).run()
+
+
+def _took(lock: int, path: Path) -> bool:
+    """Whether this is the one process of its user; another that is about to end is waited for."""
+    until = time.monotonic() + _TAKING_OVER
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if time.monotonic() > until or _listens(path):
+                return False
+            time.sleep(0.05)
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(0.1)
+        try:
+            line.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+class Call:
+    """A connection with a call at work. Two threads write to it."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self.line = line
+        self._lock = threading.Lock()
+        self._is_answered = False
+
+    def is_at_work(self) -> None:
+        with self._lock:
+            if not self._is_answered:
+                try:
+                    self.line.send(client.AT_WORK, socket.MSG_DONTWAIT)
+                except OSError:
+                    pass  # gone, or not reading: the answer will tell
+
+    def answer(self, data: bytes) -> None:
+        with self._lock:
+            self._is_answered = True
+            try:
+                self.line.sendall(data)
+            except OSError:
+                pass  # whoever asked is gone; what was done is journaled
+
+
+class Server:
+    def __init__(self, place: Path, here: str, environ: Mapping[str, str]) -> None:
+        self.place = place
+        self.here = here  # the folder of whoever had it started
+        self.environ = environ
+        self.kept = Kept()
+        self.began = time.time()
+        self.calls = 0
+        self._made_of = client.installation(), _stamp()
+        self._at_work: set[Call] = set()
+        self._lock = threading.Lock()
+        self._ending = False
+        self._last = time.monotonic()
+        self._configured: tuple[object, settings.Settings] | None = None
+        self._wake, self._woken = socket.socketpair()
+
+    # -- running ---------------------------------------------------------------
+
+    def run(self) -> int:
+        signal.signal(signal.SIGTERM, lambda *_: self._end())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        path = self.place / "socket"
+        path.unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind(str(path))  # in a folder that is closed to others
+        path.chmod(0o600)
+        listening.listen(64)
+        inode = path.stat().st_ino
+        web = self._open_web()
+        gc.set_threshold(_OBJECTS)
+        self._thread(self._warm_up)
+        try:
+            while not self._ending and _is_inode(path, inode):
+                self._serve_next(listening)
+                if web is None and not self._at_work and time.monotonic() - self._last > self._idle():
+                    break
+        finally:
+            if _is_inode(path, inode):
+                path.unlink(missing_ok=True)
+            listening.close()
+            if web is not None:
+                web.close()
+        until = time.monotonic() + _ENDING
+        while self._at_work and time.monotonic() < until:
+            time.sleep(0.01)
+            self._tell_at_work()
+        if not self._at_work:
+            self.kept.close()
+        return 0
+
+    def _serve_next(self, listening: socket.socket) -> None:
+        """Waits for whoever comes, and meanwhile does what is due."""
+        busy = time.monotonic() - self._last < _BUSY
+        pause = _HEARTBEAT if self._at_work else _TEND if busy else _REST
+        ready, _, _ = select.select([listening, self._woken], [], [], min(pause, self._idle()))
+        if listening in ready:
+            line, _ = listening.accept()
+            self._thread(lambda: self._handle(line))
+        elif self._woken in ready:
+            self._woken.recv(64)
+        elif not self._at_work:
+            self.kept.tend()
+        self._tell_at_work()
+
+    def _tell_at_work(self) -> None:
+        with self._lock:
+            calls = list(self._at_work)
+        for call in calls:
+            call.is_at_work()
+
+    def _thread(self, work: object) -> None:
+        threading.Thread(target=work, daemon=True).start()  # type: ignore[arg-type]
+
+    def _end(self) -> None:
+        self._ending = True
+        try:
+            self._wake.send(b"x", socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+
+    def _idle(self) -> float:
+        try:
+            return self._settings(self.environ).idle
+        except TakebackError:
+            return 60.0
+
+    def _settings(self, environ: Mapping[str, str]) -> settings.Settings:
+        """The user's own: read again when the file or the environment changes."""
+        file = settings.user_config(environ)
+        try:
+            st = file.stat()
+            stamp: object = (st.st_ino, st.st_mtime_ns, st.st_size)
+        except OSError:
+            stamp = None
+        key = (file, stamp, tuple(sorted(i for i in environ.items() if i[0].startswith("TAKEBACK"))))
+        if self._configured is None or self._configured[0] != key:
+            self._configured = key, settings.load(None, environ)
+        return self._configured[1]
+
+    def _warm_up(self) -> None:
+        """Opens the workspace that whoever had us started is about to ask for again."""
+        try:
+            root = store.find_root(settings.home(self.environ), Path(self.here)) if self.here else None
+            if root is not None:
+                found = settings.load(root, self.environ)
+                if found.enabled:
+                    with self.kept.open(root, found, self.environ):
+                        pass
+        except TakebackError:
+            return  # the call itself will say so
+
+    def _open_web(self) -> Web | None:
+        try:
+            port = self._settings(self.environ).http_port
+        except TakebackError:
+            return None
+        if not port:
+            return None
+        from .web import Web
+
+        try:
+            return Web(self.place, port, self._answer_web)
+        except OSError as error:
+            print(f"cannot listen on port {port}: {error.strerror}", file=sys.stderr, flush=True)
+            return None
+
+    # -- one call --------------------------------------------------------------
+
+    def _handle(self, line: socket.socket) -> None:
+        call = Call(line)
+        with line:
+            try:
+                pid, user = _peer(line)
+                if user != os.geteuid():
+                    return
+                line.settimeout(_READING)
+                head, said = _received(line)
+                line.settimeout(None)
+            except (OSError, ValueError):
+                return
+            with self._lock:
+                self._at_work.add(call)
+            try:
+                call.answer(self._answered(pid, head, said))
+            finally:
+                self._last = time.monotonic()
+                with self._lock:
+                    self._at_work.discard(call)
+
+    def _answered(self, pid: int, head: bytes, said: bytes) -> bytes:
+        made_by, agent, event, here, is_at, *environment = (os.fsdecode(part) for part in head.split(b"\0"))
+        if agent == client.STOP:
+            self._end()
+            return _packed(0, b"", b"")
+        if agent == client.STATUS:
+            return _packed(0, json.dumps(self._status()).encode(), b"")
+        if self._ending or (os.fsencode(made_by), _stamp()) != self._made_of:
+            self._end()  # another takeback, or a newer one: it starts its own
+            return client.NOT_HERE
+        if client.identity(os.fsencode(here)) != os.fsencode(is_at):
+            return client.NOT_HERE  # whoever asks sees another tree than we do
+        environ = dict(pair.partition("=")[::2] for pair in environment)
+        try:
+            if not self._settings(environ).resident:
+                self._end()
+                return client.NOT_HERE
+        except TakebackError:
+            pass  # the hook puts it on record
+        above = ancestry.above_shells(pid)
+        self.calls += 1
+        reply = answer(Asked(agent, event, said, here, environ, above.pid, above.started), self.kept.open)
+        return _packed(reply.code, printed(reply.out), reply.err.encode("utf-8", "replace"))
+
+    def _answer_web(self, agent: str, event: str, said: bytes, here: str) -> tuple[int, bytes, bytes]:
+        self._last = time.monotonic()
+        self.calls += 1
+        reply = answer(Asked(agent, event, said, here, self.environ), self.kept.open)
+        return reply.code, reply.out.encode("utf-8", "replace"), reply.err.encode("utf-8", "replace")
+
+    def _status(self) -> dict[str, object]:
+        return {
+            "pid": os.getpid(),
+            "version": takeback.__version__,
+            "began": self.began,
+            "calls": self.calls,
+            "workspaces": [{"root": root, "watched": how} for root, how in self.kept.roots()],
+        }
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .web import Web
+
+
+def _packed(code: int, out: bytes, err: bytes) -> bytes:
+    lengths = len(out).to_bytes(4, "big") + len(err).to_bytes(4, "big")
+    return client.ANSWER + bytes((code,)) + lengths + out + err
+
+
+def _received(line: socket.socket) -> tuple[bytes, bytes]:
+    sizes = _exactly(line, client.HEAD)
+    head, said = int.from_bytes(sizes[:4], "big"), int.from_bytes(sizes[4:], "big")
+    if head + said > _LARGEST:
+        raise ValueError("too large")
+    data = _exactly(line, head + said)
+    return data[:head], data[head:]
+
+
+def _exactly(line: socket.socket, size: int) -> bytes:
+    parts, left = [], size
+    while left:
+        part = line.recv(min(left, 1 << 20))
+        if not part:
+            raise ValueError("cut off")
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _peer(line: socket.socket) -> tuple[int, int]:
+    """The process and the user at the other end. Where only the user is told, or neither, the folder's mode has to do
+    for what is not."""
+    if sys.platform == "linux":
+        pid, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return pid, user
+    if sys.platform == "darwin":
+        _, user = struct.unpack_from("2I", line.getsockopt(0, 1, 76))  # SOL_LOCAL, LOCAL_PEERCRED
+        return int.from_bytes(line.getsockopt(0, 2, 4), sys.byteorder), user
+    return 0, os.geteuid()
+
+
+def _stamp() -> object:
+    """Changes when this installation is replaced by another one."""
+    try:
+        st = os.stat(takeback.__file__)
+    except OSError:
+        return None
+    return st.st_ino, st.st_mtime_ns, st.st_size
+
+
+def _is_inode(path: Path, inode: int) -> bool:
+    try:
+        return path.lstat().st_ino == inode
+    except OSError:
+        return False

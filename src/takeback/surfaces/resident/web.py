@@ -1,0 +1,117 @@
+"""HTTP hooks: the same answers over loopback, for an agent that can ask by itself instead of starting a process.
+
+    POST /claude   Authorization: Bearer TOKEN   the event as JSON   ─► 200 with the hook's JSON, or with nothing
+
+The token lies in the runtime folder, for its user alone. Host must name this machine and this port, and no browser may
+ask: a page that a name server leads here has another Host, and any page sends its Origin.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from ... import agents
+
+TOKEN = "token"
+_LARGEST = 64 << 20  # bytes of an event
+_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_PATIENCE = 60.0  # seconds that a connection may be silent
+
+Respond = Callable[[str, str, bytes, str], tuple[int, bytes, bytes]]  # agent, event, what it said, folder
+
+
+def token(place: Path) -> str:
+    """Made once, and kept as long as the runtime folder is."""
+    path = place / TOKEN
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        return path.read_text().strip()
+    with os.fdopen(fd, "w") as file:
+        made = secrets.token_urlsafe(32)
+        file.write(made + "\n")
+    return made
+
+
+class Web:
+    def __init__(self, place: Path, port: int, respond: Respond) -> None:
+        self._server = _Listening(("127.0.0.1", port), _Handler)
+        self._server.token, self._server.respond = token(place), respond
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Listening(ThreadingHTTPServer):
+    daemon_threads = True
+    token = ""
+    respond: Respond
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = _PATIENCE
+    wbufsize = 1 << 16  # head and body in one segment: else the second waits for the first to be acknowledged
+    server: _Listening
+
+    def do_POST(self) -> None:
+        if why := self._refused():
+            self._send(*why)
+            return
+        agent, _, event = self.path.strip("/").partition("/")
+        if agent not in agents.AGENTS:
+            self._send(404, b"no such agent")
+            return
+        said = self.rfile.read(int(self.headers["Content-Length"]))
+        code, out, err = self.server.respond(agent, event, said, _folder(said))
+        if code and not out:  # an agent that asks over HTTP sees no exit code
+            out = json.dumps({"decision": "block", "reason": err.decode("utf-8", "replace")}).encode()
+        self._send(200, out, "application/json")
+
+    def _refused(self) -> tuple[int, bytes] | None:
+        """Why this is nobody we answer, before anything that it sends is read."""
+        host, _, port = (self.headers.get("Host") or "").rpartition(":")
+        if host not in _HOSTS or port != str(self.server.server_address[1]):
+            return 403, b"not this host"
+        if self.headers.get("Origin") is not None or self.headers.get("Sec-Fetch-Site") is not None:
+            return 403, b"not from a browser"
+        given = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.server.token.encode()):
+            return 401, b"the token is in the runtime folder"
+        length = self.headers.get("Content-Length") or ""
+        if not length.isdecimal() or self.headers.get("Transfer-Encoding"):
+            return 411, b"say how long it is"
+        if int(length) > _LARGEST:
+            return 413, b"too large"
+        return None
+
+    def _send(self, code: int, body: bytes = b"", kind: str = "text/plain") -> None:
+        if code != 200:
+            self.close_connection = True  # what it sent was not read
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if code != 200:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: paths and errors are on record elsewhere, and a token must be nowhere."""
+
+
+def _folder(said: bytes) -> str:
+    try:
+        here = json.loads(said).get("cwd")
+    except (ValueError, AttributeError):
+        return ""
+    return here if isinstance(here, str) else ""

@@ -1,0 +1,189 @@
+"""Agents' turns and calls as values to look at: what was asked, by which calls it was done, what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from . import textdiff
+from .brackets import AgentTurn, Bracket
+from .effects import FILE, FOLDER, UNSEEN, Effect, State, Turn, same, text
+from .errors import Damaged
+from .history import History
+from .repository import amount
+from .trees import Difference
+from .typed import NamedTuple
+
+_COUNTED = 50  # turns whose lines are counted, of those that are listed
+_MOST = 60  # files of one turn whose lines are counted
+_LARGEST = 256 << 10  # bytes of a file whose lines are counted
+
+OPEN, DONE, FAILED, CUT_OFF = "open", "done", "failed", "cut off"
+
+
+class CallSeen(NamedTuple):
+    """One call of an agent."""
+
+    id: str
+    turn: str
+    agent: str
+    session: str
+    lane: str  # the subagent; empty for the agent itself
+    tool: str
+    summary: str
+    at: float
+    ended: float  # 0 while it is open
+    state: str  # open, done, failed, cut off
+    gone: bool  # open, and its process has ended: the next look closes it
+    effects: tuple[str, ...]  # ids of what was found in it, of what it did outside the files too
+    files: tuple[str, ...]
+    shared: bool  # some of it was found while other calls were open too
+
+
+class TurnSeen(NamedTuple):
+    """What an agent was asked, and what came of it."""
+
+    id: str
+    agent: str
+    session: str
+    prompt: str
+    at: float
+    lanes: tuple[str, ...]  # its subagents
+    calls: int
+    files: tuple[str, ...]
+    added: int | None  # lines; None where they were not counted
+    removed: int | None
+    git: str  # how much of the repository's state it changed, in words
+    outside: int  # what it did beyond files and git
+    live: bool  # whether some of it still stands; true where it did nothing
+
+
+def of_effect(history: History, effect: Effect) -> list[AgentTurn]:
+    """The agents' turns that an effect belongs to; several where it is shared."""
+    return known(history, effect.turns)
+
+
+def known(history: History, turns: Iterable[Turn]) -> list[AgentTurn]:
+    return [history.agent_turns[turn] for turn in sorted(turns) if turn in history.agent_turns]
+
+
+def turns_seen(
+    history: History, wanted: Iterable[AgentTurn], get: Callable[[bytes], bytes], count: int = _COUNTED
+) -> list[TurnSeen]:
+    """Turns with what came of them; of the first `count` the lines are counted."""
+    asked = {turn.turn: turn for turn in wanted}
+    effects: dict[Turn, list[Effect]] = {turn: [] for turn in asked}
+    calls: dict[Turn, list[Bracket]] = {turn: [] for turn in asked}
+    for effect in history.effects if asked else ():
+        for turn in effect.turns & asked.keys() if not effect.takeback else ():
+            effects[turn].append(effect)
+    for bracket in history.brackets.values() if asked else ():
+        if bracket.turn in calls:
+            calls[bracket.turn].append(bracket)
+    return [
+        _turn_seen(history, found, effects[turn], calls[turn], get if at < count else None)
+        for at, (turn, found) in enumerate(asked.items())
+    ]
+
+
+def _turn_seen(
+    history: History,
+    asked: AgentTurn,
+    effects: Sequence[Effect],
+    calls: Sequence[Bracket],
+    get: Callable[[bytes], bytes] | None,
+) -> TurnSeen:
+    found = net(effects)
+    added, removed = _lines(found, get) if get is not None else (None, None)
+    units = [(e.seq, path) for e in effects for path in e.changes]
+    caller = asked.caller
+    return TurnSeen(
+        asked.id,
+        caller.agent,
+        caller.session,
+        asked.prompt,
+        asked.at,
+        tuple(sorted({b.caller.lane for b in calls} - {""})),
+        len(calls),
+        _files(found),
+        added,
+        removed,
+        amount(d.path for d in net(effects, "git")),
+        sum(e.id in history.acts for e in effects),
+        not units or any(unit in history.live for unit in units),
+    )
+
+
+def calls_seen(history: History, wanted: Iterable[Bracket]) -> list[CallSeen]:
+    found = {bracket.id: bracket for bracket in wanted}
+    effects: dict[str, list[Effect]] = {id: [] for id in found}
+    for effect in history.effects if found else ():
+        for id in effect.calls:
+            if id in effects:
+                effects[id].append(effect)
+    return [_call_seen(bracket, effects[bracket.id]) for bracket in found.values()]
+
+
+def _call_seen(bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:
+    state = OPEN if not bracket.closed else CUT_OFF if bracket.cut else FAILED if bracket.failed else DONE
+    caller, call = bracket.caller, bracket.call
+    return CallSeen(
+        bracket.id,
+        bracket.turn.number,
+        caller.agent,
+        caller.session,
+        caller.lane,
+        call.tool,
+        call.summary,
+        bracket.at,
+        bracket.ended,
+        state,
+        not bracket.closed and caller.is_gone,
+        tuple(e.id for e in effects),
+        _files(net(effects)),
+        any(len(e.calls) > 1 for e in effects),
+    )
+
+
+def calls_of(history: History, turn: Turn) -> list[CallSeen]:
+    """Oldest first."""
+    return calls_seen(history, (b for b in history.brackets.values() if b.turn == turn))
+
+
+def at_work(history: History) -> list[CallSeen]:
+    """Calls that nobody has said are over, oldest first."""
+    return calls_seen(history, (b for b in history.brackets.values() if not b.closed))
+
+
+def net(effects: Iterable[Effect], *domains: str) -> list[Difference]:
+    """What they changed as a whole, path by path: from before the first to after the last."""
+    first: dict[bytes, State] = {}
+    last: dict[bytes, State] = {}
+    for effect in effects:
+        for path, change in effect.changes.items() if effect.domain in (domains or ("files",)) else ():
+            first.setdefault(path, change.before)
+            last[path] = change.after
+    found = (Difference(path, first[path], last[path]) for path in sorted(first))
+    return [d for d in found if not same(d.before, d.after) and not any(s and s.kind == UNSEEN for s in d[1:])]
+
+
+def _files(found: Iterable[Difference]) -> tuple[str, ...]:
+    states = ((path, after or before) for path, before, after in found)
+    return tuple(text(path) for path, state in states if state is not None and state.kind != FOLDER)
+
+
+def _lines(found: list[Difference], get: Callable[[bytes], bytes]) -> tuple[int | None, int | None]:
+    """Lines added and removed; nothing where there is too much to count, or bytes are gone."""
+    added = removed = 0
+    if len(found) > _MOST:
+        return None, None
+    for _, *states in found:
+        if any(s is not None and s.kind == FILE and s.size > _LARGEST for s in states):
+            return None, None
+        try:
+            old, new = (get(s.content) if s is not None and s.kind == FILE else b"" for s in states)
+        except Damaged:
+            return None, None
+        if not textdiff.is_binary(old) and not textdiff.is_binary(new):
+            plus, minus = textdiff.count(textdiff.hunks(old, new))
+            added, removed = added + plus, removed + minus
+    return added, removed

@@ -1,0 +1,46 @@
+"""Copilot CLI, without a screen and offline."""
+
+from __future__ import annotations
+
+from agents.model import Use
+
+from .driver import Command, Driver
+from .settings import add_settings
+
+
+class Copilot(Driver):
+    name = program = "copilot"
+
+    def write(self, path: str, text: str) -> Use:
+        return Use("create", {"path": str(self.project / path), "file_text": text})
+
+    def edit(self, path: str, old: str, new: str) -> Use:
+        return Use("edit", {"path": str(self.project / path), "old_str": old, "new_str": new})
+
+    def read(self, path: str) -> Use:
+        return Use("view", {"path": str(self.project / path)})
+
+    def shell(self, command: str) -> Use:
+        return Use("bash", {"command": command, "description": "a command"})
+
+    def mcp(self, server: str, tool: str, given: dict[str, object]) -> Use:
+        return Use(f"{server}-{tool}", given)
+
+    def command(self, prompt: str, again: bool) -> Command:
+        servers = {
+            name: {"type": "local", "command": words[0], "args": list(words[1:]), "tools": ["*"]}
+            for name, words in self.servers.items()
+        }
+        add_settings(self.home / ".copilot" / "mcp-config.json", mcpServers=servers)
+        argv = [self.binary, "--allow-all", "--no-color", "--log-level", "none", *(["--continue"] if again else [])]
+        environ = {
+            "COPILOT_PROVIDER_BASE_URL": f"{self.model}/v1",
+            "COPILOT_PROVIDER_TYPE": "openai",
+            "COPILOT_PROVIDER_WIRE_API": "completions",
+            "COPILOT_PROVIDER_API_KEY": "dummy",
+            "COPILOT_MODEL": "claude-sonnet-4.5",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_ALLOW_ALL": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+        }
+        return Command([*argv, "-p", prompt], environ)

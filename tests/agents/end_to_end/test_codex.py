@@ -1,0 +1,32 @@
+"""The real Codex; scripts/test installs it where npm is there, and then this must run."""
+
+from __future__ import annotations
+
+from agents.drivers import Codex, Driver
+from agents.model import Turn
+
+from .place import Place
+from .scenarios import Scenarios
+
+
+class TestCodex(Scenarios):
+    driver = Codex
+    test_reading_leaves_no_trace = None  # it reads by its shell, of which nobody can tell beforehand that it only reads
+
+    def look_first(self, agent: Driver, path: str) -> list[Turn]:
+        return []
+
+    def test_doctor_says_whether_its_hooks_are_trusted(self, place: Place):
+        def said() -> str:
+            return next(line for line in place.takeback("doctor", code=None).out.splitlines() if "odex" in line)
+
+        agent = place.driver()
+        place.play(Turn("", [agent.write("seen.txt", "1\n")]), Turn("done"))
+        assert len(place.history().agent_turns) == 1
+        trusting = said()
+        config = place.home / ".codex" / "config.toml"
+        config.write_text(config.read_text().partition("[hooks.state")[0])
+        place.play(Turn("", [agent.write("unseen.txt", "1\n")]), Turn("done"))
+        assert len(place.history().agent_turns) == 1, "Codex skips them without a word"
+        assert said() != trusting
+        assert "trust" in said()

@@ -1,0 +1,297 @@
+"""What agents did, as the command line shows it: turns, calls, whose lines, and what undo says of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import takeback
+from takeback import ancestry
+from takeback.acts import NewAct
+from takeback.brackets import Call, Caller
+
+CLAUDE = Caller("claude", "session-one")
+CODEX = Caller("codex", "session-two", one_at_a_time=True)
+
+
+def bash(key: str, command: str) -> Call:
+    return Call(key, "Bash", f"Bash: {command}")
+
+
+def write(key: str, path: str) -> Call:
+    return Call(key, "Write", f"Write {path}", (path.encode(),), scans=False)
+
+
+@pytest.fixture
+def worked(cli):
+    """claude was asked for a login form and made two calls, with a person's edit in between."""
+    with takeback.open(cli.project) as ws:
+        ws.begin_turn(CLAUDE, "add a login form")
+        ws.begin_call(CLAUDE, write("1", "src/form.html"))
+        (cli.project / "src/form.html").write_text("<form>\n</form>\n")
+        ws.end_call(CLAUDE, write("1", "src/form.html"))
+        (cli.project / "notes.txt").write_text("mine\n")
+        ws.begin_call(CLAUDE, bash("2", "make"))
+        (cli.project / "src/auth.py").write_text("one\n2\nthree\n")
+        (cli.project / "src/legacy.py").unlink()
+        ws.end_call(CLAUDE, bash("2", "make"), failed=True)
+    return cli
+
+
+def rows(cli, *words):
+    return cli("log", *words, "--json").json["rows"]
+
+
+def one(cli, name: str, actor: str = "claude") -> str:
+    """The id of the newest turn or call of an agent."""
+    return next(row[name] for row in rows(cli, f"actor:{actor}", "kind:effect") if row[name])
+
+
+def test_log_has_a_heading_per_turn_with_prompt_calls_and_totals(worked):
+    heading, *lines = worked.ok("log").out.splitlines()
+    assert heading.startswith(one(worked, "turn")[:8])
+    assert "claude · " in heading and "· “add a login form” · 2 calls · 3 files +3 −2" in heading
+    assert [line.startswith("  ") for line in lines] == [True, True, True, True, False]
+    assert "claude  Bash: make · 2 files" in lines[0]
+    assert "you     1 new: notes.txt" in lines[1]  # between its calls, and not its work
+    assert "claude  Write src/form.html" in lines[2]
+    assert '"start"' in lines[4]
+
+
+def test_log_rows_name_turn_session_call_and_prompt(worked):
+    bash_row, mine, write_row, checkpoint, start = rows(worked)
+    assert bash_row["turn"] == write_row["turn"] == checkpoint["turn"] and bash_row["turn"]
+    assert bash_row["session"] == "session-one" and bash_row["prompt"] == "add a login form"
+    assert bash_row["call"] and bash_row["call"] != write_row["call"]
+    assert (mine["turn"], mine["call"], mine["session"], mine["prompt"], mine["actor"]) == (None, None, None, "", "")
+    assert start["turn"] is None
+
+
+def test_filters_by_turn_session_and_call(worked):
+    turn, call = one(worked, "turn"), one(worked, "call")
+    assert len(rows(worked, f"turn:{turn[:6]}", "kind:effect")) == 2
+    assert len(rows(worked, "session:session-o", "kind:effect")) == 2
+    assert [r["summary"] for r in rows(worked, f"call:{call[:6]}")] == ["Bash: make · 2 files"]
+    assert len(rows(worked, f"-turn:{turn[:6]}", "kind:effect")) == 1
+
+
+def test_work_that_two_turns_share_stands_outside_of_both_and_says_so(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_turn(CODEX, "at the same time")
+        ws.begin_call(CLAUDE, bash("3", "a"))
+        ws.begin_call(CODEX, bash("4", "b"))
+        (worked.project / "whose").write_text("?")
+        ws.end_call(CLAUDE, bash("3", "a"))
+        ws.end_call(CODEX, bash("4", "b"))
+    shared = rows(worked, "kind:effect")[0]
+    assert (shared["turn"], len(shared["turns"]), len(shared["calls"])) == (None, 2, 2)
+    line = next(line for line in worked.ok("log").out.splitlines() if "whose" in line)
+    assert "claude, codex" in line and line.endswith("shared") and not line.startswith(" ")
+    assert "shared   by 2 turns" in worked.ok("show", shared["id"]).out
+
+
+def test_show_has_a_turn_with_its_calls(worked):
+    out = worked.ok("show", one(worked, "turn")[:8], "--stat").out
+    assert "turn" in out.splitlines()[0]
+    assert "prompt   “add a login form”" in out and "session  session-one" in out
+    assert "Write src/form.html · 1 file" in out and "Bash: make · 2 files" in out and "failed" in out
+    assert "src/legacy.py" in out and "notes.txt" not in out
+    shape = worked("show", one(worked, "turn"), "--json").json
+    assert (shape["kind"], shape["number"], shape["asked"]["calls"]) == ("turn", None, 2)
+    assert [call["state"] for call in shape["made"]] == ["done", "failed"]
+    assert {f["path"] for f in shape["files"]} == {"src/form.html", "src/auth.py", "src/legacy.py"}
+
+
+def test_show_has_a_call_with_its_tool_and_changes_and_an_effect_with_its_call(worked):
+    call = one(worked, "call")
+    out = worked.ok("show", call[:8]).out
+    assert "tool     Bash" in out and "did      Bash: make · failed" in out and "-two" in out
+    effect = rows(worked, f"call:{call}")[0]
+    out = worked.ok("show", effect["id"]).out
+    assert f"call     {call[:8]} Bash: make" in out and "“add a login form”" in out
+
+
+def test_show_has_what_a_call_did_outside_the_files(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CLAUDE, bash("7", "git push"))
+        pushed = NewAct("command", "git push origin main", "git push", None, "irreversible", {"left_to_do": "by hand"})
+        ws.end_call(CLAUDE, bash("7", "git push"), acts=[pushed])
+    turn = one(worked, "turn")
+    assert "outside" in worked.ok("show", turn).out and "git push origin main" in worked.ok("show", turn).out
+    assert "1 outside the files" in worked.ok("log").out.splitlines()[0]
+
+
+def test_a_call_that_was_cut_off_is_marked(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CODEX, bash("1", "first"))
+        (worked.project / "first").write_text("x")
+        ws.begin_call(CODEX, bash("2", "second"))
+    assert "Bash: first · 1 file · cut off" in worked.ok("log").out
+    assert "cut off" in worked.ok("show", one(worked, "call", "codex")).out
+
+
+def test_status_says_whose_turns_and_who_is_at_work_and_leaves_no_trace(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CLAUDE, bash("9", "npm test"))
+        head = ws.store.journal.head()
+        out = worked.ok("status").out
+        assert "by claude “add a login form”" in out and "3 paths" in out
+        assert "claude is in Bash: npm test" in out
+        found = worked("status", "--json").json
+        assert found["at_work"][0]["summary"] == "Bash: npm test" and found["turns"][0]["agent"] == "claude"
+        by = {c["path"]: (c["actor"], len(c.get("turns", ()))) for c in found["changes"]}
+        assert by["src/auth.py"] == ("claude", 1) and by["notes.txt"] == ("", 0)
+        assert ws.store.journal.head() == head
+
+
+def test_status_tells_a_call_whose_process_is_gone(cli):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    gone = Caller("claude", "s", "", process.pid, ancestry.started(process.pid))
+    with takeback.open(cli.project) as ws:
+        ws.begin_call(gone, bash("1", "sleep 9"))
+    process.communicate(b"\n")
+    assert "claude was cut off in Bash: sleep 9" in cli.ok("status").out
+
+
+def test_undo_names_the_turn_keeps_a_persons_work_and_says_how_the_agent_forgets(worked):
+    done = worked.ok("undo", "--yes")
+    assert "Undo the last turn (claude “add a login form”)" in done.out
+    assert "took back claude's turn “add a login form”: 3 files: " in done.out
+    assert "in Claude Code: press Esc twice" in done.err
+    assert (worked.project / "notes.txt").exists() and not (worked.project / "src/form.html").exists()
+    assert "“add a login form”" in worked.ok("log").out and "taken back" in worked.ok("log").out
+    done = worked.ok("redo", "--yes")
+    assert "brought back claude's turn “add a login form”: 3 files" in done.out and "Esc" not in done.err
+
+
+def test_undo_as_json_has_the_turns(worked):
+    found = worked("undo", "--yes", "--json").json
+    assert [(t["agent"], t["prompt"]) for t in found["turns"]] == [("claude", "add a login form")]
+    assert "Claude Code" in found["turns"][0]["forget"]
+
+
+def test_what_is_left_as_an_agents_own_is_not_called_others_work(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CLAUDE, bash("5", "configure"))
+        (worked.project / ".claude").mkdir()
+        (worked.project / ".claude/settings.local.json").write_text("{}")
+        (worked.project / "x").write_text("x")
+        ws.end_call(CLAUDE, bash("5", "configure"))
+    done = worked.ok("undo", "--yes")
+    assert "left alone: .claude, .claude/settings.local.json (an agent's own; name them to take them back)" in done.out
+    assert "others' work" not in done.out
+    assert not (worked.project / "x").exists() and (worked.project / ".claude/settings.local.json").exists()
+    worked.ok("redo", "--yes")
+    found = worked("undo", "--yes", "--json").json
+    assert found["own"] == [".claude", ".claude/settings.local.json"] and found["left"] == []
+    worked.ok("revert", ".claude/settings.local.json", "--yes")
+    assert not (worked.project / ".claude/settings.local.json").exists()
+
+
+def test_changes_between_an_agents_calls_are_listed_and_never_undone(worked):
+    worked.ok("undo", "--yes")
+    assert "nothing to undo" in worked.ok("undo", "--yes").out
+    assert (worked.project / "notes.txt").exists()
+    assert worked.ok("rollback", "start", "--all", "--yes")
+    assert not (worked.project / "notes.txt").exists()
+
+
+ASKING = """
+import os, subprocess, sys
+import takeback
+from takeback import ancestry
+from takeback.brackets import Call, Caller
+
+# An agent: it has done something, is asked to undo it, and runs takeback in a shell of its own.
+me = Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid()))
+with takeback.open(sys.argv[1]) as ws:
+    for prompt, path in (("make it", "made"), ("/undo", "asking")):
+        ws.begin_turn(me, prompt)
+        call = Call(prompt, "Bash", "Bash: it")
+        ws.begin_call(me, call)
+        open(os.path.join(sys.argv[1], path), "w").close()
+        if prompt != "/undo":
+            ws.end_call(me, call)
+done = subprocess.run(["sh", "-c", sys.executable + " -m takeback undo --yes"], cwd=sys.argv[1])
+with takeback.open(sys.argv[1]) as ws:
+    ws.end_call(me, call)
+sys.exit(done.returncode)
+"""
+
+
+def test_an_agent_that_runs_undo_in_its_shell_keeps_the_turn_that_asks(cli):
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING, str(cli.project)], env=os.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done
+    assert "claude's turn “make it”" in done.stdout
+    assert not (cli.project / "made").exists() and (cli.project / "asking").exists()
+    assert {(row["prompt"], *row["paths"]) for row in rows(cli, "kind:effect")} == {
+        ("make it", "made"), ("/undo", "asking"),
+    }  # fmt: skip
+
+
+def test_an_undo_that_a_person_types_in_the_agents_window_takes_its_last_turn(cli):
+    """`!takeback undo`, or a command that an agent runs before it begins a turn: nothing asks but the person."""
+    typed = ASKING.replace('if prompt != "/undo":', "if True:")
+    done = subprocess.run(
+        [sys.executable, "-c", typed, str(cli.project)], env=os.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done
+    assert (cli.project / "made").exists() and not (cli.project / "asking").exists()
+
+
+def test_blame_prints_regions_with_turn_agent_and_prompt(worked):
+    lines = worked.ok("blame", "src/auth.py").out.splitlines()
+    assert "before takeback" in lines[0] and lines[0].endswith("1 │ one")
+    assert lines[1].startswith(one(worked, "turn")[:8]) and "claude" in lines[1] and "“add a login form”" in lines[1]
+    assert lines[1].endswith("2 │ 2")
+    assert worked.ok("blame", "src/auth.py", "-L", "2,2").out.splitlines()[0].endswith("2 │ 2")
+    region = worked("blame", "src/auth.py", "-L", "2,", "--json").json["regions"][0]
+    assert (region["start"], region["end"], region["lines"]) == (2, 2, ["2"])
+    assert region["turn"] == one(worked, "turn") and region["call"] == one(worked, "call")
+    for wrong in ("x", "0,1", "3,2", ",", "9,9"):
+        assert worked("blame", "src/auth.py", "-L", wrong).code == 2, wrong
+    gone = worked("blame", "src/legacy.py")
+    assert gone.code == 2 and "src/legacy.py is gone" in gone.err
+
+
+def test_blame_masks_secrets_where_nobody_owns_the_terminal(worked):
+    secret = "sk_live_" + "a1b2c3d4" * 4
+    (worked.project / ".env").write_text(f"KEY={secret}\n")
+    (worked.project / "plain.txt").write_text(f"hello\nkey = {secret}\n")
+    for path in (".env", "plain.txt"):
+        ran = worked.ok("blame", path)
+        assert secret not in ran.out and "secrets are masked" in ran.err
+        assert secret in worked.ok("blame", path, "--unmasked").out
+    assert "hello" in worked.ok("blame", "plain.txt").out
+
+
+def test_calls_and_turns_complete_where_ids_do(worked):
+    for verb in ("show", "rollback", "revert"):
+        names = worked.ok("completion", "--names", verb).out
+        assert f"{one(worked, 'turn')[:8]}\tclaude “add a login form”" in names, verb
+        assert f"{one(worked, 'call')[:8]}\tclaude: Bash: make" in names, verb
+    assert "claude" not in worked.ok("completion", "--names", "restore").out.replace("add a login form", "")
+
+
+def test_approve_completes_calls_that_were_stopped(worked):
+    from takeback.journal import New
+
+    with takeback.open(worked.project) as ws:
+        body = {
+            "agent": "claude",
+            "session": "s",
+            "fingerprint": "f",
+            "kind": "push",
+            "summary": "git push",
+            "why": "x",
+        }
+        ws.store.journal.append(
+            [New("note", "k" * 32, {"what": "refused", **body}), New("note", "l" * 32, {"what": "session", "pid": 1})],
+            ws.clock(),
+        )
+    assert worked.ok("completion", "--names", "approve").out == "kkkkkkkk\tclaude: git push\n"

@@ -1,0 +1,78 @@
+"""The gate on the command line: trying it, and approving a call that was stopped."""
+
+from __future__ import annotations
+
+import pytest
+
+import takeback
+from takeback import gate
+from takeback.agents.events import BEFORE, SHELL, Event
+from takeback.brackets import Caller
+
+YES = "Type yes"
+PLAIN = {"TERM": "dumb", "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def stopped(cli):
+    """A project, and the id of a push that was stopped in it."""
+    cli.ok("init")
+    with takeback.open(cli.project) as ws:
+        event = Event(BEFORE, Caller("claude", "s1"), str(cli.project), tool="Bash", does=SHELL, command="git push")
+        reason = gate.decide(ws, event, gate.tool(event, str(cli.project), ""), can_ask=False).reason
+
+        def again() -> str:
+            with takeback.open(cli.project) as fresh:
+                return gate.decide(fresh, event, gate.tool(event, str(cli.project), ""), can_ask=False).decision
+
+    return reason.rpartition(" ")[2], again
+
+
+def test_a_person_lets_a_call_pass_once(cli, stopped):
+    id, again = stopped
+    assert again() == "deny"
+    ran = cli.typing("approve", id, answers=[(YES, "yes\n")], env=PLAIN)
+    assert ran.code == 0 and "git push" in ran.out and "approved, for once" in ran.out, ran
+    assert [again(), again()] == ["", "deny"]
+
+
+def test_a_no_approves_nothing(cli, stopped):
+    id, again = stopped
+    ran = cli.typing("approve", id, answers=[(YES, "y\n")], env=PLAIN)
+    assert ran.code == 4 and "not approved" in ran.out and again() == "deny"
+
+
+def test_it_needs_a_terminal_and_no_agent_above(cli, stopped):
+    id, again = stopped
+    assert cli("approve", id, "--yes").code == 4
+    ran = cli.typing("approve", id, answers=[], env={**PLAIN, "CLAUDECODE": "1"})
+    assert ran.code == 4 and "for a person" in ran.out and again() == "deny"
+
+
+def test_a_name_that_nothing_has(cli, stopped):
+    ran = cli.typing("approve", "zzzzzzzz", answers=[], env=PLAIN)
+    assert ran.code not in (0, 4)
+
+
+def test_trying_a_command(cli):
+    cli.ok("init")
+    ran = cli.ok("policy", "--command", "cd src && sudo git push origin main")
+    assert ran.out.startswith("ask") and "git push --force-with-lease origin OLD:main" in ran.out
+    found = cli.ok("policy", "--command", "git push", "--json", env={"TAKEBACK_AUTOPILOT": "1"}).json
+    assert found["decision"] == "refuse" and found["source"] == "autopilot"
+    assert found["risks"][0]["kind"] == "push" and found["risks"][0]["decision"] == "refuse"
+    assert cli.ok("policy", "--command", "make test", "--json").json == {"decision": "allow", "source": "", "risks": []}
+    assert cli.ok("policy", "--command", "takeback prune", "--json").json["risks"][0]["refuse"] is True
+
+
+def test_the_kinds_of_calls(cli):
+    found = {each["kind"]: each["decision"] for each in cli.ok("policy", "calls", "--json").json["calls"]}
+    assert found["push"] == "ask" and found["outside"] == "allow"
+    assert "push" in cli.ok("policy", "calls").out
+
+
+def test_each_setting_has_its_address(cli):
+    found = cli.ok("config", "--json", env={"TAKEBACK_AUTOPILOT": "1"}).json
+    assert found["policy.autopilot"] == {"value": True, "source": "environment TAKEBACK_AUTOPILOT"}
+    assert found["policy.calls"] == {"value": {}, "source": "default"}
+    assert {"key": "policy.autopilot", "value": True, "source": "environment TAKEBACK_AUTOPILOT"} in found["settings"]

@@ -1,0 +1,93 @@
+"""Undo asked from inside an agent: the turn that asks is never the one taken back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from clients import Calls, connected
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Implementation
+from test_mcp_http import serving
+from test_mcp_stdio import started_in
+
+import takeback
+from takeback import ancestry
+from takeback.brackets import Call, Caller
+from takeback.surfaces.mcp.calls import agent_of
+
+pytestmark = pytest.mark.anyio
+
+
+def asks(work: Path, caller: Caller) -> Call:
+    """An agent made a file in one turn; in the next it has made another, and its call of our tool is still open."""
+    with takeback.open(work) as ws:
+        for prompt, path in (("make it", "made"), ("please undo", "asking")):
+            ws.begin_turn(caller, prompt)
+            ws.begin_call(caller, Call(path, "Bash", f"Bash: touch {path}"))
+            (work / path).write_text(path)
+            ws.end_call(caller, Call(path, "Bash", ""))
+        call = Call("mcp", "mcp__takeback__takeback_undo", "takeback_undo")
+        ws.begin_call(caller, call)
+    return call
+
+
+def over(work: Path, caller: Caller, call: Call) -> list[tuple[str, list[str]]]:
+    """The call is over: what each effect is, and whose."""
+    with takeback.open(work) as ws:
+        ws.end_call(caller, call)
+        return [(row.prompt, list(row.paths)) for row in reversed(ws.log("kind:effect"))]
+
+
+async def test_a_server_that_an_agent_started_knows_which_turn_asks(work: Path, era: str) -> None:
+    me = Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid()))
+    call = asks(work, me)
+    async with connected(started_in(work), era) as calls:
+        done = await calls.ok("undo")
+        assert [t["prompt"] for t in done["turns"]] == ["make it"]
+        assert "claude's turn “make it”" in calls.text
+        assert not (await calls.ok("undo"))["results"]  # the turn that asks is no turn to undo
+    assert not (work / "made").exists() and (work / "asking").exists()
+    assert over(work, me, call) == [("make it", ["made"]), ("please undo", ["asking"])]  # nothing of the undo is its
+
+
+async def test_over_http_the_clients_name_tells_which_agent_asks(work: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    agent = Caller("claude", "s", "", process.pid, ancestry.started(process.pid))
+    call = asks(work, agent)
+    with serving(work, {}) as served:
+        headers = {"Authorization": f"Bearer {served.token}"}
+        async with httpx2.AsyncClient(headers=headers) as http:
+            info = Implementation(name="claude-code", version="2")
+            async with Client(streamable_http_client(served.url, http_client=http), client_info=info) as client:
+                calls = Calls(client)
+                assert [t["prompt"] for t in (await calls.ok("undo"))["turns"]] == ["make it"]
+    assert not (work / "made").exists() and (work / "asking").exists()
+    over(work, agent, call)
+    process.communicate(b"\n")
+
+
+async def test_of_a_client_that_is_no_agent_we_know_the_newest_turn_goes(work: Path, era: str) -> None:
+    asks(work, Caller("claude", "s"))
+    async with connected(started_in(work), era) as calls:  # it calls itself test-agent, and nobody above it is one
+        assert [t["prompt"] for t in (await calls.ok("undo"))["turns"]] == ["please undo"]
+
+
+@pytest.mark.parametrize(
+    ("client", "agent"),
+    [
+        ("claude-code", "claude"),
+        ("codex-mcp-client", "codex"),
+        ("gemini-cli-mcp-client", "gemini"),
+        ("Cursor", "cursor"),
+        ("test-agent", ""),
+        ("", ""),
+    ],
+)
+async def test_clients_are_known_by_their_names(client: str, agent: str) -> None:
+    assert agent_of(client) == agent

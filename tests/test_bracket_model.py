@@ -1,0 +1,261 @@
+"""Agents' calls against the model, over random histories: whose each change is, and what take-backs make of it.
+
+Two agents are prompted, open calls that name paths or scan, end them, forget to, or are killed, while a person edits in
+between and somebody takes back. After each operation the trees are equal, every row has the same owners, and the same
+units are live. More examples: TAKEBACK_TEST_EXAMPLES=2000 pytest tests/test_bracket_model.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import model
+import takeback
+from model import Change, Effect, Turn
+from takeback import ancestry
+from takeback.brackets import Call, Caller
+from takeback.effects import text
+from test_workspace_model import (
+    START,
+    Both,
+    by_hand,
+    consents,
+    edits,
+    examples,
+    marks,
+    merge,
+    prunes,
+    takebacks,
+    vouched,
+    without_waiting_for_the_disk,
+)
+
+assert without_waiting_for_the_disk  # a fixture: here too nobody waits for the disk
+
+AGENTS = ("claude", "codex")  # codex makes one call at a time
+NAMED = ("p", "q", "d/r")
+
+
+@dataclass(eq=False)
+class Bracket(model.Bracket):
+    session: str = ""
+    key: str = ""
+
+
+@dataclass
+class Model(model.Workspace):
+    """The model with calls of sessions: one row per set of calls, and brackets of the dead closed by a whole look."""
+
+    dead: set[str] = field(default_factory=set)  # sessions
+
+    def look(self, paths: Iterable[str] | None = None, vouched: Turn | None = None) -> None:
+        whole = paths is None
+        seen = {*self.world, *self.known} - self.unobserved if paths is None else paths
+        found: dict[object, tuple[frozenset[Turn], dict[str, Change]]] = {}
+        for path in sorted(seen):
+            before, after = self.known.get(path), self.world.get(path)
+            if before != after:
+                calls = () if vouched else self.calls(path)
+                turns = frozenset({vouched}) if vouched else frozenset(b.turn for b in calls)
+                found.setdefault(calls, (turns, {}))[1][path] = Change(before, after)
+            self.known[path] = after
+        self.journal += [Effect(turns, changes) for turns, changes in found.values()]
+        if whole and vouched is None:
+            self.brackets = [b for b in self.brackets if b.session not in self.dead]
+
+    def calls(self, path: str) -> tuple[Bracket, ...]:
+        """The open calls that named the path, else those that scan."""
+        naming = tuple(b for b in self.brackets if b.paths is not None and path in b.paths)
+        return naming or tuple(b for b in self.brackets if b.paths is None)
+
+    def of(self, session: str) -> list[Bracket]:
+        return [b for b in self.brackets if b.session == session]
+
+    def drop(self, over: Iterable[Bracket]) -> None:
+        gone = set(map(id, over))
+        self.brackets = [b for b in self.brackets if id(b) not in gone]
+
+
+class Agents(Both):
+    """The workspace and the model, with agents at work in real processes that can be killed."""
+
+    def __init__(self, root: Path, home: Path | None) -> None:
+        super().__init__(root, home)
+        self.model = Model(dict(START), merge)
+        self.keys = map(str, itertools.count(1))
+        self.sessions: dict[str, tuple[Caller, subprocess.Popen[bytes]]] = {}
+        self.asked: dict[str, Turn] = {}  # session → its turn
+
+    def caller(self, agent: str) -> Caller:
+        """The agent's session; a new one, in a process of its own, where there is none."""
+        if agent not in self.sessions:
+            process = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL)
+            session = f"{agent}-{next(self.keys)}"
+            made = Caller(agent, session, "", process.pid, ancestry.started(process.pid), agent == "codex")
+            self.sessions[agent] = made, process
+        return self.sessions[agent][0]
+
+    def prompt(self, agent: str) -> None:
+        caller = self.caller(agent)
+        begun = self.ws.begin_turn(caller, "do it")
+        left = self.model.of(caller.session)
+        self.model.look()
+        self.model.drop(left)
+        self.model.checkpoint("" if caller.session in self.asked else "begins")
+        self.asked[caller.session] = Turn(agent, begun.turn.number)
+
+    def call(self, agent: str, named: tuple[str, ...]) -> None:
+        caller, key = self.caller(agent), next(self.keys)
+        paths = tuple(p.encode() for p in named)
+        bracket = self.ws.begin_call(caller, Call(key, "Tool", f"Tool {key}", paths, scans=not named)).bracket
+        over = self.model.of(caller.session) if caller.one_at_a_time else []
+        scans = not named or any(b.paths is None for b in over)
+        self.model.look(None if scans else {*named, *(p for b in over for p in b.paths or ())})
+        self.model.drop(over)
+        if caller.session not in self.asked:
+            self.asked[caller.session] = Turn(agent, bracket.turn.number)
+            if scans:
+                self.model.checkpoint("begins")
+        assert bracket.turn == tuple(self.asked[caller.session])
+        turn = self.asked[caller.session]
+        self.model.brackets.append(Bracket(turn, frozenset(named) or None, caller.session, key))
+
+    def ended(self, agent: str, which: int) -> None:
+        if agent not in self.sessions or not (mine := self.model.of(self.caller(agent).session)):
+            return
+        bracket = mine[which % len(mine)]
+        assert self.ws.end_call(self.caller(agent), Call(bracket.key, "Tool", "")).bracket is not None
+        self.model.look(bracket.paths)
+        self.model.drop([bracket])
+
+    def works(self, agent: str, named: tuple[str, ...], changes: list[tuple], ends: bool) -> None:
+        """A whole call at once, or one that is never heard of again."""
+        self.call(agent, named)
+        self.check()
+        for change in changes:
+            self.hand(change)
+        if ends:
+            self.ended(agent, -1)
+
+    def rests(self, agent: str) -> None:
+        """It says that it is done, whatever it left open."""
+        if agent not in self.sessions:
+            return
+        mine = self.model.of(self.caller(agent).session)
+        self.ws.end_turn(self.caller(agent), whole_session=True)
+        if mine:
+            scans = any(b.paths is None for b in mine)
+            self.model.look(None if scans else {p for b in mine for p in b.paths or ()})
+            self.model.drop(mine)
+
+    def dies(self, agent: str) -> None:
+        if agent in self.sessions:
+            caller, process = self.sessions.pop(agent)
+            process.kill()
+            process.wait()
+            self.model.dead.add(caller.session)
+
+    def check(self) -> None:
+        super().check()
+        history = self.ws.history()
+        theirs = [e for e in history.effects if not e.takeback]
+        ours = [(seq, row) for seq, row in self.model.rows() if not row.by_takeback]
+        assert [_owners(e.turns) for e in theirs] == [_owners(row.turns) for _, row in ours]
+        assert [sorted(map(text, e.changes)) for e in theirs] == [sorted(row.changes) for _, row in ours]
+        # What undo would step over: an agent's turn, or a stretch by hand where no agent acted.
+        assert [_owners(history.turns(e.seq), True) for e in theirs] == [
+            _owners(self.model.turns(seq), True) for seq, _ in ours
+        ]
+        still = {b.key for b in self.model.brackets}
+        assert {b.call.key for b in history.brackets.values() if not b.closed} == still
+        from takeback import brackets
+
+        assert {b.call.key for b in brackets.open_ones(self.ws.store.journal)} == still
+
+    def close(self) -> None:
+        for agent in list(self.sessions):
+            self.dies(agent)
+        self.ws.close()
+
+
+def _owners(turns: Iterable[tuple[str, object]], by_hand: bool = False) -> set[tuple[str, str]]:
+    """Agents' turns by their id; of others, whose numbers differ, only who."""
+    who = {"hand": ""} if by_hand else {}
+    return {(who.get(actor, actor), str(number) if actor in AGENTS else "") for actor, number in turns}
+
+
+@contextlib.contextmanager
+def agents(operations: list[tuple], place: Path, disk: bool = False) -> Iterator[Agents]:
+    folder = Path(tempfile.mkdtemp(dir=place))
+    found = Agents(folder / "root", folder / "home" if disk else None)
+    try:
+        for operation in operations:
+            found.play(*operation)
+            found.check()
+        yield found
+    finally:
+        found.close()
+        shutil.rmtree(folder)
+
+
+who = st.sampled_from(AGENTS)
+naming = st.one_of(st.just(()), st.sets(st.sampled_from(NAMED), min_size=1).map(tuple))
+at_work = st.one_of(
+    st.tuples(st.just("works"), who, naming, st.lists(edits, min_size=1, max_size=3), st.booleans()),
+    st.tuples(st.just("works"), who, naming, st.lists(edits, min_size=1, max_size=3), st.just(True)),
+    st.tuples(st.just("call"), who, naming),
+    st.tuples(st.just("call"), who, naming),
+    st.tuples(st.just("hand"), edits),
+    st.tuples(st.just("hand"), edits),
+    st.tuples(st.just("ended"), who, st.integers(0, 2)),
+    st.tuples(st.just("ended"), who, st.integers(0, 2)),
+    st.tuples(st.just("prompt"), who),
+    st.tuples(st.just("rests"), who),
+    st.tuples(st.just("dies"), who),
+)
+others = st.one_of(by_hand, vouched, marks, takebacks, takebacks)
+stepping = st.tuples(st.sampled_from(("undo", "redo")), st.integers(1, 2), consents)
+stories = st.lists(st.one_of(at_work, at_work, at_work, others, stepping), min_size=4, max_size=20)
+pruned = st.lists(st.one_of(at_work, at_work, at_work, others, prunes), min_size=4, max_size=20)
+
+
+@examples(3)
+@given(stories)
+def test_each_change_is_whose_the_model_says(tmp_path_factory, operations):
+    with agents(operations, tmp_path_factory.getbasetemp()):
+        pass
+
+
+@examples(1)
+@given(pruned)
+def test_the_same_where_history_is_pruned(tmp_path_factory, operations):
+    with agents(operations, tmp_path_factory.getbasetemp()) as story:
+        assert story.ws.verify().ok
+
+
+@examples(0.3)
+@given(pruned)
+def test_the_same_with_a_store_on_disk_reopened_each_time(tmp_path_factory, operations):
+    with agents([], tmp_path_factory.getbasetemp(), disk=True) as story:
+        for operation in operations:
+            story.play(*operation)
+            story.check()
+            story.ws.close()
+            story.ws = takeback.open(story.root, store=str(story.root.parent / "home"))
+        assert story.ws.verify(data=True).ok
+
+
+if sys.platform != "linux":  # elsewhere nobody tells when a process started, so none is known to be gone
+    del test_each_change_is_whose_the_model_says, test_the_same_where_history_is_pruned
+    del test_the_same_with_a_store_on_disk_reopened_each_time
