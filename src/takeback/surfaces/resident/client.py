@@ -231,7 +231,7 @@ def _take_up_packages() -> None:
     plain names."""
     here = sys.path.pop(0)
     beside = here.replace("\\", "/").rsplit("/", 3)[0]
-    version = "%d.%d" % sys.version_info[:2]
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     own = sys.executable.rsplit("/", 2)[0] + f"/lib/python{version}/site-packages"
     sys.path.append(beside)
     if all(_is_there(f"{beside}/{name}") for name in _NEEDED):
