@@ -164,7 +164,7 @@ class Takeback(NamedTuple):
 EXACT, MERGED, DRIFTED, UNCOVERED = "exact", "merged", "drifted", "uncovered"
 COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN = "compensating", "held", "irreversible", "unknown"
 REFUSED = "refused"  # by policy
-VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)  # that an effect outside the files may have
+VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)  # of an effect outside the files that policy decides on
 TAKEN = frozenset({EXACT, MERGED, COMPENSATING, HELD})  # steps with another verdict are kept
 
 
@@ -330,7 +330,9 @@ class Outcome(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        return all(r.result == DONE for r in self.results)
+        """Whether every step was done. What was written beyond the workspace is named, and was never to be done."""
+        beyond = {s.path for s in self.plan.steps if s.verdict == UNCOVERED and s.domain not in STATES}
+        return all(r.result == DONE or r.path in beyond for r in self.results)
 
 
 # -- the seam for parts of the world -----------------------------------------

@@ -530,7 +530,7 @@ class Planner:
         if act is None:
             return IRREVERSIBLE
         if act.inverse is None:
-            return act.verdict if act.verdict == UNKNOWN else IRREVERSIBLE
+            return act.verdict if act.verdict in (UNKNOWN, UNCOVERED) else IRREVERSIBLE
         if seq in self._waits:
             return UNKNOWN
         if act.state == BEGUN or act.in_doubt:
@@ -564,7 +564,7 @@ class Planner:
                 f"nobody knows whether it {'happened' if act.state == BEGUN else 'was taken back'}: find out, then "
                 f"takeback resolve {act.id[:8]} --done or --not-done"
             )
-        if verdict == IRREVERSIBLE:
+        if verdict in (IRREVERSIBLE, UNCOVERED):
             return str(act.did.get("left_to_do", "no inverse was recorded"))
         if act.state == BEGUN or act.in_doubt:
             return "in doubt: its probe, or its key, decides whether anything is sent"

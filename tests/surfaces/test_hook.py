@@ -204,7 +204,7 @@ def test_writes_outside_the_workspace_are_journaled_as_uncovered(session, ws, tm
     session.prompt("write elsewhere")
     session.write("1", "../elsewhere.txt", "out\n")
     (act,) = ws.effects()
-    assert (act.target, act.shown_state, act.by["actor"]) == (str(outside), "irreversible", "claude")
+    assert (act.target, act.shown_state, act.by["actor"]) == (str(outside), "uncovered", "claude")
     assert effects(ws) == []
     assert not ws.undo().whole
     assert outside.read_text() == "out\n"

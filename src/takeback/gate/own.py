@@ -24,6 +24,7 @@ _VERBS = {
     "repair": "mending the store",
     "unprotect": "taking the hooks away",
     "hook": "speaking for the hooks",
+    "mcp": "answering the server's questions to a person",
 }
 _GLOBAL_VALUES = ("-C",)
 _FINE = {"TAKEBACK": ("on",), "TAKEBACK_AUTOPILOT": ("1", "true", "yes", "on"), "TAKEBACK_ACTOR": None}

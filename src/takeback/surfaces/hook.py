@@ -223,7 +223,7 @@ def _is_plain(call: Call, place: Place, environ: Mapping[str, str]) -> bool:
 def _acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[NewAct, ...]:
     """What a call that may run does where nothing is captured."""
     from ..acts import NewAct
-    from ..effects import IRREVERSIBLE
+    from ..effects import IRREVERSIBLE, UNCOVERED
 
     domain = "command" if event.does == kinds.SHELL else "note"
     found: dict[str, NewAct] = {}
@@ -233,7 +233,7 @@ def _acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[
             found[risk.what] = NewAct(domain, risk.what, risk.what, None, IRREVERSIBLE, did)
     uncovered = {"left_to_do": "it lies outside the workspace, where nothing is captured"}
     for path in (*outside, *(path for risk in risks for path in risk.outside)):
-        found[path] = NewAct("note", f"{_said(event)} {path}", path, None, IRREVERSIBLE, uncovered)
+        found[path] = NewAct("note", f"{_said(event)} {path}", path, None, UNCOVERED, uncovered)
     return tuple(found.values())
 
 

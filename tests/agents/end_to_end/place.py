@@ -130,9 +130,13 @@ class Place:
 
     def stop(self) -> None:
         """Ends all that was started here: an agent, its commands, and what answers its hooks."""
-        for pid in processes_of(self.home):
-            if pid != os.getpid():
+        quiet = 0
+        while quiet < 2:  # one that is just being started shows only a moment later
+            found = processes_of(self.home)
+            for pid in found:
                 kill(pid)
+            quiet = 0 if found else quiet + 1
+            time.sleep(0.05)
 
     # -- what came of it
 

@@ -270,6 +270,8 @@ def test_lines_of_another_interpreter_are_renewed_and_removed(machine: Machine, 
     "line",
     [
         "/x/bin/python3 -I -S '/a b/takeback/surfaces/resident/start.py' claude PreToolUse",
+        "[ ! -x /x/python3 ] || [ ! -f /a/takeback/surfaces/resident/start.py ] || exec /x/python3 -I -S "
+        "/a/takeback/surfaces/resident/start.py claude PreToolUse",
         "/usr/bin/python -m takeback hook claude Stop",
         "takeback hook opencode",
         "/opt/takeback/bin/takeback hook codex PreToolUse",

@@ -421,3 +421,12 @@ def test_the_client_loads_no_database_and_no_parser():
     folder = str(Path(client.__file__).parent)
     done = subprocess.run([sys.executable, "-I", "-S", "-c", script, folder], capture_output=True, text=True)
     assert done.stdout == "[]\n", done
+
+
+def test_a_hook_left_behind_says_nothing_and_stops_nothing(tmp_path):
+    """Gemini CLI and Copilot CLI stop every call whose hook cannot be run."""
+    line = hook_command("gemini", "BeforeTool")
+    for gone in (sys.executable, str(Path(takeback.__file__).parent)):
+        left = line.replace(gone, str(tmp_path / "gone"))
+        ran = subprocess.run(["sh", "-c", left], input=b"{}", capture_output=True)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

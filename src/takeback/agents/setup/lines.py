@@ -28,6 +28,8 @@ def read(line: object) -> Line | None:
     except ValueError:
         return None
     words = [word.strip('"') for word in words]
+    if "exec" in words and words[0] == "[":  # what comes before only asks whether it can run
+        words = words[words.index("exec") + 1 :]
     for at, word in enumerate(words[:-1]):
         is_script = word.replace("\\", "/").endswith(_SCRIPTS)
         is_verb = word == "hook" and at and os.path.basename(words[at - 1]) in ("takeback", "takeback.exe")
