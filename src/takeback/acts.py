@@ -13,7 +13,19 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from .effects import COMPENSATING, DONE, FAILED, HELD, IRREVERSIBLE, STATES, UNCOVERED, UNKNOWN, VERDICTS, Entry, raw
+from .effects import (
+    ACT_VERDICTS,
+    COMPENSATING,
+    DONE,
+    FAILED,
+    HELD,
+    IRREVERSIBLE,
+    STATES,
+    UNCOVERED,
+    UNKNOWN,
+    Entry,
+    raw,
+)
 from .errors import Damaged
 from .typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -236,7 +248,7 @@ def _is_sound(body: Mapping[str, Any]) -> bool:
     return (
         all(isinstance(body.get(name, ""), str) for name in _TEXTS)
         and bool(body.get("domain")) and body["domain"] not in STATES and "summary" in body and "target" in body
-        and body.get("verdict") in (*VERDICTS, UNCOVERED) and body.get("state", DONE) in (DONE, FAILED, BEGUN)
+        and body.get("verdict") in ACT_VERDICTS and body.get("state", DONE) in (DONE, FAILED, BEGUN)
         and isinstance(by, dict) and all(isinstance(each, str) for each in by.values())
         and isinstance(body.get("did", {}), dict)
         and isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)

@@ -165,6 +165,7 @@ EXACT, MERGED, DRIFTED, UNCOVERED = "exact", "merged", "drifted", "uncovered"
 COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN = "compensating", "held", "irreversible", "unknown"
 REFUSED = "refused"  # by policy
 VERDICTS = (EXACT, COMPENSATING, HELD, IRREVERSIBLE, UNKNOWN)  # of an effect outside the files that policy decides on
+ACT_VERDICTS = (*VERDICTS, UNCOVERED)  # that one may have
 TAKEN = frozenset({EXACT, MERGED, COMPENSATING, HELD})  # steps with another verdict are kept
 
 

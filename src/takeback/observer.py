@@ -370,7 +370,7 @@ def _by_owner(
     if len(found) + len(running) == 0 or all(bracket.call.scans for bracket in found):
         return [(owners(changes[0]), changes)] if changes else []
     apart: dict[Owners, list[Change]] = {}
-    for change in changes:
+    for change in sorted(changes, key=lambda c: (not is_work(c), c.path)):
         apart.setdefault(owners(change), []).append(change)
     return list(apart.items())
 

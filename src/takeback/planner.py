@@ -471,9 +471,7 @@ class Planner:
             state = after  # one object for both: large trees have many
         units = tuple(layers)
         if _unseen(before) or _unseen(state):
-            return [
-                Step(domain_of(path), path, state, state, UNCOVERED, units, -1, _NOT_CAPTURED)
-            ]
+            return [Step(domain_of(path), path, state, state, UNCOVERED, units, -1, _NOT_CAPTURED)]
         goal = self._timed(path, before, layers[0].seq, lowest)
         return [_noted(Step(domain_of(path), path, state, goal, EXACT, units))]
 

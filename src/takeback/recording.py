@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from . import names, redact
 from .acts import BEGUN, Act, NewAct, body_of
-from .effects import DONE, FAILED, STATES, VERDICTS
+from .effects import ACT_VERDICTS, DONE, FAILED, STATES
 from .errors import NotFound, TakebackError, UsageError
 from .history import History
 from .ids import new_id
@@ -71,7 +71,7 @@ def facts(ws: Workspace, known: Act, what: Mapping[str, Any]) -> dict[str, Any]:
 def cleaned(act: NewAct, environ: Mapping[str, str]) -> NewAct:
     """An act as it may be stored: what was done without secrets, an inverse that holds none and is plain data. A mail
     is content, and stays as it is."""
-    if act.domain in STATES or act.verdict not in VERDICTS or act.state not in (DONE, FAILED, BEGUN):
+    if act.domain in STATES or act.verdict not in ACT_VERDICTS or act.state not in (DONE, FAILED, BEGUN):
         told = f"{act.domain!r}, {act.verdict!r}, {act.state!r}"
         raise UsageError(f"{told} is no outside effect", "name its domain, its verdict and its state")
     if act.domain != "email":

@@ -206,7 +206,8 @@ def test_writes_outside_the_workspace_are_journaled_as_uncovered(session, ws, tm
     (act,) = ws.effects()
     assert (act.target, act.shown_state, act.by["actor"]) == (str(outside), "uncovered", "claude")
     assert effects(ws) == []
-    assert not ws.undo().whole
+    outcome = ws.undo()
+    assert outcome.whole and [step.verdict for step in outcome.plan.steps] == ["uncovered"]
     assert outside.read_text() == "out\n"
 
 

@@ -358,7 +358,7 @@ def test_hooks_below_a_run_are_captured_call_by_call(hooks: Hooks, tmp_path: Pat
     agent.write_text(
         "#!/bin/sh\n"
         f"""one() {{ echo '{{"session_id": "s", "transcript_path": "/x", "hook_event_name": "'$1'", "cwd": "{hooks.project}", \
-"tool_name": "Bash", "tool_input": {{"command": "make"}}, "tool_use_id": "'$2'"}}' | {hook_command("claude")}; }}\n"""
+"tool_name": "Bash", "tool_input": {{"command": "make"}}, "tool_use_id": "'$2'"}}' | {{ {hook_command("claude")}; }}; }}\n"""
         "one PreToolUse k1; echo 2 > src/a; one PostToolUse k1\n"
         "one PreToolUse k2; echo 3 > b; one PostToolUse k2\n"
     )
