@@ -14,6 +14,7 @@ import io
 import os
 import signal
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -64,6 +65,12 @@ _REAL_LINUX = {name: getattr(linux, name) for name in ("rename2", "sync_filesyst
 
 def die() -> None:
     _REAL["kill"](_REAL["getpid"](), signal.SIGKILL)
+
+
+def _set_connect(connect: Callable[..., sqlite3.Connection]) -> None:
+    """Wherever the program takes it from: the public module, or the one below it."""
+    sqlite3.connect = connect
+    sys.modules["_sqlite3"].connect = connect  # type: ignore[attr-defined]
 
 
 def _full() -> sqlite3.OperationalError:
@@ -158,7 +165,7 @@ class Points:
                 do = lambda: sqlite3.Connection.executemany(self, sql, *rest)
                 return points.hit("sql " + sql.upper().split()[0], do, sql=True)
 
-        sqlite3.connect = lambda *args, **named: _REAL_CONNECT(*args, factory=Connection, **named)
+        _set_connect(lambda *args, **named: _REAL_CONNECT(*args, factory=Connection, **named))
 
     def remove(self) -> None:
         for name, function in _REAL.items():
@@ -167,7 +174,7 @@ class Points:
             setattr(linux, name, function)
         builtins.open = io.open = _REAL_OPEN
         fcntl.ioctl = _REAL_IOCTL
-        sqlite3.connect = _REAL_CONNECT
+        _set_connect(_REAL_CONNECT)
 
     def _counted(self, name: str, real: Callable[..., Any] | None = None) -> Callable[..., Any]:
         call = real or _REAL[name]
