@@ -1,4 +1,4 @@
-"""What takeback means, executable: a small in-memory model of CORE.md.
+"""What takeback means, executable: a small in-memory model of docs/design.md.
 
 No bytes, hashes, locks or crashes: only who did what, what is live, what has
 drifted, and where each take-back leads. Verbs return a Plan; `apply` carries
@@ -332,7 +332,7 @@ class Workspace:
             kept = {(t, u) for t, u in self.passed() if not request.actors or t.actor in request.actors}
             asked = lambda turn, unit: turn in request.target or (turn, unit) in kept
             ours = {u for u in live if self.turns(u.seq) and all(asked(turn, u) for turn in self.turns(u.seq))}
-            return (ours, touched - ours) if request.target else (set(), set())
+            return (ours & touched if request.force else ours, touched - ours) if request.target else (set(), set())
         if request.verb == "redo":
             return {u for seq in request.target for u in self.units(self.journal[seq].rows)} & live, set()
         (target,) = request.target
@@ -366,6 +366,9 @@ class Workspace:
             by_path = {path: set(self.layers(path, min(units).seq)) for path, units in by_path.items()}
         acts = sorted(u.seq for u in ours if u.path.startswith("act:") and self.act_verdict(u) in TAKEN)
         steps = [step for path, units in by_path.items() for step in self.path_steps(path, units, request, acts)]
+        if request.verb == "undo" and not request.everything:  # what earlier ones kept, and is still not free, is theirs
+            asked = lambda s: any(self.turns(u.seq) & set(request.target) for u in s.units)
+            steps = [s for s in steps if s.verdict in TAKEN or asked(s)]
         steps.sort(key=lambda s: (s.verdict not in TAKEN, -s.segment, not s.path.startswith("act:"), s.path))
         return Plan(request, tuple(steps), frozenset(left))
 
@@ -381,15 +384,16 @@ class Workspace:
             # Only live work of others asks for consent; our own earlier merges do not.
             foreign = any(u in live and not self.journal[u.seq].by_takeback for u in above)
             before, after = self.change(run[-1]).before, self.change(run[0]).after
+            is_back = bool(above) and state == before  # others have undone it already
             try:
-                if foreign and not request.merge:
+                if foreign and not request.merge and not is_back:
                     raise Conflict
-                target = self.merge(after, state, before) if above else before
+                target = self.merge(after, state, before) if above and not is_back else before
             except Conflict:
                 kept |= set(run)
                 above += run
                 continue
-            verdict = MERGED if above else EXACT if not path.startswith("act:") else self.act_verdict(run[0])
+            verdict = MERGED if above and not is_back else EXACT if not path.startswith("act:") else self.act_verdict(run[0])
             first = steps.get(segment)
             expected, units = (first.expected, first.units | set(run)) if first else (state, frozenset(run))
             steps[segment] = Step(path, expected, target, verdict, units, segment)

@@ -58,6 +58,7 @@ class Model(model.Workspace):
     """The model with calls of sessions: one row per set of calls, and brackets of the dead closed by a whole look."""
 
     dead: set[str] = field(default_factory=set)  # sessions
+    acted: list[int] = field(default_factory=list)  # before which entries a call began or ended
 
     def look(self, paths: Iterable[str] | None = None, vouched: Turn | None = None) -> None:
         whole = paths is None
@@ -72,7 +73,16 @@ class Model(model.Workspace):
             self.known[path] = after
         self.journal += [Effect(turns, changes) for turns, changes in found.values()]
         if whole and vouched is None:
-            self.brackets = [b for b in self.brackets if b.session not in self.dead]
+            self.drop([b for b in self.brackets if b.session in self.dead])
+
+    def turns(self, seq: int) -> frozenset[Turn]:
+        """A stretch by hand is a turn only where no agent made a call, even one that changed nothing."""
+        found = super().turns(seq)
+        if self.journal[seq].by_takeback or not any(turn.actor == "hand" for turn in found):
+            return found
+        named = [i for i, e in enumerate(self.journal) if isinstance(e, model.Checkpoint) and e.label]
+        start, end = max((i for i in named if i < seq), default=0), min((i for i in named if i > seq), default=1 << 62)
+        return frozenset() if any(start < at <= end for at in self.acted) else found
 
     def calls(self, path: str) -> tuple[Bracket, ...]:
         """The open calls that named the path, else those that scan."""
@@ -84,6 +94,7 @@ class Model(model.Workspace):
 
     def drop(self, over: Iterable[Bracket]) -> None:
         gone = set(map(id, over))
+        self.acted += [len(self.journal)] * bool(gone)
         self.brackets = [b for b in self.brackets if id(b) not in gone]
 
 
@@ -129,6 +140,7 @@ class Agents(Both):
                 self.model.checkpoint("begins")
         assert bracket.turn == tuple(self.asked[caller.session])
         turn = self.asked[caller.session]
+        self.model.acted.append(len(self.model.journal))
         self.model.brackets.append(Bracket(turn, frozenset(named) or None, caller.session, key))
 
     def ended(self, agent: str, which: int) -> None:

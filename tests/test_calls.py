@@ -9,9 +9,10 @@ import sys
 import pytest
 
 import takeback
-from takeback import ancestry
+from takeback import ancestry, calls
 from takeback.acts import NewAct
 from takeback.brackets import Call, Caller
+from takeback.capture import runs
 from takeback.effects import IRREVERSIBLE
 
 CLAUDE = Caller("claude", "s1")
@@ -304,3 +305,96 @@ def test_what_a_person_refused_was_not_done(ws):
     ws.begin_call(gone, bash("3", "Bash: git push")._replace(acts=(push,), asked=True))
     ws.end_turn(gone, whole_session=True)
     assert sorted(act.state for act in ws.effects()) == ["begun", "done"], "it was killed: nobody knows"
+
+
+def test_a_call_in_a_run_is_the_calls_and_the_rest_is_the_runs(ws):
+    before = ws.checkpoint("before")
+    inside, beside = CLAUDE._replace(run=before.id), CODEX
+    with runs.mark(runs.folder_in(ws.store.folder) / before.id):
+        ws.begin_call(inside, bash("1"))
+        (ws.root / "by-call").write_text("1\n")
+        ws.end_call(inside, bash("1"))
+        (ws.root / "by-run").write_text("1\n")
+        ws.begin_call(beside, bash("2"))
+        (ws.root / "by-either").write_text("1\n")
+        ws.end_call(beside, bash("2"))
+    ws.ran(before, "claude")
+    assert [(actors, paths) for _, actors, paths in effects(ws)] == [
+        (["claude"], ["by-call"]),
+        (["run"], ["by-run"]),
+        (["codex", "run"], ["by-either"]),
+    ]
+
+
+def test_a_call_that_was_denied_after_it_was_opened_did_nothing_outside(ws):
+    push = NewAct("command", "git push", "git push", None, IRREVERSIBLE)
+    opened = ws.begin_call(CLAUDE, bash("1", "Bash: git push")._replace(acts=(push,)))
+    ws.end_call(CLAUDE, opened.bracket.call, failed=True, did_act=False)
+    assert ws.effects() == []
+    assert [bool(b.closed) for b in ws.history().brackets.values()] == [True]
+
+
+def test_a_first_look_of_a_process_that_stays_takes_no_longer_than_a_hook_may(ws, monkeypatch):
+    asked = []
+    scan = ws.observer.scan
+
+    def noted(*given, deadline=None, **more):
+        asked.append(deadline)
+        return scan(*given, deadline=deadline, **more)
+
+    monkeypatch.setattr(ws.observer, "scan", noted)
+    ws.keep_watch()
+    assert asked == [calls.DEADLINE]
+
+
+def test_a_persons_edits_between_calls_that_changed_nothing_are_not_undone(ws):
+    ws.begin_turn(CLAUDE, "run the tests")
+    ws.begin_call(CLAUDE, bash("1"))
+    ws.end_call(CLAUDE, bash("1"))
+    (ws.root / "mine.txt").write_text("a person's\n")
+    ws.begin_call(CLAUDE, bash("2"))
+    ws.end_call(CLAUDE, bash("2"))
+    outcome = ws.undo()
+    assert not outcome.plan.steps and (ws.root / "mine.txt").exists()
+
+
+def test_what_can_never_be_undone_is_named_with_its_own_turn_only(ws):
+    pushed = NewAct("command", "git push", "git push", None, IRREVERSIBLE)
+    for number, acts in (("1", (pushed,)), ("2", ())):
+        ws.begin_turn(CLAUDE, f"turn {number}")
+        ws.begin_call(CLAUDE, bash(number)._replace(acts=acts))
+        (ws.root / number).write_text(number)
+        ws.end_call(CLAUDE, bash(number))
+    ws.undo()
+    assert {step.verdict for step in ws.undo().plan.steps} == {"exact", "irreversible"}
+    ws.begin_turn(CLAUDE, "turn 3")
+    ws.begin_call(CLAUDE, bash("3"))
+    (ws.root / "3").write_text("3")
+    ws.end_call(CLAUDE, bash("3"))
+    assert {step.verdict for step in ws.plan("undo").steps} == {"exact"}
+
+
+def test_what_a_person_took_back_already_is_done_and_not_kept(ws):
+    ws.begin_turn(CLAUDE, "edit")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "new.txt").write_text("x")
+    (ws.root / "a.txt").write_text("two\n")
+    ws.end_call(CLAUDE, bash("1"))
+    (ws.root / "new.txt").unlink()
+    (ws.root / "a.txt").write_text("one\n")
+    outcome = ws.undo()
+    assert outcome.whole and {step.verdict for step in outcome.plan.steps} == {"exact"}
+    assert ws.undo().plan.steps == ()
+
+
+def test_what_an_earlier_undo_kept_is_taken_when_it_is_free_and_not_named_again_before(ws):
+    for number in ("1", "2"):
+        ws.begin_turn(CLAUDE, f"turn {number}")
+        ws.begin_call(CLAUDE, bash(number))
+        (ws.root / f"{number}.txt").write_text("agent's\n")
+        ws.end_call(CLAUDE, bash(number))
+    (ws.root / "2.txt").write_text("a person's\n")
+    assert not ws.undo().whole
+    outcome = ws.undo(force=True)
+    assert outcome.whole and [step.path for step in outcome.plan.steps] == [b"1.txt"]
+    assert (ws.root / "2.txt").read_text() == "a person's\n"

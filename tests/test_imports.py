@@ -42,6 +42,10 @@ LAYERS = [
     {"domains", "mail"},
     {
         "workspace",
+        "guarded",
+        "hooked",
+        "twins",
+        "budget",
         "observer",
         "requests",
         "takebacks",

@@ -317,10 +317,11 @@ def test_what_still_stands_outside_the_files_keeps_its_call_and_turn(ws):
     from takeback.acts import NewAct
     from takeback.brackets import Call, Caller
 
-    claude, call = Caller("claude", "s"), Call("push", "Bash", "Bash: git push")
+    push = NewAct("command", "git push", "git push", None, "irreversible")
+    claude, call = Caller("claude", "s"), Call("push", "Bash", "Bash: git push", acts=(push,))
     ws.begin_turn(claude, "publish it")
     opened = ws.begin_call(claude, call)
-    ws.end_call(claude, call, acts=[NewAct("command", "git push", "git push", None, "irreversible")])
+    ws.end_call(claude, call)
     ws.begin_turn(claude, "go on")
     ws.checkpoint("here")
     ws.prune(keep=1)

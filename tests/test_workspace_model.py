@@ -1,4 +1,4 @@
-"""The real workspace against the model of CORE.md, over random histories; and what it promises by itself.
+"""The real workspace against the model of what it means, over random histories; and what it promises by itself.
 
 Both play the same story (changes by hand, changes an actor vouches for, checkpoints, take-backs, prune). After each
 operation the trees must be equal, and so must the units of work that are live.

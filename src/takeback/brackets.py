@@ -121,11 +121,14 @@ def _caller_body(caller: Caller) -> dict[str, Any]:
         body["lane"] = caller.lane
     if caller.pid:
         body |= {"pid": caller.pid, "started": caller.started}
+    if caller.run:
+        body["run"] = caller.run
     return body
 
 
 def _caller_of(body: Mapping[str, Any]) -> Caller:
-    return Caller(body["agent"], body["session"], body.get("lane", ""), body.get("pid", 0), body.get("started", 0))
+    process = body.get("pid", 0), body.get("started", 0)
+    return Caller(body["agent"], body["session"], body.get("lane", ""), *process, run=body.get("run", ""))
 
 
 def turn_of(row: Row, body: Mapping[str, Any]) -> AgentTurn:
@@ -196,9 +199,11 @@ class Owners(NamedTuple):
 
 
 def owners_of(found: Sequence[Bracket], runs: Sequence[Turn]) -> Callable[[Change], Owners]:
+    """A call of an agent that a run has started is no rival of that run, but a part of it, and the closer one."""
     naming = [b for b in found if b.call.paths and not b.call.scans]
     scanning = tuple(b for b in found if b.call.scans)
-    anywhere = Owners(_turns(scanning, runs), scanning)
+    around = {b.caller.run for b in scanning}
+    anywhere = Owners(_turns(scanning, (run for run in runs if run.number not in around)), scanning)
 
     def owners(change: Change) -> Owners:
         named = tuple(b for b in naming if b.names(change)) if naming else ()

@@ -23,6 +23,7 @@ class Caller(NamedTuple):
     pid: int = 0
     started: int = 0
     one_at_a_time: bool = False  # whether its next call means that the one before is over
+    run: str = ""  # the `takeback run` that it was started by
 
     @property
     def is_gone(self) -> bool:

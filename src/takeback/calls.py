@@ -11,10 +11,9 @@ The caller (workspace.py) holds the store lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from . import ancestry, brackets, redact
-from .acts import NewAct
 from .brackets import AgentTurn, Bracket, Call, Caller
 from .capture.scan import Look, Scan
 from .effects import Takeback, Turn
@@ -26,7 +25,7 @@ from .safefs import Folder as OpenFolder
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from .guarded import Guarded
 
 CALL, TURN, SESSION = "call", "turn", "session"  # how often a checkpoint is taken
 DEADLINE = 20.0  # seconds that a look of a hook may take, where the settings name none
@@ -58,7 +57,7 @@ class Ended(NamedTuple):
     lacking: tuple[tuple[bytes, str], ...] = ()
 
 
-def begin_turn(ws: Workspace, tree: OpenFolder, caller: Caller, prompt: str) -> Begun:
+def begin_turn(ws: Guarded, tree: OpenFolder, caller: Caller, prompt: str) -> Begun:
     """An agent is asked something. What changed before that is not its work."""
     journal = ws.store.journal
     before = brackets.newest_turn(journal, caller)
@@ -83,7 +82,7 @@ def begin_turn(ws: Workspace, tree: OpenFolder, caller: Caller, prompt: str) -> 
     return Begun(Turn(caller.agent, begun.id), checkpoint, told, tuple(look.lacking))
 
 
-def begin_call(ws: Workspace, tree: OpenFolder, caller: Caller, call: Call) -> Opened:
+def begin_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call) -> Opened:
     """A call is about to act: what is there now is its before-image. Announced twice, it is one call."""
     journal = ws.store.journal
     found = brackets.open_ones(journal)
@@ -118,10 +117,10 @@ def begin_call(ws: Workspace, tree: OpenFolder, caller: Caller, call: Call) -> O
 
 
 def end_call(
-    ws: Workspace, tree: OpenFolder, caller: Caller, call: Call, failed: bool = False, acts: Sequence[NewAct] = ()
+    ws: Guarded, tree: OpenFolder, caller: Caller, call: Call, failed: bool = False, did_act: bool = True
 ) -> Ended:
-    """A call is over: what changed since it began is its work, with what it did outside the files. One that nobody
-    announced owns nothing, and is looked at all the same."""
+    """A call is over: what changed since it began is its work, with what it did outside the files, unless it was denied
+    after all. One that nobody announced owns nothing, and is looked at all the same."""
     found = brackets.open_ones(ws.store.journal)
     bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
     asked = bracket.call if bracket is not None else call
@@ -130,15 +129,14 @@ def end_call(
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         if bracket.id not in closed:
-            more = (*bracket.call.acts, *(cleaned(act, ws.environ) for act in acts))
-            rows += brackets.act_rows(bracket._replace(call=bracket.call._replace(acts=more)), in_doubt=failed)
+            rows += brackets.act_rows(bracket, in_doubt=failed) if did_act else []
             oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
             rows.append(brackets.close_row(bracket, oldest, failed=failed))
     ws.observer.journal_look(look, rows)
     return Ended(bracket, tuple(row.id for row in rows if row.kind == "change"), tuple(look.lacking))
 
 
-def end(ws: Workspace, tree: OpenFolder, caller: Caller, whole_session: bool) -> tuple[str, ...]:
+def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> tuple[str, ...]:
     """A session, or a subagent of it, rests: the brackets that it left open are closed. Ids of what they did."""
     mine = _same_session if whole_session else _same_lane
     left = [b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller)]
@@ -152,7 +150,7 @@ def end(ws: Workspace, tree: OpenFolder, caller: Caller, whole_session: bool) ->
     return tuple(row.id for row in rows if row.kind == "change")
 
 
-def turn_above(ws: Workspace) -> AgentTurn | None:
+def turn_above(ws: Guarded) -> AgentTurn | None:
     """What the agent among the ancestors of this process was asked last; None if a person runs it."""
     turns = list(ws.history().agent_turns.values())
     known = {(t.caller.pid, t.caller.started): t.caller for t in turns if t.caller.pid}
@@ -164,7 +162,7 @@ def turn_above(ws: Workspace) -> AgentTurn | None:
     return None
 
 
-def asking(ws: Workspace) -> frozenset[Turn]:
+def asking(ws: Guarded) -> frozenset[Turn]:
     """The turns that may be asking, which undo must not take back: that of the agent above this process, or, where only
     the name of the agent is known, what each of its sessions was asked last, but for those whose process is gone.
 
@@ -189,18 +187,22 @@ def first_line(prompt: str) -> str:
 # -- parts -------------------------------------------------------------------
 
 
-def _scan(ws: Workspace, tree: OpenFolder, thorough: bool = False) -> Look:
-    deadline = ws.settings.scan_deadline
-    seconds = DEADLINE if deadline is None else deadline
-    return ws.observer.scan(tree, ws.observer.known(), deadline=seconds, thorough=thorough)
+def deadline(ws: Guarded) -> float:
+    """Seconds that a look may take for which a hook waits."""
+    chosen = ws.settings.scan_deadline
+    return DEADLINE if chosen is None else chosen
 
 
-def _named(ws: Workspace, tree: OpenFolder, paths: Iterable[bytes]) -> Look:
+def _scan(ws: Guarded, tree: OpenFolder, thorough: bool = False) -> Look:
+    return ws.observer.scan(tree, ws.observer.known(), deadline=deadline(ws), thorough=thorough)
+
+
+def _named(ws: Guarded, tree: OpenFolder, paths: Iterable[bytes]) -> Look:
     observer = ws.observer
     return Scan(tree, observer.known(), observer.rules(tree), ws.store.blobs, observer.limits()).named(paths)
 
 
-def _found(ws: Workspace, look: Look, over: Iterable[Bracket]) -> list[New]:
+def _found(ws: Guarded, look: Look, over: Iterable[Bracket]) -> list[New]:
     """The rows of what a look found, and those that close what is over."""
     cut = {b.id for b in over}
     rows = ws.observer.rows_of(look, cut=cut)
@@ -212,7 +214,7 @@ def _found(ws: Workspace, look: Look, over: Iterable[Bracket]) -> list[New]:
     return rows
 
 
-def _checkpoint_row(ws: Workspace, look: Look, turn: str, caller: Caller, label: str, named: bool) -> New:
+def _checkpoint_row(ws: Guarded, look: Look, turn: str, caller: Caller, label: str, named: bool) -> New:
     ws.observer.store_tree(look.index)
     body: dict[str, Any] = {
         "label": label,
@@ -226,14 +228,14 @@ def _checkpoint_row(ws: Workspace, look: Look, turn: str, caller: Caller, label:
     return New("checkpoint", new_id(), body)
 
 
-def _is_heard_twice(ws: Workspace, before: AgentTurn, line: str) -> bool:
+def _is_heard_twice(ws: Guarded, before: AgentTurn, line: str) -> bool:
     """Whether two hooks tell of one prompt, as where both the project's and the user's are installed."""
     last = ws.store.journal.last("open")
     is_idle = last is None or last.seq < before.seq
     return is_idle and before.prompt == line and 0 <= ws.clock() - before.at < _TWICE
 
 
-def _told(ws: Workspace, before: AgentTurn) -> tuple[Takeback, ...]:
+def _told(ws: Guarded, before: AgentTurn) -> tuple[Takeback, ...]:
     """Take-backs since a session was last asked something, of which it has not heard."""
     newest = ws.store.journal.last("takeback")
     if newest is None or newest.seq < before.seq:

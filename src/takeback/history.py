@@ -531,7 +531,9 @@ class History:
 
     @cached_property
     def _agent_seqs(self) -> list[int]:
-        return [e.seq for e in self.effects if e.is_known and e.domain in STATES]
+        """Where somebody known was at work, whether or not anything came of it."""
+        calls = (seq for b in self.brackets.values() for seq in (b.seq, b.closed) if seq)
+        return sorted([*(e.seq for e in self.effects if e.is_known and e.domain in STATES), *calls])
 
     @cached_property
     def _stretch_seqs(self) -> list[int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from . import brackets, repository, trees
 from .brackets import Bracket, Owners
 from .capture import runs
-from .capture.git_state import GitState, Seen
+from .capture.git_state import GitState
 from .capture.scan import Limits, Look, Scan
 from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same
 from .errors import Damaged, UsageError
@@ -244,16 +244,12 @@ class Observer:
         among = None if self.suspects is None else self.suspects.ask(index, rules, limits, thorough)
         look = Scan(tree, index, rules, None if dry else self.store.blobs, limits).whole(among)
         if git and self.settings.git:
-            look.git = self._git_seen(tree, dry)
-            look.lacking += look.git.lacking
+            try:
+                look.git = self.git.look(tree, dry)
+                look.lacking += look.git.lacking
+            except Exception as error:  # a repository, or our cache of it, must not make a look at the files fail
+                look.lacking.append((b".git", f"it cannot be read ({type(error).__name__}: {error})"))
         return look
-
-    def _git_seen(self, tree: OpenFolder, dry: bool) -> Seen:
-        """A repository may hold anything, and must not make a look at the files fail."""
-        try:
-            return self.git.look(tree, dry)
-        except Exception as error:
-            return Seen(self.git.known(), lacking=((b".git", f"it cannot be read ({type(error).__name__}: {error})"),))
 
     def rows_of(
         self,

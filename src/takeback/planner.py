@@ -161,7 +161,14 @@ class Planner:
         # With what earlier undos kept: it may be free by now. Shared work goes with the last who share it.
         passed = {(t, u) for t, u in history.passed if not request.actors or t.actor in request.actors}
         ours = {u for u in live if all(t in wanted or (t, u) in passed for t in turns[u.seq])}
-        return ours, touched - ours
+        return (ours & touched if request.force else ours), touched - ours
+
+    def _asked_for(self, steps: list[Step], request: Request) -> list[Step]:
+        """Without what earlier undos kept and is still not free: it was named then, and is no part of this one."""
+        if request.verb != "undo" or request.everything:
+            return steps
+        wanted = set(request.turns)
+        return [s for s in steps if s.taken or any(self.history.turns(u.seq) & wanted for u in s.units)]
 
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
@@ -217,6 +224,7 @@ class Planner:
             steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
         steps += [self._act_step(path, units, acts) for path, units in outside.items()]
         steps = self._with_doubts(self._with_real_groups(self._standing_on(steps), request.since))
+        steps = self._asked_for(steps, request)
         steps.sort(key=lambda s: (not s.taken, -s.segment, _ORDER.get(s.domain, 0), s.path))
         own = frozenset(u.path for u in left if not self._is_outside(u.seq) and self._is_own(u.path))
         return Plan(
@@ -426,10 +434,11 @@ class Planner:
                 kept |= set(run)
                 above += run
                 continue
+            is_back = bool(above) and same(state, before)  # others have undone it already
             try:
-                if (foreign and not request.merge) or (above and domain_of(path) != "files"):
+                if not is_back and ((foreign and not request.merge) or (above and domain_of(path) != "files")):
                     raise Conflict
-                goal = (
+                goal = state if is_back else (
                     self.merge(after, state, before, request.markers)
                     if above
                     else self._timed(path, before, run[-1].seq, lowest)
@@ -438,7 +447,7 @@ class Planner:
                 kept |= set(run)
                 above += run
                 continue
-            verdict = MERGED if above else EXACT
+            verdict = MERGED if above and not is_back else EXACT
             first = steps.get(segment)
             expected, taken = (first.expected, (*first.units, *run)) if first else (state, tuple(run))
             steps[segment] = Step(domain_of(path), path, expected, goal, verdict, taken, segment)

@@ -20,7 +20,7 @@ from .safefs import keys
 from .units import format_size
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from .guarded import Guarded
 
 _DAY = 86_400.0
 _FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
@@ -51,13 +51,13 @@ class Pruned:
     why_over: str = ""
 
 
-def within_budget(ws: Workspace) -> Pruned:
+def within_budget(ws: Guarded) -> Pruned:
     """Prunes by the budgets of the settings; what is younger than a day is never evicted for them."""
     settings = ws.settings
     return prune(ws, Asked(settings.keep, settings.max_age, settings.max_bytes, automatic=True))
 
 
-def prune(ws: Workspace, asked: Asked) -> Pruned:
+def prune(ws: Guarded, asked: Asked) -> Pruned:
     """The caller holds both locks."""
     history = ws.history()
     if asked.path:
@@ -88,7 +88,7 @@ def prune(ws: Workspace, asked: Asked) -> Pruned:
     return Pruned(gone, len(doomed), freed, over=over, why_over=why)
 
 
-def _horizon(ws: Workspace, history: History, asked: Asked) -> int:
+def _horizon(ws: Guarded, history: History, asked: Asked) -> int:
     """The row of the oldest checkpoint that stays."""
     if not history.checkpoints:
         return history.head + 1 if asked.everything else 0
@@ -109,7 +109,7 @@ def _horizon(ws: Workspace, history: History, asked: Asked) -> int:
     return horizon
 
 
-def _fitting(ws: Workspace, history: History, budget: int) -> int:
+def _fitting(ws: Guarded, history: History, budget: int) -> int:
     """The oldest checkpoint from which on everything fits, with what is pinned; at least the last one stays."""
     if ws.store.size() <= budget:
         return 0
@@ -132,12 +132,12 @@ def _fitting(ws: Workspace, history: History, budget: int) -> int:
     return horizon
 
 
-def _besides_blobs(ws: Workspace) -> int:
+def _besides_blobs(ws: Guarded) -> int:
     """What the journal and the index take up."""
     return ws.store.size() - ws.store.blobs.size()
 
 
-def _staying(ws: Workspace, history: History, doomed: list[Row], asked: Asked) -> dict[str, int]:
+def _staying(ws: Guarded, history: History, doomed: list[Row], asked: Asked) -> dict[str, int]:
     """Bytes that rows which stay need, by why they stay; nothing is measured where the store fits its budget."""
     if asked.max_bytes is None or asked.everything or ws.store.size() <= asked.max_bytes:
         return {}
@@ -155,7 +155,7 @@ def _staying(ws: Workspace, history: History, doomed: list[Row], asked: Asked) -
     return found
 
 
-def _over(ws: Workspace, asked: Asked, staying: dict[str, int]) -> tuple[int, str]:
+def _over(ws: Guarded, asked: Asked, staying: dict[str, int]) -> tuple[int, str]:
     """By how much the store is above its budget after all, and why; of a dry run, by how much it would be."""
     if not staying or asked.max_bytes is None:
         return 0, ""
@@ -169,7 +169,7 @@ def _over(ws: Workspace, asked: Asked, staying: dict[str, int]) -> tuple[int, st
     return size - asked.max_bytes, f"the store {verb} {format_size(size)} of {format_size(asked.max_bytes)} ({told})"
 
 
-def _doomed(ws: Workspace, history: History, horizon: int, everything: bool) -> list[Row]:
+def _doomed(ws: Guarded, history: History, horizon: int, everything: bool) -> list[Row]:
     """Rows before the horizon that lose their body."""
     doomed = []
     interrupted = history.interrupted
@@ -220,7 +220,7 @@ def _still_needed(row: Row, outside: set[str], interrupted: Any) -> bool:
     return interrupted is not None and interrupted[0].id in (row.id, body.get("takeback"))
 
 
-def collect(ws: Workspace, purge: frozenset[bytes] = frozenset()) -> int:
+def collect(ws: Guarded, purge: frozenset[bytes] = frozenset()) -> int:
     """Drops the bytes that no row needs any more."""
     live: set[bytes] = set()
     seen: set[bytes] = set()
@@ -234,7 +234,7 @@ def collect(ws: Workspace, purge: frozenset[bytes] = frozenset()) -> int:
 # -- one path ----------------------------------------------------------------
 
 
-def _prune_path(ws: Workspace, history: History, asked: Asked) -> Pruned:
+def _prune_path(ws: Guarded, history: History, asked: Asked) -> Pruned:
     """Takes a captured secret out: its bytes, wherever a row leads to them by this path."""
     path = ws.relative(asked.path)
     if not path:
@@ -263,7 +263,7 @@ def _prune_path(ws: Workspace, history: History, asked: Asked) -> Pruned:
     return Pruned((), 0, freed, len(wanted), note=note, also=also)
 
 
-def _folder_objects(ws: Workspace) -> set[bytes]:
+def _folder_objects(ws: Guarded) -> set[bytes]:
     seen: set[bytes] = set()
     for row in ws.store.journal.rows(kinds=("checkpoint",)):
         for _ in needs(row, ws.store.blobs, seen):
@@ -271,7 +271,7 @@ def _folder_objects(ws: Workspace) -> set[bytes]:
     return seen
 
 
-def forget_keys(ws: Workspace, gone: set[bytes]) -> None:
+def forget_keys(ws: Guarded, gone: set[bytes]) -> None:
     """Files whose stored bytes are gone are read again at the next look, if they are still covered then."""
     index = ws.observer.known()
     for path in list(index.folders):

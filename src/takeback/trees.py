@@ -36,6 +36,7 @@ class Gap(NamedTuple):
 
 
 NOT_LOOKED_AT = "not looked at yet"
+LATE = "not looked at within the deadline"
 _LACKING = ("cannot be read", "kept changing", "not looked at")  # should be covered: makes a checkpoint partial
 _MAY_PASS = (*_LACKING, "larger than")  # may end without the folder changing: looked at again every time
 

@@ -1,6 +1,7 @@
 """A workspace: a project root under protection, and its store. The object every surface holds.
 
-Here locks are taken and the parts are joined; each call runs whole before the next begins:
+Here the parts are joined, under the locks of guarded.py; each call runs whole before the next begins. What hooks of
+agents do is in hooked.py, the twins for `await` are in twins.py:
 
     look (observer) ─► journal ─► index                 checkpoint, track
     look ─► planner ─► executor ─► index (takebacks)    undo, redo, rollback, revert, restore
@@ -9,34 +10,30 @@ Here locks are taken and the parts are joined; each call runs whole before the n
 
 from __future__ import annotations
 
-import gc
 import os
 import stat
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from . import store, workers
+from . import budget, store
 from .capture.scan import Look, Scan
 from .effects import Checkpoint, Outcome, Plan, Request, Step, Turn, text
-from .errors import Locked, NoWorkspace, Off, TakebackError, UsageError
-from .history import NUMBERED, History, pack_snapshot
+from .errors import NoWorkspace, Off, TakebackError, UsageError
+from .guarded import explained
+from .history import NUMBERED, pack_snapshot
+from .hooked import Hooked
 from .ids import new_id
 from .journal import New
-from .observer import Observer, Progress, is_work
+from .observer import is_work
 from .safefs import Folder as OpenFolder
-from .safefs import components, open_root
+from .safefs import components
 from .settings import Settings
+from .twins import Twins
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from . import blame, calls, views
-    from .acts import Act, Approval, Credential, NewAct, Outside, Stopped
-    from .brackets import AgentTurn, Call, Caller
+    from . import blame, views
+    from .acts import Act, Approval, Credential, NewAct, Outside
     from .capture.isolate import Found, Layer
     from .capture.watching import Watcher
     from .doing import Recorder
@@ -46,17 +43,11 @@ if TYPE_CHECKING:
     from .prune import Pruned
     from .recording import Instead
     from .steps import Approve, AsyncStep, WorkStep
-    from .takebacks import Takebacks
     from .turns import TurnSeen
     from .verify import Repaired, Verified
 
-    T = TypeVar("T")
-
 _LABEL = 1_000  # characters
-_DAY = 86_400.0  # what is younger is never pruned by itself
-_LONG = 3600.0  # seconds
 _MOMENTS = 100  # rows after which a tree that is followed gets an automatic checkpoint
-_MEASURED = 8  # the store's size is looked up every so many checkpoints: it means a stat of every pack
 
 
 class Tracked(NamedTuple):
@@ -67,33 +58,10 @@ class Tracked(NamedTuple):
     lacking: tuple[tuple[str, str], ...]
 
 
-class Workspace:
+class Workspace(Hooked, Twins):
     """Safe to use from several threads: each call runs whole before the next begins."""
 
-    def __init__(
-        self,
-        root: Path,
-        opened: store.Store,
-        settings: Settings,
-        inode: int,
-        clock: Callable[[], float] = time.time,
-        environ: Mapping[str, str] = {},
-    ) -> None:
-        self.root = root
-        self.environ = environ  # where credentials are looked up by name, when an inverse is sent
-        self.store = opened
-        self.settings = settings
-        self.clock = clock
-        self.observer = Observer(root, opened, settings, clock)
-        self._inode = inode
-        self._mutex = threading.RLock()
-        self._closed = False
-        self._is_applying = False
-        self._made: Takebacks | None = None
-        self._moments: Moments | None = None
-        self.open_steps: list[Recorder] = []  # of harnesses in this process
-        self.asked_by = ""  # the agent that asks, where no process above this one tells
-        self.by_command = False  # asked by a command, which an agent runs in a call; not by a tool of ours
+    _moments: Moments | None = None
 
     def __enter__(self) -> Workspace:
         return self
@@ -101,134 +69,7 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        with self._mutex:
-            if not self._closed:
-                self._closed = True
-                if self.observer.suspects is not None:
-                    self.observer.suspects.close()
-                self.store.close()
-
-    @property
-    def id(self) -> str:
-        return self.store.id
-
-    @property
-    def progress(self) -> Progress | None:
-        """Called with counts of paths or bytes during long work."""
-        return self.observer.progress
-
-    @progress.setter
-    def progress(self, report: Progress | None) -> None:
-        self.observer.progress = report
-
-    @property
-    def _takebacks(self) -> Takebacks:
-        from .takebacks import Takebacks
-
-        if self._made is None:
-            self._made = Takebacks(self.id, self.observer, self.environ, self._unlocked)
-        return self._made
-
-    # -- locks and guards ----------------------------------------------------
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One call at a time, and no bare system error out of it."""
-        with self._mutex, _explained():
-            if self._closed:
-                raise UsageError("this workspace was closed", "open it again: takeback.open(root)")
-            try:
-                yield
-            finally:
-                workers.reap()
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._alone(), self.store.write.hold(self.settings.lock_timeout), _without_collector():
-            self.store.blobs.reload()
-            try:
-                yield
-            except BaseException:
-                self.store.blobs.discard()
-                self.observer.forget()
-                raise
-
-    @contextmanager
-    def _unlocked(self) -> Iterator[None]:
-        """The store is free while a take-back acts outside the files: nobody else waits for a slow server."""
-        self.store.blobs.flush()
-        self.store.write.release()
-        try:
-            yield
-        finally:
-            self.store.write.acquire(_LONG)  # what was done must be journaled
-            self.store.blobs.reload()
-
-    @contextmanager
-    def _applying(self) -> Iterator[None]:
-        with self._alone(), self.store.apply.hold(self.settings.lock_timeout):
-            self._is_applying = True
-            try:
-                yield
-            finally:
-                self._is_applying = False
-
-    def _is_running(self) -> bool:
-        """Whether another process is at a take-back just now."""
-        if self._is_applying:
-            return False
-        try:
-            self.store.apply.acquire(0)
-        except Locked:
-            return True
-        self.store.apply.release()
-        return False
-
-    def _must_be_on(self) -> None:
-        if not self.settings.enabled:
-            raise Off(
-                f"takeback is off (source: {self.settings.off_source})",
-                "turn it on with TAKEBACK=on, or change that setting",
-            )
-
-    def _must_not_be_interrupted(self) -> None:
-        if what := self.interrupted():
-            raise TakebackError(
-                f"{what}, and the tree may be in between",
-                "finish it with takeback resume, or go back with takeback resume --abort",
-            )
-
-    def interrupted(self) -> str:
-        """What was interrupted, as a sentence; empty if nothing was."""
-        with self._alone():
-            found = self.observer.open_intents()
-            return "" if found is None or self._is_running() else f"a {found[0]} was interrupted"
-
-    @contextmanager
-    def open_tree(self) -> Iterator[OpenFolder]:
-        """The root, opened and known to be the folder that was protected."""
-        try:
-            folder = open_root(str(self.root), self.settings.portable)
-        except OSError as error:
-            raise TakebackError(
-                f"{self.root} cannot be opened ({error.strerror})",
-                "if it was moved, run takeback init in its new place; takeback restore --to DIR still works",
-            ) from error
-        with folder:
-            if self._inode and folder.stat_self().st_ino != self._inode:
-                raise TakebackError(
-                    f"{self.root} is not the folder that was protected: it was replaced by another one",
-                    "run takeback init here to go on with its history, or takeback restore --to DIR to get files out",
-                )
-            yield folder
-
     # -- looking -------------------------------------------------------------
-
-    def history(self) -> History:
-        """The journal, folded; kept while nothing is appended."""
-        with self._alone():
-            return self.observer.history()
 
     def glance(self) -> Look:
         """Looks at the whole tree without leaving a trace: for status and diff."""
@@ -240,25 +81,6 @@ class Workspace:
         with self._alone():
             folder = self.observer.known().folder(b"")
             return [] if folder is None else list(folder.names)
-
-    def relative(self, path: str | bytes) -> bytes:
-        """A path as the user names it (absolute, or relative to the root) as root-relative bytes, or an error."""
-        given = os.fsdecode(path)
-        if "\0" in given:
-            raise UsageError("a path cannot hold a NUL byte", "name the path without it")
-        if os.path.isabs(given):
-            parent = os.path.realpath(os.path.dirname(given.rstrip("/")))
-            given = os.path.relpath(os.path.join(parent, os.path.basename(given.rstrip("/"))), self.root)  # noqa: PTH118
-            if given == ".." or given.startswith(".." + os.sep):
-                raise UsageError(f"{os.fsdecode(path)} lies outside the workspace {self.root}", "name a path inside it")
-        normal = os.path.normpath(given).replace(os.sep, "/")
-        if normal == "..":
-            normal = "../"
-        if normal.startswith("../"):
-            raise UsageError(f"{os.fsdecode(path)} lies outside the workspace {self.root}", "name a path inside it")
-        found = b"" if normal == "." else os.fsencode(normal)
-        components(found)
-        return found
 
     # -- checkpoint, track ---------------------------------------------------
 
@@ -311,25 +133,10 @@ class Workspace:
             at = self.clock()
             seqs = observer.journal_look(look, [*rows, New("checkpoint", id, body)])
             number = self.store.journal.count(NUMBERED, seqs[-1])
-            over = self._stay_within_budget()
+            over = budget.stay_within(self)
         lacking = tuple((path, why) for path, why in partial)
         large = tuple((text(p), why) for p, why in look.index.uncovered() if why.startswith("larger than"))
         return Checkpoint(seqs[-1], id, at, label, is_named, snapshot, lacking, actor, number, False, large, over)
-
-    def _stay_within_budget(self) -> str:
-        """Prunes after a checkpoint that is over budget; says why where it still does not fit."""
-        pruned = self.store.journal.last("prune")
-        horizon = pruned.body.get("horizon", 0) if pruned is not None and pruned.body else 0
-        living = [at for seq, at in self.store.journal.bodied("checkpoint") if seq >= horizon]  # the rest is pinned
-        now, surplus = self.clock(), len(living) - self.settings.keep
-        too_old = len(living) > 1 and now - living[0] > max(self.settings.max_age, _DAY)
-        too_many = surplus > 0 and now - living[surplus - 1] > _DAY
-        too_large = len(living) % _MEASURED == 0 and self.store.size() > self.settings.max_bytes
-        if too_old or too_many or too_large:
-            from . import prune
-
-            return prune.within_budget(self).why_over
-        return ""
 
     def track(self, paths: Iterable[str | bytes], *, actor: str = "") -> Tracked:
         """Captures just these paths, before they change or after."""
@@ -357,28 +164,6 @@ class Workspace:
         with self._alone(), self.open_tree() as tree:
             return moments.follow(self.observer, tree)
 
-    def keep_watch(self) -> None:
-        """For a process that stays: from now on whole looks visit only the folders that may differ, and find the same.
-        Looks at all of it once, without leaving a trace."""
-        from . import moments
-
-        with self._alone(), self.open_tree() as tree:
-            if self.observer.suspects is None:
-                self.observer.suspects = moments.suspects(self.observer)
-            known = self.observer.known()
-            look = self.observer.scan(tree, known, dry=True, thorough=True)
-            if look.whole:
-                self.observer.suspects.looked(known, look.dirty)
-
-    def tend(self) -> None:
-        """Between calls of a process that stays, if none is at work just now."""
-        if self.observer.suspects is not None and self._mutex.acquire(blocking=False):
-            try:
-                if not self._closed:
-                    self.observer.suspects.tend()
-            finally:
-                self._mutex.release()
-
     def moment(self) -> Moment | None:
         """Captures the whole tree if anything changed since the last look, as one effect of nobody known. Waits for a
         running take-back: what that changes is its own."""
@@ -394,53 +179,6 @@ class Workspace:
         if found is not None and many:  # else nothing that was followed could ever be pruned
             self.checkpoint(named=False)
         return found
-
-    # -- agents ----------------------------------------------------------------
-
-    def begin_turn(self, caller: Caller, prompt: str = "") -> calls.Begun:
-        """An agent is asked something: its calls from now on are one turn."""
-        from . import calls
-
-        with self._hooked() as tree:
-            begun = calls.begin_turn(self, tree, caller, prompt)
-            if begun.checkpoint:
-                self._stay_within_budget()
-            return begun
-
-    def begin_call(self, caller: Caller, call: Call) -> calls.Opened:
-        """An agent's call is about to act: takes the before-image of what it names, or of everything."""
-        from . import calls
-
-        with self._hooked() as tree:
-            return calls.begin_call(self, tree, caller, call)
-
-    def end_call(self, caller: Caller, call: Call, failed: bool = False, acts: Sequence[NewAct] = ()) -> calls.Ended:
-        """An agent's call is over: journals what it did, as one effect, with what it did outside the files."""
-        from . import calls
-
-        with self._hooked() as tree:
-            return calls.end_call(self, tree, caller, call, failed, acts)
-
-    def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
-        """An agent rests, or a session ends: calls that nobody said were over are taken to be."""
-        from . import calls
-
-        with self._hooked() as tree:
-            return calls.end(self, tree, caller, whole_session)
-
-    def turn_above(self) -> AgentTurn | None:
-        """What the agent that runs this process was asked last; None if a person runs it."""
-        from . import calls
-
-        with self._alone():
-            return calls.turn_above(self)
-
-    @contextmanager
-    def _hooked(self) -> Iterator[OpenFolder]:
-        self._must_be_on()
-        with self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
-            yield tree
 
     # -- commands ------------------------------------------------------------
 
@@ -780,14 +518,6 @@ class Workspace:
         with self._alone():
             return recording.find(self.history(), name)
 
-    def note_session(self, pid: int, started: int, name: str) -> None:
-        """Journals that a process is an agent's: what only a person may do is refused below it (ancestry.py)."""
-        self._must_be_on()
-        with self._writing():
-            note = {"what": "session", "pid": pid, "started": started, "name": name}
-            if not any(note.items() <= known.items() for known in self.history().sessions):
-                self.store.journal.append([New("note", new_id(), note)], self.clock())
-
     def unapproved(self, plan: Plan) -> tuple[list[Step], list[Credential]]:
         """What a plan would do outside the files that a person has to approve: steps, and credentials that would be
         sent where no setting binds them."""
@@ -799,34 +529,6 @@ class Workspace:
         self._must_be_on()
         with self._writing():
             return self._takebacks.approve(plan, credentials)
-
-    def gate(self, asked: object) -> str:
-        """Journals a call that is not to pass without a person: the id it is approved by; empty if somebody has
-        approved it, for once."""
-        from .gate import deciding
-
-        self._must_be_on()
-        with self._writing():
-            return deciding.journaled(self, asked)
-
-    def stopped_call(self, name: str) -> Stopped | None:
-        """The call of an agent that was stopped, by how its id begins; None if there is none."""
-        found = [call for id, call in self.history().stopped.items() if name and id.startswith(name)]
-        if len(found) > 1:
-            raise UsageError(f"{name!r} is ambiguous: {', '.join(c.id[:12] for c in found[:6])}", "type more letters")
-        return found[0] if found else None
-
-    def approve_call(self, call: Stopped) -> str:
-        """A person's yes to exactly this call in that session, good for once. Saying it twice is saying it once."""
-        self._must_be_on()
-        with self._writing():
-            for id, approved in self.history().call_approvals.items():
-                if approved == call.id:
-                    return id
-            id = new_id()
-            same = {"agent": call.agent, "session": call.session, "fingerprint": call.fingerprint}
-            self.store.journal.append([New("approval", id, {"call": call.id, **same})], self.clock())
-            return id
 
     def resolve(self, name: str, done: bool) -> Act:
         """A person says what came of an inverse nobody heard of again: it took effect, or it may be sent again."""
@@ -1028,118 +730,11 @@ class Workspace:
         with self._applying(), self._writing():
             return verify.repair(self)
 
-    # -- async twins ---------------------------------------------------------
-
-    async def acheckpoint(self, label: str = "", *, actor: str = "") -> Checkpoint:
-        return await _in_thread(lambda: self.checkpoint(label, actor=actor))
-
-    async def atrack(self, paths: Iterable[str | bytes], *, actor: str = "") -> Tracked:
-        return await _in_thread(lambda: self.track(paths, actor=actor))
-
-    async def astatus(self) -> views.Status:
-        return await _in_thread(self.status)
-
-    async def adiff(self, a: str = "", b: str = "", paths: Iterable[str] = ()) -> views.Diff:
-        return await _in_thread(lambda: self.diff(a, b, paths))
-
-    async def alog(self, filter: str = "") -> list[views.LogRow]:
-        return await _in_thread(lambda: self.log(filter))
-
-    async def ashow(self, name: str) -> views.Shown:
-        return await _in_thread(lambda: self.show(name))
-
-    async def aplan(self, verb: str, *what: str | int, **options: Any) -> Plan:
-        return await _in_thread(lambda: self.plan(verb, *what, **options))
-
-    async def aapply(self, plan: Plan | str) -> Outcome:
-        return await _in_thread(lambda: self.apply(plan))
-
-    async def aresume(self, abort: bool = False) -> Outcome | None:
-        return await _in_thread(lambda: self.resume(abort))
-
-    async def aundo(self, n: int = 1, **options: Any) -> Outcome:
-        return await _in_thread(lambda: self.undo(n, **options))
-
-    async def aredo(self, n: int = 1, **options: Any) -> Outcome:
-        return await _in_thread(lambda: self.redo(n, **options))
-
-    async def arollback(self, to: str = "", **options: Any) -> Outcome:
-        return await _in_thread(lambda: self.rollback(to, **options))
-
-    async def arevert(self, *what: str, **options: Any) -> Outcome:
-        return await _in_thread(lambda: self.revert(*what, **options))
-
-    async def arestore(self, checkpoint: str, *paths: str, **options: Any) -> Outcome:
-        return await _in_thread(lambda: self.restore(checkpoint, *paths, **options))
-
-    async def ahold_email(self, to: str | Iterable[str], subject: str, body: str, **more: Any) -> Act:
-        return await _in_thread(lambda: self.hold_email(to, subject, body, **more))
-
-    async def arelease_email(self, name: str = "", **how: Any) -> Act:
-        return await _in_thread(lambda: self.release_email(name, **how))
-
-    async def acancel_email(self, name: str = "", *, trash_copy: bool = False) -> Act:
-        return await _in_thread(lambda: self.cancel_email(name, trash_copy=trash_copy))
-
-    async def apending_email(self) -> list[Act]:
-        return await _in_thread(self.pending_email)
-
-    async def arecord_http(self, method: str, url: str, **what: Any) -> Act:
-        return await _in_thread(lambda: self.record_http(method, url, **what))
-
-    async def arecord_command(self, description: str, **more: Any) -> Act:
-        return await _in_thread(lambda: self.record_command(description, **more))
-
-    async def apin(self, name: str, keep: bool = True) -> Checkpoint:
-        return await _in_thread(lambda: self.pin(name, keep))
-
-    async def aprune(self, **asked: Any) -> Pruned:
-        return await _in_thread(lambda: self.prune(**asked))
-
-    async def averify(self, data: bool = False) -> Verified:
-        return await _in_thread(lambda: self.verify(data))
-
-    async def arepair(self) -> Repaired:
-        return await _in_thread(self.repair)
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    import asyncio
-
-    return await asyncio.to_thread(work)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Hundreds of thousands of small tuples and not one cycle: the cycle collector would only cost time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """What the system refuses anywhere inside, said so that a person can act on it."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # of whoever listens to the progress: not ours
-    except OSError as error:
-        where = f" at {error.filename!r}" if error.filename is not None else ""
-        raise TakebackError(
-            f"the system refused: {error.strerror or error}{where}",
-            "free space, or mend the permissions or the disk, then run it again: takeback doctor looks at all of it",
-        ) from error
-
 
 # -- opening -----------------------------------------------------------------
 
 
-@_explained()
+@explained()
 def open_workspace(
     root: Path, settings: Settings, create: bool = False, memory: bool = False, environ: Mapping[str, str] = {}
 ) -> Workspace:

@@ -6,6 +6,7 @@ import pytest
 
 from takeback.agents.claude import is_another
 from takeback.agents.events import ASK, DENY, Answer
+from takeback.callers import Caller
 
 from .payloads import answered, read, sent, told
 
@@ -49,7 +50,7 @@ def test_a_call_has_the_same_name_before_and_after():
 def test_session_prompt_process_and_subagent():
     event = read("claude", sent("claude")[1].payload)
     assert (event.prompt, event.cwd) == ("go", "/project")
-    assert event.caller == ("claude", "00000000-0000-4000-8000-000000000000", "", 7, 9, False)
+    assert event.caller == Caller("claude", "00000000-0000-4000-8000-000000000000", "", 7, 9)
     inside = read("claude", {**before("Write", file_path="/project/x"), "agent_id": "a1", "agent_type": "Explore"})
     assert inside.caller.lane == "a1"
     assert read("claude", {**SESSION, "hook_event_name": "SubagentStop", "agent_id": "a1"}).kind == "rest"

@@ -340,6 +340,20 @@ def test_without_its_cache_the_journal_tells_what_was_known(tmp_path, monkeypatc
         assert paths == [[b".git/index/a", b".git/refs/heads/main"]] * 2
 
 
+def test_what_breaks_a_look_at_a_repository_is_named_and_breaks_no_look_at_the_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAKEBACK_HOME", str(tmp_path / "home"))
+    repo = Repo.new(tmp_path / "project")
+    with takeback.open(repo.root, create=True) as ws:
+        repo.write("a", "1\n")
+
+        def broken() -> None:
+            raise TypeError("of another shape")
+
+        monkeypatch.setattr(ws.observer.git, "known", broken)
+        assert [path for path, why in ws.checkpoint().partial if "of another shape" in why] == [".git"]
+        assert ws.history().effects[-1].changes.keys() == {b"a"}
+
+
 def test_a_lost_cache_of_the_index_is_a_first_sight(tmp_path, store):
     repo = Repo.new(tmp_path / "r")
     repo.commit("one", a="1\n")

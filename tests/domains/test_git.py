@@ -17,7 +17,7 @@ from conformance.domain import World, domain_conformance
 from repositories import PERSON, Repo, do_something
 from takeback import git_index
 from takeback.brackets import Call, Caller
-from takeback.domains.git import Git
+from takeback.domains.git import Git, _Run
 from takeback.effects import DONE, FAILED, KEPT, Step, same
 from takeback.repository import INDEX, STASH, entry
 from takeback.safefs import open_root
@@ -561,6 +561,40 @@ def test_the_projects_hooks_and_the_callers_settings_do_not_run(ws, repo, monkey
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
     assert ws.undo().whole
     assert not (tmp_path / "ran").exists() and not (tmp_path / "index").exists()
+
+
+def meanwhile(monkeypatch, word, act):
+    """Has a person do something right before our git is run with a word."""
+    run = _Run.git
+
+    def disturbed(self, args, told=b""):
+        if word in args:
+            monkeypatch.setattr(_Run, "git", run)
+            act()
+        return run(self, args, told)
+
+    monkeypatch.setattr(_Run, "git", disturbed)
+
+
+def test_a_stash_that_a_person_makes_in_that_moment_stays(ws, repo, monkeypatch):
+    repo("stash", "clear")
+    in_a_call(ws, lambda: stash_push(repo))
+
+    def stash_more():
+        repo.write("b", "a person's\n")
+        repo("stash", "push", "-q", "-m", "a person's")
+
+    meanwhile(monkeypatch, "refs/stash", stash_more)
+    ws.undo()
+    assert "a person's" in repo("stash", "list")
+
+
+def test_head_that_a_person_moves_in_that_moment_stays(ws, repo, monkeypatch):
+    in_a_call(ws, lambda: switch_to_a_new_branch(repo))
+    meanwhile(monkeypatch, "cat-file", lambda: repo("checkout", "-q", "-b", "a-persons"))
+    outcome = ws.undo()
+    assert repo.head() == "ref: refs/heads/a-persons"
+    assert [r.result for r in outcome.results if r.path == b".git/HEAD"] == [KEPT]
 
 
 def test_git_writes_the_reflog(ws, repo):

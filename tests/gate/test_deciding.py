@@ -181,3 +181,12 @@ def test_a_tool_is_the_same_only_with_the_same_input():
     assert deciding.fingerprint(one) == deciding.fingerprint(one._replace(input={"n": 1, "to": "a"}))
     assert deciding.fingerprint(one) != deciding.fingerprint(one._replace(input={"n": 1, "to": "b"}))
     assert deciding.fingerprint(one) != deciding.fingerprint(one._replace(tool="mcp__x__post"))
+
+
+def test_why_a_call_was_stopped_is_journaled_without_secrets(open_ws):
+    token = "ghp_" + "a1B2" * 9
+    with open_ws() as ws:
+        decide(ws, bash(f"rm -rf /opt/{token}"))
+        rows = [row.body for row in ws.store.journal.rows(kinds=("note",)) if (row.body or {}).get("what") == "asked"]
+    assert len(rows) == 1
+    assert token not in str(rows)

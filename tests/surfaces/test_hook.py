@@ -15,6 +15,7 @@ import pytest
 
 import takeback
 from takeback import agents, hook_record
+from takeback.capture import runs
 from takeback.locks import Lock
 from takeback.surfaces.hook import Asked, answer
 
@@ -587,6 +588,22 @@ def test_a_deadline_is_partial_on_record_or_denied(session, ws, project):
     told = session.before("2", "Bash", {"command": "make"}, environ={**environ, "TAKEBACK_HOOKS_FAILURE": "closed"})
     assert is_denied(told)
     assert [b.call.key for b in ws.history().brackets.values() if not b.closed] == ["1"]
+
+
+def test_what_is_denied_for_want_of_a_capture_is_not_journaled_as_done(session, ws, project):
+    for folder in range(40):
+        (project / f"d{folder}").mkdir()
+        (project / f"d{folder}" / "x").write_text("x")
+    environ = {"TAKEBACK_CHECKPOINTS_SCAN_DEADLINE": "0.000001", "TAKEBACK_HOOKS_FAILURE": "closed"}
+    assert is_denied(session.before("1", "Bash", {"command": "echo x > /tmp/elsewhere"}, environ=environ))
+    assert ws.effects() == []
+
+
+def test_a_call_below_a_run_that_can_be_captured_is_the_agents(session, ws, project):
+    begun = ws.checkpoint("run")
+    with runs.mark(runs.folder_in(ws.store.folder) / begun.id):
+        session.shell("1", "echo x > made", environ={"TAKEBACK_RUN": begun.id})
+    assert effects(ws) == [("Bash: echo x > made · 1 file", ["claude"], ["made"])]
 
 
 def test_an_after_event_never_denies(session, ws):

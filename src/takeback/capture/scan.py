@@ -584,7 +584,7 @@ class Scan:
         lacking = [
             (join(p, g.name), g.reason) for p, gaps in index.gaps.items() for g in gaps if trees.is_lacking(g.reason)
         ]
-        lacking += [(path or b".", "not looked at within the deadline") for path in self.late]
+        lacking += [(path or b".", trees.LATE) for path in self.late]
         return Look(index, changes, dirty, sorted(lacking), first, sorted(set(self.held_back)))
 
     def _look_at_root(self, index: Index, changes: list[Change]) -> None:

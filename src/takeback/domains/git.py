@@ -143,7 +143,7 @@ class _Run:
                 results[step.path] = Result(step.path, step.verdict, DONE)
             else:
                 why = self.notes.get(step.path) or unread.get(part_of(step.path)) or "it did not take"
-                results[step.path] = Result(step.path, step.verdict, FAILED, why)
+                results[step.path] = Result(step.path, step.verdict, KEPT if why == _CHANGED else FAILED, why)
         return [results[s.path] for s in steps]
 
     def _read(self, parts: Iterable[str]) -> tuple[dict[bytes, bytes], dict[str, str]]:
@@ -246,6 +246,9 @@ class _Run:
         if goal is None:
             self.notes[HEAD] = "a repository without HEAD is none"
             return
+        if self._value(HEAD) != self._expected(step):  # git moves it from whatever it is: somebody may have just now
+            self.notes[HEAD] = _CHANGED
+            return
         try:
             if goal.startswith(b"ref: "):
                 self.git(["symbolic-ref", "-m", self.domain.message, "HEAD", os.fsdecode(goal[5:])])
@@ -267,7 +270,8 @@ class _Run:
         try:
             self._make_folders(b"logs", b"refs")
             with self.repository.common.descend([b"refs"]) as refs, _Lock(refs, b"stash", self.beside) as lock:
-                stack = [s for s in self.repository.stash() if STASH + s.object not in moved]
+                stashed = self.repository.stash()
+                stack = [s for s in stashed if STASH + s.object not in moved]
                 for step in sorted(steps, key=lambda s: s.goal.mtime_ns if s.goal is not None else 0):
                     value = goals[step.path]
                     if value is not None and step.goal is not None:
@@ -278,7 +282,8 @@ class _Run:
                         _write(logs, b"stash", _log(stack, self.repository.width), self.beside)
                     lock.commit(stack[-1].object + b"\n", 0o644)
                     return
-            self.git(["update-ref", "-d", "refs/stash"])  # packed or not, and its log with it
+            if stashed:  # packed or not, and its log with it; not if somebody has stashed more since
+                self.git(["update-ref", "-d", "refs/stash", os.fsdecode(stashed[-1].object)])
         except (Busy, OSError) as error:
             self.notes |= {s.path: _why(error) for s in steps}
 
@@ -295,6 +300,9 @@ class _Run:
     def _files(self, steps: Sequence[Step], goals: Mapping[bytes, bytes | None]) -> None:
         for step in steps:
             name, value = step.path.removeprefix(b".git/"), goals[step.path]
+            if self._value(step.path) != self._expected(step):
+                self.notes[step.path] = _CHANGED
+                continue
             try:
                 if value is None:
                     self.repository.own.unlink(name)

@@ -19,7 +19,8 @@ from ..typed import TYPE_CHECKING, Any, NamedTuple
 from . import Risk
 
 if TYPE_CHECKING:
-    from ..workspace import Workspace
+    from ..guarded import Guarded
+    from ..hooked import Hooked
 
 _LOOKED_AT = 200  # notes among which the same call is looked for
 _LONGEST = 300  # characters of a summary
@@ -60,7 +61,7 @@ def fingerprint(event: Event) -> str:
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def decide(ws: Workspace, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "") -> Answer:
+def decide(ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "") -> Answer:
     """Nothing to say where it may go on; else ask, or deny where the policy says so or the agent cannot ask."""
     decided = by_policy(ws.settings.policy, risks)
     if decided.risk is None or decided.decision == ALLOW:
@@ -90,7 +91,7 @@ class _Asked(NamedTuple):
     summary: str
 
 
-def journaled(ws: Workspace, asked: Any) -> str:
+def journaled(ws: Guarded, asked: Any) -> str:
     """The id by which a person can approve a call; empty if one has, which is then used up. Under the store lock."""
     event, decided, summary = asked
     journal, caller = ws.store.journal, event.caller
@@ -118,7 +119,7 @@ def journaled(ws: Workspace, asked: Any) -> str:
         **mine,
         "kind": risk.kind,
         "summary": line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…",
-        "why": risk.why,
+        "why": redact.text(risk.why),
     }
     new = New("note", new_id(), note)
     journal.append([new], ws.clock())

@@ -38,7 +38,6 @@ _SUMMARY = 100  # characters
 _NAMED = 8  # paths that are named of a take-back, the rest is counted
 _FOLDERS = ("workdir", "directory", "dir_path", "cwd")  # where a shell is told to run, by the names that agents give it
 _UNSEEN = "unknown"  # a risk of which nothing is known, and so nothing to journal
-_LATE = "not looked at within the deadline"
 _EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "notebookedit"), "Patch": ("patch",)}
 
 
@@ -105,7 +104,8 @@ def _heard(asked: Asked) -> tuple[Agent, Event]:
     payload = json.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
     if not isinstance(payload, dict):
         raise ValueError("the payload is no JSON object")
-    caller = Caller(asked.agent, "", pid=asked.pid, started=asked.started)
+    run = asked.environ.get("TAKEBACK_RUN", "")
+    caller = Caller(asked.agent, "", pid=asked.pid, started=asked.started, run=run)
     if asked.agent == "claude":
         from ..agents.claude import is_another
 
@@ -171,6 +171,8 @@ def _acted(asked: Asked, agent: Agent, event: Event, place: Place, workspace: Wo
 
 
 def _before(asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace) -> Answer:
+    from ..trees import LATE
+
     if event.does == kinds.UNKNOWN and not event.server:
         _on_record(asked, NOTED, f"takeback does not know this tool, and looks at the whole tree: {event.tool}", event)
     call, outside = _call(event, place.root)
@@ -179,9 +181,9 @@ def _before(asked: Asked, agent: Agent, event: Event, place: Place, workspace: W
         return said
     asks = said.decision == kinds.ASK
     opened = workspace.begin_call(event.caller, call._replace(acts=_acts(event, outside, risks), asked=asks))
-    missing = [(path, why) for path, why in opened.lacking if why == _LATE or path in call.paths]
+    missing = [(path, why) for path, why in opened.lacking if why == LATE or path in call.paths]
     if missing and place.settings.failure == "closed":
-        workspace.end_call(event.caller, call, failed=True)
+        workspace.end_call(event.caller, opened.bracket.call, failed=True, did_act=False)
         return Answer(kinds.DENY, _closed(f"{os.fsdecode(missing[0][0])}: {missing[0][1]}"))
     _partial(asked, event, place, opened.lacking)
     return said._replace(message=said.message or _line(place, workspace, opened.bracket.id, call))

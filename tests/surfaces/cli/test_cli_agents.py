@@ -116,9 +116,9 @@ def test_show_has_a_call_with_its_tool_and_changes_and_an_effect_with_its_call(w
 
 def test_show_has_what_a_call_did_outside_the_files(worked):
     with takeback.open(worked.project) as ws:
-        ws.begin_call(CLAUDE, bash("7", "git push"))
         pushed = NewAct("command", "git push origin main", "git push", None, "irreversible", {"left_to_do": "by hand"})
-        ws.end_call(CLAUDE, bash("7", "git push"), acts=[pushed])
+        ws.begin_call(CLAUDE, bash("7", "git push")._replace(acts=(pushed,)))
+        ws.end_call(CLAUDE, bash("7", "git push"))
     turn = one(worked, "turn")
     assert "outside" in worked.ok("show", turn).out and "git push origin main" in worked.ok("show", turn).out
     assert "1 outside the files" in worked.ok("log").out.splitlines()[0]

@@ -38,7 +38,7 @@ def test_it_protects_the_folder_and_sets_an_agent_up(alone: Cli) -> None:
     ran = alone.ok("protect", "claude", "--yes")
     settings = json.loads((alone.project / ".claude/settings.local.json").read_text())
     line = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
-    assert line.startswith(sys.executable) and line.endswith(" claude PreToolUse")
+    assert f"exec {sys.executable} " in line and line.endswith(" claude PreToolUse")
     assert "Claude Code" in ran.out
     assert alone.ok("status", "--json").json["changes"] == [], "the first checkpoint has the hooks"
     again = alone.ok("protect", "claude", "--yes")

@@ -7,11 +7,16 @@ import json
 import os
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import takeback
+from takeback.surfaces.resident import web
 
 from .conftest import Hooks, until
 
@@ -81,6 +86,46 @@ def test_a_call_begun_over_http_is_ended_by_a_spawned_hook(endpoint: Endpoint):
     (endpoint.hooks.project / "src/a").write_text("2\n")
     endpoint.hooks.after("one")
     assert endpoint.hooks.changed() == [({"src/a"}, {"one"})]
+
+
+def test_a_call_of_an_agent_that_was_killed_is_closed(endpoint: Endpoint):
+    if not Path("/proc/net/tcp").exists():
+        pytest.skip("reads /proc")
+    said = [endpoint.event("UserPromptSubmit", prompt="build").decode(), endpoint.before("one").decode()]
+    script = (
+        "import http.client, json, sys, time\n"
+        "for said in json.loads(sys.argv[3]):\n"
+        "    line = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))\n"
+        "    line.request('POST', '/claude', said, {'Authorization': 'Bearer ' + sys.argv[2]})\n"
+        "    assert line.getresponse().status == 200\n"
+        "print('asked', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    argv = [sys.executable, "-c", script, str(endpoint.port), endpoint.token, json.dumps(said)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as agent:
+        assert agent.stdout is not None and agent.stdout.readline() == b"asked\n"
+        with takeback.open(endpoint.hooks.project) as ws:
+            ws.checkpoint("while it works")
+            assert endpoint.hooks.calls() == [("one", False)]
+            agent.kill()
+            agent.wait()
+            ws.checkpoint("after")
+    assert endpoint.hooks.calls() == [("one", True)]
+
+
+def test_who_asks_once_and_ends_is_not_the_session():
+    askers = web.Askers()
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        own = listening.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", own)) as line:
+            port = line.getsockname()[1]
+            assert askers.process("s", port, own).pid == 0
+            if Path("/proc/net/tcp").exists():
+                assert askers.process("s", port, own).pid == os.getpid()
+            assert askers.process("another", port, own).pid == 0
+            assert askers.process("", port, own).pid == 0
 
 
 def test_the_token_is_its_users_alone(endpoint: Endpoint):

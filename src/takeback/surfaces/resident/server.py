@@ -86,7 +86,7 @@ def _listens(path: Path) -> bool:
 
 
 class Call:
-    """A connection with a call at work. Two threads write to it."""
+    """A call at work, and the connection that waits for it. Two threads write to it."""
 
     def __init__(self, line: socket.socket) -> None:
         self.line = line
@@ -119,7 +119,7 @@ class Server:
         self.began = time.time()
         self.calls = 0
         self._made_of = client.installation(), _stamp()
-        self._at_work: set[Call] = set()
+        self._at_work: set[object] = set()  # a Call each; over HTTP, where nobody is told, anything
         self._lock = threading.Lock()
         self._ending = False
         self._last = time.monotonic()
@@ -148,6 +148,7 @@ class Server:
                 if web is None and not self._at_work and time.monotonic() - self._last > self._idle():
                     break
         finally:
+            self._ending = True
             if _is_inode(path, inode):
                 path.unlink(missing_ok=True)
             listening.close()
@@ -167,8 +168,10 @@ class Server:
         pause = _HEARTBEAT if self._at_work else _TEND if busy else _REST
         ready, _, _ = select.select([listening, self._woken], [], [], min(pause, self._idle()))
         if listening in ready:
-            line, _ = listening.accept()
-            self._thread(lambda: self._handle(line))
+            call = Call(listening.accept()[0])
+            with self._lock:
+                self._at_work.add(call)  # before its thread runs: who looks whether any is at work must not miss it
+            self._thread(lambda: self._handle(call))
         elif self._woken in ready:
             self._woken.recv(64)
         elif not self._at_work:
@@ -177,7 +180,7 @@ class Server:
 
     def _tell_at_work(self) -> None:
         with self._lock:
-            calls = list(self._at_work)
+            calls = [call for call in self._at_work if isinstance(call, Call)]
         for call in calls:
             call.is_at_work()
 
@@ -206,9 +209,10 @@ class Server:
         except OSError:
             stamp = None
         key = (file, stamp, tuple(sorted(i for i in environ.items() if i[0].startswith("TAKEBACK"))))
-        if self._configured is None or self._configured[0] != key:
-            self._configured = key, settings.load(None, environ)
-        return self._configured[1]
+        known = self._configured  # held on to: the next thread may put another in its place
+        if known is None or known[0] != key:
+            known = self._configured = key, settings.load(None, environ)
+        return known[1]
 
     def _warm_up(self) -> None:
         """Opens the workspace that whoever had us started is about to ask for again."""
@@ -239,8 +243,8 @@ class Server:
 
     # -- one call --------------------------------------------------------------
 
-    def _handle(self, line: socket.socket) -> None:
-        call = Call(line)
+    def _handle(self, call: Call) -> None:
+        line = call.line
         with line:
             try:
                 pid, user = _peer(line)
@@ -249,16 +253,16 @@ class Server:
                 line.settimeout(_READING)
                 head, said = _received(line)
                 line.settimeout(None)
-            except (OSError, ValueError):
-                return
-            with self._lock:
-                self._at_work.add(call)
-            try:
                 call.answer(self._answered(pid, head, said))
+            except (OSError, ValueError):
+                return  # cut off, or it makes no sense: whoever asked does all of it by itself
             finally:
-                self._last = time.monotonic()
-                with self._lock:
-                    self._at_work.discard(call)
+                self._is_over(call)
+
+    def _is_over(self, call: object) -> None:
+        self._last = time.monotonic()
+        with self._lock:
+            self._at_work.discard(call)
 
     def _answered(self, pid: int, head: bytes, said: bytes) -> bytes:
         made_by, agent, event, here, is_at, *environment = (os.fsdecode(part) for part in head.split(b"\0"))
@@ -284,10 +288,17 @@ class Server:
         reply = answer(Asked(agent, event, said, here, environ, above.pid, above.started), self.kept.open)
         return _packed(reply.code, printed(reply.out), reply.err.encode("utf-8", "replace"))
 
-    def _answer_web(self, agent: str, event: str, said: bytes, here: str) -> tuple[int, bytes, bytes]:
-        self._last = time.monotonic()
-        self.calls += 1
-        reply = answer(Asked(agent, event, said, here, self.environ), self.kept.open)
+    def _answer_web(
+        self, agent: str, event: str, said: bytes, here: str, who: ancestry.Process
+    ) -> tuple[int, bytes, bytes]:
+        call = object()
+        with self._lock:
+            self._at_work.add(call)
+        try:
+            self.calls += 1
+            reply = answer(Asked(agent, event, said, here, self.environ, *who), self.kept.open)
+        finally:
+            self._is_over(call)
         return reply.code, reply.out.encode("utf-8", "replace"), reply.err.encode("utf-8", "replace")
 
     def _status(self) -> dict[str, object]:

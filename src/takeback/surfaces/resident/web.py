@@ -17,14 +17,17 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from ... import agents
+from ... import agents, ancestry
+from ...ancestry import Process
 
 TOKEN = "token"
 _LARGEST = 64 << 20  # bytes of an event
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _PATIENCE = 60.0  # seconds that a connection may be silent
+_MOST = 256  # sessions whose process is remembered
+_NOBODY = Process(0, 0)
 
-Respond = Callable[[str, str, bytes, str], tuple[int, bytes, bytes]]  # agent, event, what it said, folder
+Respond = Callable[[str, str, bytes, str, Process], tuple[int, bytes, bytes]]  # agent, event, what it said, folder, who
 
 
 def token(place: Path) -> str:
@@ -51,10 +54,55 @@ class Web:
         self._server.server_close()
 
 
+class Askers:
+    """Which process a session runs in: the one that has asked for it twice. One that asks once and ends is a helper of
+    it, and its end would be taken for the session's."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Process, bool]] = {}
+
+    def process(self, session: str, port: int, own: int) -> Process:
+        known, is_sure = self._known.get(session, (_NOBODY, False))
+        if is_sure and ancestry.started(known.pid) == known.started:
+            return known
+        pid = _at_other_end(port, own) if session else 0
+        found = Process(pid, ancestry.started(pid)) if pid else _NOBODY
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[session] = found, bool(pid) and found == known
+        return found if self._known[session][1] else _NOBODY
+
+
+def _at_other_end(port: int, own: int) -> int:
+    """The process that a connection on loopback comes from; 0 where the system does not tell."""
+    ends = [f"0100007F:{port:04X}", f"0100007F:{own:04X}"]
+    try:
+        with open("/proc/net/tcp") as file:
+            inode = next((fields[9] for fields in map(str.split, file) if fields[1:3] == ends), "")
+        for pid in filter(str.isdigit, os.listdir("/proc")) if inode else ():
+            if _has_socket(pid, f"socket:[{inode}]"):
+                return int(pid)
+    except OSError:
+        pass
+    return 0
+
+
+def _has_socket(pid: str, name: str) -> bool:
+    try:
+        with os.scandir(f"/proc/{pid}/fd") as entries:
+            return any(os.readlink(entry.path) == name for entry in entries)
+    except OSError:
+        return False  # another user's, or gone meanwhile
+
+
 class _Listening(ThreadingHTTPServer):
     daemon_threads = True
     token = ""
     respond: Respond
+
+    def __init__(self, address: tuple[str, int], handler: type[_Handler]) -> None:
+        super().__init__(address, handler)
+        self.askers = Askers()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -72,7 +120,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"no such agent")
             return
         said = self.rfile.read(int(self.headers["Content-Length"]))
-        code, out, err = self.server.respond(agent, event, said, _folder(said))
+        folder, session = (_told(said, name) for name in ("cwd", "session_id"))
+        who = self.server.askers.process(session, self.client_address[1], self.server.server_address[1])
+        code, out, err = self.server.respond(agent, event, said, folder, who)
         if code and not out:  # an agent that asks over HTTP sees no exit code
             out = json.dumps({"decision": "block", "reason": err.decode("utf-8", "replace")}).encode()
         self._send(200, out, "application/json")
@@ -109,9 +159,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: paths and errors are on record elsewhere, and a token must be nowhere."""
 
 
-def _folder(said: bytes) -> str:
+def _told(said: bytes, name: str) -> str:
     try:
-        here = json.loads(said).get("cwd")
+        value = json.loads(said).get(name)
     except (ValueError, AttributeError):
         return ""
-    return here if isinstance(here, str) else ""
+    return value if isinstance(value, str) else ""

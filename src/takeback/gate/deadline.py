@@ -1,0 +1,20 @@
+"""How long the gate may think: a hook that answers too late is not heard, and the call goes on unjudged."""
+
+from __future__ import annotations
+
+import time
+
+SECONDS = 2.0
+
+
+class TooLate(Exception):
+    """There is no time left to read the rest."""
+
+
+class Deadline:
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._end = time.monotonic() + seconds
+
+    def check(self) -> None:
+        if time.monotonic() > self._end:
+            raise TooLate

@@ -1,0 +1,232 @@
+"""A root and its store, opened: one call at a time, under its locks, and only where that is safe.
+
+_alone      one thread of this process
+_writing    _alone, and the store lock: what fails in it leaves nothing half known
+_applying   _alone, and the apply lock: one take-back at a time, which frees the store while it acts outside (_unlocked)
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import store, workers
+from .errors import Locked, Off, TakebackError, UsageError
+from .history import History
+from .observer import Observer, Progress
+from .safefs import Folder as OpenFolder
+from .safefs import components, open_root
+from .settings import Settings
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .doing import Recorder
+    from .takebacks import Takebacks
+
+_LONG = 3600.0  # seconds
+
+
+class Guarded:
+    """What every call on a workspace stands on. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        root: Path,
+        opened: store.Store,
+        settings: Settings,
+        inode: int,
+        clock: Callable[[], float] = time.time,
+        environ: Mapping[str, str] = {},
+    ) -> None:
+        self.root = root
+        self.environ = environ  # where credentials are looked up by name, when an inverse is sent
+        self.store = opened
+        self.settings = settings
+        self.clock = clock
+        self.observer = Observer(root, opened, settings, clock)
+        self._inode = inode
+        self._mutex = threading.RLock()
+        self._closed = False
+        self._is_applying = False
+        self._made: Takebacks | None = None
+        self.open_steps: list[Recorder] = []  # of harnesses in this process
+        self.asked_by = ""  # the agent that asks, where no process above this one tells
+        self.by_command = False  # asked by a command, which an agent runs in a call; not by a tool of ours
+
+    def close(self) -> None:
+        with self._mutex:
+            if not self._closed:
+                self._closed = True
+                if self.observer.suspects is not None:
+                    self.observer.suspects.close()
+                self.store.close()
+
+    @property
+    def id(self) -> str:
+        return self.store.id
+
+    @property
+    def progress(self) -> Progress | None:
+        """Called with counts of paths or bytes during long work."""
+        return self.observer.progress
+
+    @progress.setter
+    def progress(self, report: Progress | None) -> None:
+        self.observer.progress = report
+
+    @property
+    def _takebacks(self) -> Takebacks:
+        from .takebacks import Takebacks
+
+        if self._made is None:
+            self._made = Takebacks(self.id, self.observer, self.environ, self._unlocked)
+        return self._made
+
+    # -- locks and guards ----------------------------------------------------
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One call at a time, and no bare system error out of it."""
+        with self._mutex, explained():
+            if self._closed:
+                raise UsageError("this workspace was closed", "open it again: takeback.open(root)")
+            try:
+                yield
+            finally:
+                workers.reap()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._alone(), self.store.write.hold(self.settings.lock_timeout), _without_collector():
+            self.store.blobs.reload()
+            try:
+                yield
+            except BaseException:
+                self.store.blobs.discard()
+                self.observer.forget()
+                raise
+
+    @contextmanager
+    def _unlocked(self) -> Iterator[None]:
+        """The store is free while a take-back acts outside the files: nobody else waits for a slow server."""
+        self.store.blobs.flush()
+        self.store.write.release()
+        try:
+            yield
+        finally:
+            self.store.write.acquire(_LONG)  # what was done must be journaled
+            self.store.blobs.reload()
+
+    @contextmanager
+    def _applying(self) -> Iterator[None]:
+        with self._alone(), self.store.apply.hold(self.settings.lock_timeout):
+            self._is_applying = True
+            try:
+                yield
+            finally:
+                self._is_applying = False
+
+    def _is_running(self) -> bool:
+        """Whether another process is at a take-back just now."""
+        if self._is_applying:
+            return False
+        try:
+            self.store.apply.acquire(0)
+        except Locked:
+            return True
+        self.store.apply.release()
+        return False
+
+    def _must_be_on(self) -> None:
+        if not self.settings.enabled:
+            raise Off(
+                f"takeback is off (source: {self.settings.off_source})",
+                "turn it on with TAKEBACK=on, or change that setting",
+            )
+
+    def _must_not_be_interrupted(self) -> None:
+        if what := self.interrupted():
+            raise TakebackError(
+                f"{what}, and the tree may be in between",
+                "finish it with takeback resume, or go back with takeback resume --abort",
+            )
+
+    def interrupted(self) -> str:
+        """What was interrupted, as a sentence; empty if nothing was."""
+        with self._alone():
+            found = self.observer.open_intents()
+            return "" if found is None or self._is_running() else f"a {found[0]} was interrupted"
+
+    @contextmanager
+    def open_tree(self) -> Iterator[OpenFolder]:
+        """The root, opened and known to be the folder that was protected."""
+        try:
+            folder = open_root(str(self.root), self.settings.portable)
+        except OSError as error:
+            raise TakebackError(
+                f"{self.root} cannot be opened ({error.strerror})",
+                "if it was moved, run takeback init in its new place; takeback restore --to DIR still works",
+            ) from error
+        with folder:
+            if self._inode and folder.stat_self().st_ino != self._inode:
+                raise TakebackError(
+                    f"{self.root} is not the folder that was protected: it was replaced by another one",
+                    "run takeback init here to go on with its history, or takeback restore --to DIR to get files out",
+                )
+            yield folder
+
+    def relative(self, path: str | bytes) -> bytes:
+        """A path as the user names it (absolute, or relative to the root) as root-relative bytes, or an error."""
+        given = os.fsdecode(path)
+        if "\0" in given:
+            raise UsageError("a path cannot hold a NUL byte", "name the path without it")
+        if os.path.isabs(given):
+            parent = os.path.realpath(os.path.dirname(given.rstrip("/")))
+            given = os.path.relpath(os.path.join(parent, os.path.basename(given.rstrip("/"))), self.root)  # noqa: PTH118
+            if given == ".." or given.startswith(".." + os.sep):
+                raise UsageError(f"{os.fsdecode(path)} lies outside the workspace {self.root}", "name a path inside it")
+        normal = os.path.normpath(given).replace(os.sep, "/")
+        if normal == "..":
+            normal = "../"
+        if normal.startswith("../"):
+            raise UsageError(f"{os.fsdecode(path)} lies outside the workspace {self.root}", "name a path inside it")
+        found = b"" if normal == "." else os.fsencode(normal)
+        components(found)
+        return found
+
+    def history(self) -> History:
+        """The journal, folded; kept while nothing is appended."""
+        with self._alone():
+            return self.observer.history()
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hundreds of thousands of small tuples and not one cycle: the cycle collector would only cost time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """What the system refuses anywhere inside, said so that a person can act on it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # of whoever listens to the progress: not ours
+    except OSError as error:
+        where = f" at {error.filename!r}" if error.filename is not None else ""
+        raise TakebackError(
+            f"the system refused: {error.strerror or error}{where}",
+            "free space, or mend the permissions or the disk, then run it again: takeback doctor looks at all of it",
+        ) from error

@@ -1,0 +1,130 @@
+"""What agents' hooks do in a workspace: turns and calls begun and ended, calls stopped until a person approves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from . import budget
+from .errors import UsageError
+from .guarded import Guarded
+from .ids import new_id
+from .journal import New
+from .safefs import Folder as OpenFolder
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import calls
+    from .acts import Stopped
+    from .brackets import AgentTurn, Call, Caller
+
+
+class Hooked(Guarded):
+    # -- turns and calls ---------------------------------------------------------
+
+    def begin_turn(self, caller: Caller, prompt: str = "") -> calls.Begun:
+        """An agent is asked something: its calls from now on are one turn."""
+        from . import calls
+
+        with self._hooked() as tree:
+            begun = calls.begin_turn(self, tree, caller, prompt)
+            if begun.checkpoint:
+                budget.stay_within(self)
+            return begun
+
+    def begin_call(self, caller: Caller, call: Call) -> calls.Opened:
+        """An agent's call is about to act: takes the before-image of what it names, or of everything."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.begin_call(self, tree, caller, call)
+
+    def end_call(self, caller: Caller, call: Call, failed: bool = False, did_act: bool = True) -> calls.Ended:
+        """An agent's call is over: journals what it did, as one effect, with what it did outside the files."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.end_call(self, tree, caller, call, failed, did_act)
+
+    def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
+        """An agent rests, or a session ends: calls that nobody said were over are taken to be."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.end(self, tree, caller, whole_session)
+
+    def turn_above(self) -> AgentTurn | None:
+        """What the agent that runs this process was asked last; None if a person runs it."""
+        from . import calls
+
+        with self._alone():
+            return calls.turn_above(self)
+
+    def note_session(self, pid: int, started: int, name: str) -> None:
+        """Journals that a process is an agent's: what only a person may do is refused below it (ancestry.py)."""
+        self._must_be_on()
+        with self._writing():
+            note = {"what": "session", "pid": pid, "started": started, "name": name}
+            if not any(note.items() <= known.items() for known in self.history().sessions):
+                self.store.journal.append([New("note", new_id(), note)], self.clock())
+
+    @contextmanager
+    def _hooked(self) -> Iterator[OpenFolder]:
+        self._must_be_on()
+        with self._writing(), self.open_tree() as tree:
+            self._must_not_be_interrupted()
+            yield tree
+
+    # -- calls that are stopped ------------------------------------------------
+
+    def gate(self, asked: object) -> str:
+        """Journals a call that is not to pass without a person: the id it is approved by; empty if somebody has
+        approved it, for once."""
+        from .gate import deciding
+
+        self._must_be_on()
+        with self._writing():
+            return deciding.journaled(self, asked)
+
+    def stopped_call(self, name: str) -> Stopped | None:
+        """The call of an agent that was stopped, by how its id begins; None if there is none."""
+        found = [call for id, call in self.history().stopped.items() if name and id.startswith(name)]
+        if len(found) > 1:
+            raise UsageError(f"{name!r} is ambiguous: {', '.join(c.id[:12] for c in found[:6])}", "type more letters")
+        return found[0] if found else None
+
+    def approve_call(self, call: Stopped) -> str:
+        """A person's yes to exactly this call in that session, good for once. Saying it twice is saying it once."""
+        self._must_be_on()
+        with self._writing():
+            for id, approved in self.history().call_approvals.items():
+                if approved == call.id:
+                    return id
+            id = new_id()
+            same = {"agent": call.agent, "session": call.session, "fingerprint": call.fingerprint}
+            self.store.journal.append([New("approval", id, {"call": call.id, **same})], self.clock())
+            return id
+
+    # -- a process that stays ---------------------------------------------------
+
+    def keep_watch(self) -> None:
+        """For a process that stays: from now on whole looks visit only the folders that may differ, and find the same.
+        Looks at all of it once, without leaving a trace; a hook waits for it, so for no longer than a hook may look."""
+        from . import calls, moments
+
+        with self._alone(), self.open_tree() as tree:
+            if self.observer.suspects is None:
+                self.observer.suspects = moments.suspects(self.observer)
+            known = self.observer.known()
+            look = self.observer.scan(tree, known, dry=True, deadline=calls.deadline(self), thorough=True)
+            if look.whole:
+                self.observer.suspects.looked(known, look.dirty)
+
+    def tend(self) -> None:
+        """Between calls of a process that stays, if none is at work just now."""
+        if self.observer.suspects is not None and self._mutex.acquire(blocking=False):
+            try:
+                if not self._closed:
+                    self.observer.suspects.tend()
+            finally:
+                self._mutex.release()
