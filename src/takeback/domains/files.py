@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -48,7 +47,6 @@ _BLOCK = 1 << 16
 _WORTH_FORKING = 600
 _LOT = 50  # steps at most that are handed out at a time
 _WORTH_PACKING = 30_000  # steps
-_UNLINKING = 8  # threads at most
 _EXPORT = "export"  # and the process: the key of a restore into another folder, which no journal row begins
 
 
@@ -226,35 +224,10 @@ class Files:
             self._placed[step.goal.group] = step.path
 
     def _unlink_displaced(self, results: dict[bytes, Result]) -> None:
-        """All at the end: ext4 steps over inodes freed of late, ever more slowly, when it makes new ones. Of many, by
-        several threads: to free the blocks of a file may be to wait for the disk, as where it is mounted to discard
-        them at once."""
-        displaced, self._displaced = self._displaced, []
-        count = min(_UNLINKING, len(displaced) // 8) or 1
-        size = -(-len(displaced) // count) or 1
-        failed: list[BaseException] = []
-
-        def work(part: list[_Displaced]) -> None:
-            try:
-                self._unlink_all(part, results)
-            except BaseException as error:
-                failed.append(error)
-
-        threads = [
-            threading.Thread(target=work, args=(displaced[at : at + size],)) for at in range(size, len(displaced), size)
-        ]
-        for thread in threads:
-            thread.start()
-        work(displaced[:size])
-        for thread in threads:
-            thread.join()
-        for error in failed:
-            raise error
-
-    def _unlink_all(self, displaced: list[_Displaced], results: dict[bytes, Result]) -> None:
+        """All at the end: ext4 steps over inodes freed of late, ever more slowly, when it makes new ones."""
         here: OpenFolder | None = None
         try:
-            for folder, beside, path, verdict in displaced:
+            for folder, beside, path, verdict in self._displaced:
                 try:
                     if here is None or here.path != folder:
                         if here is not None:
@@ -270,6 +243,7 @@ class Files:
         finally:
             if here is not None:
                 here.close()
+        self._displaced.clear()
 
     def _do(
         self,
