@@ -17,3 +17,4 @@ def second_process(request, monkeypatch):
         monkeypatch.setattr(scan, "_WORTH_LOOKING", 1)
         monkeypatch.setattr(scan, "_WORTH_SHARING", 1)
         monkeypatch.setattr(files, "_WORTH_FORKING", 1)
+        monkeypatch.setattr(files, "_WORTH_PACKING", 1)

@@ -289,12 +289,15 @@ class Plan(NamedTuple):
         import json
 
         seen = hashlib.sha256(f"{self.workspace}\0{json.dumps(self.request.to_json(), sort_keys=True)}".encode())
-        for domain, path, expected, goal, verdict, *_ in self.steps:
-            if verdict in TAKEN and same(expected, goal):
-                continue
-            seen.update(b"\0%s\0%s\0%s\0" % (domain.encode(), path, verdict.encode()))
+        for step in self.steps:
+            domain, path, expected, goal, verdict = step[:5]
+            states = b""
             if verdict in TAKEN:
-                seen.update(repr((expected and expected[:6], goal and goal[:6])).encode())
+                was, aim = expected and expected[:6], goal and goal[:6]
+                if was == aim:
+                    continue
+                states = repr((was, aim)).encode()
+            seen.update(b"\0%b\0%b\0%b\0%b" % (domain.encode(), path, verdict.encode(), states))
         return seen.hexdigest()
 
 

@@ -191,7 +191,7 @@ class Index:
             path = join(parent, name)
             gaps.pop(name, None)
             absent.discard(name)
-            if state is None or state.kind != FOLDER:
+            if path in self.folders and (state is None or state.kind != FOLDER):
                 for below in list(self.below(path)):
                     self.drop_folder(below)
                     pending.pop(below, None)

@@ -81,13 +81,15 @@ class IndexFile:
     def _write(self, path: Path, index: Index) -> None:
         held, first = self._held, self._whole
         self._whole = 0  # until it is written
-        if held is not None and first and self._stamp == self._stamped() is not None:
+        is_ours = first and self._stamp == self._stamped() is not None
+        if held is not None and is_ours and (first < _ROOM or not _is_mostly_new(held, index)):
             head, body = frame(held, index)
             if path.stat().st_size + len(head) + len(body) < first * 3 // 2 + _ROOM:
                 with open(path, "ab") as file:
                     file.write(head + body)
                 self._whole = first
                 return
+        held = self._held = None  # room for all of the new one
         staging = path.with_name("index.new")  # under the store lock, so one is enough, and a killed one is reused
         fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(fd, "wb") as file:
@@ -118,6 +120,12 @@ def frame(was: Index, now: Index) -> tuple[bytes, bytes]:
     step: Any = (folders, gaps, absent, tuple(now.root), now.root_key, links, now.seq, now.rules)
     body = marshal.dumps(step, _MARSHAL)
     return _FRAME.pack(len(body), zlib.crc32(body)), body
+
+
+def _is_mostly_new(was: Index, now: Index) -> bool:
+    """Whether most folders differ: then what leads there is too long to append, and not worth making."""
+    differing = sum(was.folders.get(path) is not record for path, record in now.folders.items())
+    return differing > len(now.folders) // 2
 
 
 def packed(index: Index) -> bytes:

@@ -310,7 +310,7 @@ class Observer:
         """Looks at the whole tree and journals what differs."""
         look = self.scan(tree, self.known())
         self.journal_look(look, self.rows_of(look, actor, takeback))
-        _let_go(look.changes)  # they are in the journal now, and large trees have many
+        let_go(look.changes)  # they are in the journal now, and large trees have many
         return look
 
     def journal_look(self, look: Look, rows: Sequence[New]) -> list[int]:
@@ -338,7 +338,7 @@ class Observer:
             waiting += [trees.join(path, name) for name in trees.subfolders(record.object)]
 
 
-def _let_go(changes: list[Change]) -> None:
+def let_go(changes: list[Change]) -> None:
     many = len(changes) >= MANY
     changes.clear()
     if many:

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import zlib
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -53,6 +56,29 @@ class _Found(NamedTuple):
     offset: int
 
 
+class _Table:
+    """The sorted rows of a sealed pack. The first eight bytes of each id stand apart as numbers, among which C code
+    searches: a blob that is new is looked for in every table."""
+
+    __slots__ = ("_starts", "rows")
+
+    def __init__(self, rows: bytes) -> None:
+        self.rows = rows
+        self._starts = array("Q", rows)[:: _TOC.size // 8]
+        if sys.byteorder == "little":
+            self._starts.byteswap()
+
+    def offset(self, id: bytes) -> int | None:
+        """Where the pack has this blob; None if it has not."""
+        first = id[:8]
+        at = bisect_left(self._starts, int.from_bytes(first, "big")) * _TOC.size
+        while self.rows[at : at + 8] == first:
+            if self.rows[at : at + 32] == id:
+                return int(_TOC.unpack_from(self.rows, at)[1])
+            at += _TOC.size
+        return None
+
+
 class Packs:
     """The blob store on disk. `worker` keeps a forked process's packs apart from all others."""
 
@@ -67,7 +93,8 @@ class Packs:
         self._forget()
 
     def _forget(self) -> None:
-        self._sealed: dict[str, bytes] = {}
+        self._sealed: dict[str, _Table] = {}
+        self._last = ""  # the sealed pack that had what was asked for last
         self._open: dict[bytes, _Found] | None = None
         self._stamped: object = None
         self._buffer: list[bytes] = []
@@ -125,7 +152,7 @@ class Packs:
                 except FileNotFoundError:
                     continue
                 if len(data) % _TOC.size == 4 and zlib.crc32(data[:-4]) == CRC.unpack(data[-4:])[0]:
-                    self._sealed[name[:-4]] = data[:-4]
+                    self._sealed[name[:-4]] = _Table(data[:-4])
         gone = [name for name in self._sealed if name + ".pack" not in names]
         for name in gone:
             del self._sealed[name]
@@ -182,9 +209,13 @@ class Packs:
         assert self._open is not None
         if (found := self._open.get(id)) is not None:
             return found
-        for name, data in self._sealed.items():
-            if (row := _row_of(data, id)) is not None:
-                return _Found(name, _TOC.unpack_from(data, row)[1])
+        last = self._sealed.get(self._last)  # neighbours were stored one after another
+        if last is not None and (offset := last.offset(id)) is not None:
+            return _Found(self._last, offset)
+        for name, table in self._sealed.items():
+            if table is not last and (offset := table.offset(id)) is not None:
+                self._last = name
+                return _Found(name, offset)
         return None
 
     def has(self, id: bytes) -> bool:
@@ -195,9 +226,9 @@ class Packs:
         if self._open is None:
             self._load()
         left = ids - (self._open or {}).keys() - self._fresh.keys()
-        for data in self._sealed.values():
+        for rows in (table.rows for table in self._sealed.values()):
             if left:
-                left.difference_update(data[at : at + 32] for at in range(0, len(data), _TOC.size))
+                left.difference_update(rows[at : at + 32] for at in range(0, len(rows), _TOC.size))
         return {id for id in left if not self.large.has(id)}
 
     # -- reading -------------------------------------------------------------
@@ -364,7 +395,7 @@ class Packs:
         _write_idx(self.packs / f"{self._name}.idx", data, self._sync)
         (self.packs / f"{self._name}.toc").unlink(missing_ok=True)
         os.close(self._fd)
-        self._sealed[self._name] = data
+        self._sealed[self._name] = _Table(data)
         self._open = {id: f for id, f in listed.items() if id not in mine}
         self._toc.clear()
         self._fd = -1
@@ -379,8 +410,8 @@ class Packs:
         self._open = None
         self._load()
         yield from list(self._open or ())
-        for data in list(self._sealed.values()):
-            for id, _ in _TOC.iter_unpack(data):
+        for table in list(self._sealed.values()):
+            for id, _ in _TOC.iter_unpack(table.rows):
                 yield id
         for path in self.large.files():
             yield bytes.fromhex(path.name)
@@ -453,7 +484,7 @@ class Packs:
     def _contents(self, name: str) -> dict[bytes, _Found]:
         self._load()
         if name in self._sealed:
-            return {id: _Found(name, offset) for id, offset in _TOC.iter_unpack(self._sealed[name])}
+            return {id: _Found(name, offset) for id, offset in _TOC.iter_unpack(self._sealed[name].rows)}
         return {id: f for id, f in (self._open or {}).items() if f.pack == name}
 
     def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int:
@@ -550,23 +581,6 @@ class Packs:
             os.close(self._fds.pop(name))
         self._sealed.pop(name, None)
         self._open = None
-
-
-def _row_of(data: bytes, id: bytes) -> int | None:
-    """Where an id stands in a sorted table. Hashes are spread evenly, so it is near where its first bytes say."""
-    width, high = _TOC.size, len(data) // _TOC.size
-    low, guess, step = 0, int.from_bytes(id[:4]) * high >> 32, 8
-    while low < high:
-        at = guess * width
-        if (found := data[at : at + 32]) == id:
-            return at
-        if found < id:
-            low, near = guess + 1, guess + step
-        else:
-            high, near = guess, guess - step
-        guess = near if low <= near < high else (low + high) // 2
-        step *= 2
-    return None
 
 
 def _toc_row(id: bytes, offset: int) -> bytes:

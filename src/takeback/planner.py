@@ -208,8 +208,9 @@ class Planner:
         self._alone = request.verb == "revert"
         grouped: dict[bytes, list[Unit]] = {}  # lists: large trees have many paths, and a set is five times as heavy
         outside: dict[bytes, list[Unit]] = {}  # apart: a file may be called like an act
+        beyond = self.history.outside_rows
         for unit in ours:
-            (outside if self._is_outside(unit.seq) else grouped).setdefault(unit.path, []).append(unit)
+            (outside if unit.seq in beyond else grouped).setdefault(unit.path, []).append(unit)
         if request.force:  # everything above ours goes too, and is listed as taken
             by_path = {path: set(self.history.layers(path, min(units).seq)) for path, units in grouped.items()}
             self._add_folders(by_path)
@@ -267,22 +268,23 @@ class Planner:
         """Keeps a folder that still holds something, and what would stand in a folder that is gone."""
         taken = {s.path: s for s in steps if s.taken and s.domain == "files"}
         kept: dict[bytes, str] = {}
+        going = [p for p, s in taken.items() if _is_folder(s.expected) and not _is_folder(s.goal)]
         for path in sorted(
-            taken, key=lambda p: p.count(b"/"), reverse=True
+            going, key=lambda p: p.count(b"/"), reverse=True
         ):  # deepest first: what stays keeps what it is in
-            step = taken[path]
-            if not _is_folder(step.expected) or _is_folder(step.goal):
-                continue
             for below in self.children(path):
                 inside = taken.get(below)
                 if inside is None or inside.goal is not None or below in kept:
                     kept[path] = f"it still holds {text(below)}"
                     break
+        standing: dict[bytes, State] = {}  # what each folder will be: many stand in the same
         for path in sorted(taken, key=lambda p: p.count(b"/")):  # from the top: what is kept away keeps all in it away
             above = parent(path)
             if taken[path].goal is None or not above or path in kept:
                 continue
-            state = taken[above].goal if above in taken and above not in kept else self.known(above)
+            if above not in standing:
+                standing[above] = taken[above].goal if above in taken and above not in kept else self.known(above)
+            state = standing[above]
             if not _is_folder(state):
                 kept[path] = "its folder is gone" if state is None else f"{text(above)} is no folder now"
         if not kept:
@@ -474,15 +476,18 @@ class Planner:
         return bool(self.history.by_seq[unit.seq].takeback) and not change.took and _regroups(change)
 
     def _exact_step(self, path: bytes, layers: list[Unit], lowest: int) -> list[Step]:
-        before, after = self.history.change(layers[0]).before, self.history.change(layers[-1]).after
+        oldest = newest = self.history.change(layers[0])
+        if len(layers) > 1:
+            newest = self.history.change(layers[-1])
+        before, after = oldest.before, newest.after
         state = self.known(path)
         if state == after:
             state = after  # one object for both: large trees have many
         units = tuple(layers)
         if _unseen(before) or _unseen(state):
             return [Step(domain_of(path), path, state, state, UNCOVERED, units, -1, _NOT_CAPTURED)]
-        goal = self._timed(path, before, layers[0].seq, lowest)
-        return [_noted(Step(domain_of(path), path, state, goal, EXACT, units))]
+        goal = self._timed(path, before, layers[0].seq, lowest) if path in self.history.times else before
+        return [Step(domain_of(path), path, state, goal, EXACT, units, 0, ALREADY if same(state, goal) else "")]
 
     def _timed(self, path: bytes, goal: State, seq: int, lowest: int) -> State:
         """The goal with the times it had where the request leads, not those of a later touch."""
@@ -588,14 +593,15 @@ class Planner:
         them goes back; and of what only its times changed in rows that go back whole."""
         steps = [s for s in steps if s.domain == "files"]
         left = {u for u in left if not self._is_outside(u.seq)}
-        kept = {u for s in steps if not s.taken for u in s.units} | left
-        disturbed = {parent(u.path) for u in kept} | {parent(s.path) for s in steps if not s.taken}
+        taken, stay = [s for s in steps if s.taken], [s for s in steps if not s.taken]
+        kept = {u for s in stay for u in s.units} | left
+        disturbed = {parent(u.path) for u in kept} | {parent(s.path) for s in stay}
         own = {s.path for s in steps}
         whole = request.verb == "rollback" and not kept
-        rows = {u.seq for s in steps if s.taken for u in s.units} - {u.seq for u in kept}
+        rows = {u.seq for s in taken for u in s.units} - {u.seq for u in kept}
         lowest: dict[bytes, int] = {}
-        for step in steps:
-            if step.taken and step.units:
+        for step in taken:
+            if step.units:
                 folder, seq = parent(step.path), request.since if whole else min(step.units).seq
                 lowest[folder] = min(seq, lowest.get(folder, seq))
         found = {}
@@ -677,4 +683,8 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
 
 def changes_of(steps: Iterable[Step]) -> list[Change]:
     """The steps as changes, each with the rows it takes on its path."""
-    return [Change(s.path, s.expected, s.goal, tuple(sorted(u.seq for u in s.units))) for s in steps]
+    return [Change(s.path, s.expected, s.goal, _rows(s.units)) for s in steps]
+
+
+def _rows(units: tuple[Unit, ...]) -> tuple[int, ...]:
+    return (units[0].seq,) if len(units) == 1 else tuple(sorted(u.seq for u in units))

@@ -44,7 +44,7 @@ from .ids import new_id
 from .index import Index
 from .journal import New
 from .merging import Merger
-from .observer import MANY, Observer, children_of, give_back_memory, links_of, states
+from .observer import MANY, Observer, children_of, give_back_memory, let_go, links_of, states
 from .planner import Planner
 from .policy import ALLOW, REFUSE
 from .repository import Repository, Unusable
@@ -306,6 +306,7 @@ class Takebacks:
         index = self.observer.known(head)
         index.apply(done.changes)
         index.seq = done.seq
+        let_go(done.changes)  # room to pack the index in
         self.observer.save(index)
 
     def finish_interrupted(self, tree: OpenFolder, abort: bool) -> Outcome | None:

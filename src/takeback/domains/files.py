@@ -15,17 +15,38 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 
+from .. import changes as change_lists
 from .. import trees, workers
 from ..blobs import Blobs
-from ..effects import DONE, EXACT, FAILED, FILE, FOLDER, KEPT, LINK, UNSEEN, Entry, Result, State, Step, same, text
+from ..effects import (
+    DONE,
+    EXACT,
+    FAILED,
+    FILE,
+    FOLDER,
+    KEPT,
+    LINK,
+    UNSEEN,
+    Change,
+    Entry,
+    Result,
+    State,
+    Step,
+    same,
+    text,
+)
 from ..errors import TakebackError
 from ..reading import Reader
 from ..safefs import TEMPORARY, components
 from ..safefs import Folder as OpenFolder
+from ..typed import NamedTuple
 
 _BLOCK = 1 << 16
 _WORTH_FORKING = 600
+_LOT = 50  # steps at most that are handed out at a time
+_WORTH_PACKING = 30_000  # steps
 _EXPORT = "export"  # and the process: the key of a restore into another folder, which no journal row begins
 
 
@@ -39,6 +60,13 @@ class _Drifted(Exception):
 
 class _Stuck(TakebackError):
     """A file of ours, or somebody's under a name of ours, is left: the take-back stays open, and resume tidies up."""
+
+
+class _Displaced(NamedTuple):
+    folder: bytes
+    beside: bytes
+    path: bytes
+    verdict: str
 
 
 class Files:
@@ -56,7 +84,7 @@ class Files:
         self._read = Reader(None).read
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
         self._placed: dict[bytes, bytes] = {}  # hard-link group → path of a member that is in place
-        self._displaced: dict[bytes, Step] = {}  # old files, compared and stored, still to be unlinked
+        self._displaced: list[_Displaced] = []  # old files, compared and stored, still to be unlinked
 
     # -- looking -------------------------------------------------------------
 
@@ -105,7 +133,7 @@ class Files:
             s.expected.group for s in steps if s.expected and s.goal and s.expected.group == s.goal.group
         )
         todo = [s for s in steps if not same(s.expected, s.goal)]
-        for step in steps:
+        for step in steps if len(todo) < len(steps) else ():
             if step.goal is not None and step.goal.kind != FOLDER and same(step.expected, step.goal):
                 self._do(step, results, self._touch, numbered)  # others have undone it already, at another time
         if again:
@@ -129,24 +157,31 @@ class Files:
 
     def _place_all(self, steps: list[Step], results: dict[bytes, Result], numbered: Mapping[bytes, int]) -> None:
         """Files and links, half of them in a second process where that pays. Hard links stay together, here."""
-        linked = [s for s in steps if (s.goal and s.goal.group) or _alike(s.expected, s.goal)]
-        single = [s for s in steps if not ((s.goal and s.goal.group) or _alike(s.expected, s.goal))]
+        linked: list[Step] = []
+        single: list[Step] = []
+        for step in steps:
+            (linked if (step.goal and step.goal.group) or _alike(step.expected, step.goal) else single).append(step)
 
         def part(ranges: Iterator[range], second: bool) -> list[bytes]:
             self._leave()
             if second:
                 self.progress = None  # the second process has no terminal to speak of
             found: dict[bytes, Result] = {}
-            for numbers in ranges:
-                for step in single[numbers.start : numbers.stop]:
-                    self._do(step, found, self._place, numbered)
+            for number in chain.from_iterable(ranges):
+                mine, numbers = lots[number].steps(numbered)
+                for step in mine:
+                    self._do(step, found, self._place, numbers)
             self._leave()
             self._unlink_displaced(found)
             return [
                 b"\0".join((r.path, r.verdict.encode(), r.result.encode(), r.note.encode())) for r in found.values()
             ]
 
-        for packed in workers.split(part, len(single), _WORTH_FORKING, self.fork):
+        lots = _in_lots(single)
+        fork = self.fork and len(single) >= _WORTH_FORKING
+        for lot in lots if fork and len(single) >= _WORTH_PACKING else ():
+            lot.pack(numbered)
+        for packed in workers.split(part, len(lots), 0, fork):
             path, verdict, result, note = packed.split(b"\0")
             results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
         groups: dict[bytes, list[Step]] = {}
@@ -192,20 +227,19 @@ class Files:
         """All at the end: ext4 steps over inodes freed of late, ever more slowly, when it makes new ones."""
         here: OpenFolder | None = None
         try:
-            for path, step in self._displaced.items():
-                parent, _, name = path.rpartition(b"/")
+            for folder, beside, path, verdict in self._displaced:
                 try:
-                    if here is None or here.path != parent:
+                    if here is None or here.path != folder:
                         if here is not None:
                             here.close()
                             here = None
-                        here = self.root.descend(components(parent))
-                    self._clear(here, name)
+                        here = self.root.descend(components(folder))
+                    self._clear(here, beside)
                 except OSError as error:
                     if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
                         raise
-                    note = f"its folder was moved away meanwhile; {text(name)} is left in it"
-                    results[step.path] = Result(step.path, step.verdict, FAILED, note)
+                    note = f"its folder was moved away meanwhile; {text(beside)} is left in it"
+                    results[path] = Result(path, verdict, FAILED, note)
         finally:
             if here is not None:
                 here.close()
@@ -463,7 +497,7 @@ class Files:
                 self._swap_back(here, beside, name)
                 raise
             if as_expected:
-                self._displaced[trees.join(here.path, beside)] = step
+                self._displaced.append(_Displaced(here.path, beside, step.path, step.verdict))
                 return
             self._swap_back(here, beside, name)
             raise _Drifted("changed in this very moment; kept")
@@ -679,6 +713,39 @@ class Files:
 
     def sync(self) -> None:
         self.root.sync()
+
+
+class _Lot:
+    """Some steps for one of two processes. Of a large tree they are packed before the second one is forked: whoever
+    looks at an object writes to its count of references, and a page that one of two processes writes to is there
+    twice. So nobody looks at the plan's own, and what is unpacked lives no longer than its lot."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        self._steps = steps
+        self._packed: tuple[bytes, str] | None = None
+
+    def pack(self, numbered: Mapping[bytes, int]) -> None:
+        verdicts = {step.verdict for step in self._steps}
+        if len(verdicts) == 1:
+            found = [Change(s.path, s.expected, s.goal, (numbered[s.path],)) for s in self._steps]
+            self._packed = change_lists.encode(found), verdicts.pop()
+            self._steps = []
+
+    def steps(self, numbered: Mapping[bytes, int]) -> tuple[list[Step], Mapping[bytes, int]]:
+        """The steps, and the number of each."""
+        if self._packed is None:
+            return self._steps, numbered
+        packed, verdict = self._packed
+        found = change_lists.decode(packed)
+        return [Step("files", c.path, c.before, c.after, verdict, ()) for c in found], {
+            c.path: c.took[0] for c in found
+        }
+
+
+def _in_lots(steps: list[Step]) -> list[_Lot]:
+    """Enough of them for two processes to end at the same time."""
+    size = min(_LOT, -(-len(steps) // 48)) or 1
+    return [_Lot(steps[at : at + size]) for at in range(0, len(steps), size)]
 
 
 def _had_xattrs(step: Step) -> bool:
