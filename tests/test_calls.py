@@ -398,3 +398,13 @@ def test_what_an_earlier_undo_kept_is_taken_when_it_is_free_and_not_named_again_
     outcome = ws.undo(force=True)
     assert outcome.whole and [step.path for step in outcome.plan.steps] == [b"1.txt"]
     assert (ws.root / "2.txt").read_text() == "a person's\n"
+
+
+def test_the_end_of_a_run_leaves_an_agents_call_beside_it_its_own(ws):
+    since = ws.checkpoint("run", actor=runs.ACTOR)
+    ws.begin_call(CODEX, write("1", "named.txt"))
+    (ws.root / "named.txt").write_text("codex\n")
+    (ws.root / "made.txt").write_text("the run\n")
+    _, paths = ws.ran(since, "make")
+    assert paths == ["made.txt"]
+    assert [(who, changed) for _, who, changed in effects(ws)] == [(["run"], ["made.txt"]), (["codex"], ["named.txt"])]

@@ -94,6 +94,15 @@ ORDINARY = [
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
     "2026-11-15T12:00:00Z 127.0.0.1:8080 ::1 1.2.3-rc.1+build.5",
     "a${env:NAME}b ${env:A}${env:B} [redacted]",
+    "npx serve -p 8080; mkdir -p a/b; ssh -p 22 host; docker run -p 80:80 web; git log -p; tar -p; cp -a x y",
+    "docker compose -p shop up && docker login -u ada --password-stdin && sshpass -e ssh -p 22 host",
+    "mysql -u root -p shop && curl -u root https://h:8443/x -o a:b -L && redis-cli -h a --scan",
+    'curl -u "$USER:$PASS" -H "Authorization: Bearer $TOKEN" -H "Content-Type: text/plain" https://h/x?a=1',
+    'curl -u ada:"$PASS" -b jar.txt https://h; PGPASSWORD=$PW psql; docker login -p $TOKEN; redis-cli -a "$R" ping',
+    "PWD=/home/user1/x OLDPWD=/home/user1 aws configure set region eu-west-1; openssl genrsa -out k.pem 2048",
+    "make the password reset page; the token count is 5; the password is required; the token is expired",
+    "password: at least 8 characters; token: AccessToken; secret: kubernetes; api key: see the docs",
+    "fix the login and password fields on this machine; rename the secret to something better",
 ]
 
 
@@ -226,5 +235,24 @@ def test_the_values_of_referenced_names():
 
 def test_long_text_takes_no_more_than_its_time():
     """Patterns that try again and again at every letter would never end here."""
-    for unit in ("a", "=", "://", "token=", '"', "-", "eyJ.", "Bearer ", "A" * 40 + " ", "token1=("):
+    for unit in (
+        "a",
+        "=",
+        "://",
+        "token=",
+        '"',
+        "-",
+        "eyJ.",
+        "Bearer ",
+        "A" * 40 + " ",
+        "token1=(",
+        "curl ",
+        "curl -u ",
+        "echo x ",
+        "password: ",
+        "x-",
+        "a-b-token",
+        "mysql '",
+        "docker a login ",
+    ):
         redact.text(unit * (100_000 // len(unit)))

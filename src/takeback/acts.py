@@ -151,6 +151,8 @@ class Stopped(NamedTuple):
     kind: str
     summary: str  # without secrets
     why: str
+    command: str = ""  # all of it; empty where it is too long to be looked at, or an older program kept it
+    risks: tuple[tuple[str, str, str], ...] = ()  # kind, what, why of each
 
 
 def depends(newer: Act, older: Act) -> bool:

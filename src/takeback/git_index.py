@@ -45,6 +45,7 @@ class Parsed(NamedTuple):
     states: dict[bytes, bytes]  # by name; of a conflict, those of its stages joined
     items: list[Item]  # only where they were asked for
     extensions: bytes  # those worth keeping
+    version: int
 
 
 def width_of(format: str) -> int:
@@ -56,7 +57,7 @@ def parse(data: bytes, width: int, in_full: bool = False) -> Parsed:
     try:
         return _parse(data, width, in_full)
     except (struct.error, IndexError) as error:
-        raise Unreadable(f"it ends in the middle ({error})") from error
+        raise Unreadable("it ends in the middle") from error
 
 
 def _parse(data: bytes, width: int, in_full: bool) -> Parsed:
@@ -97,7 +98,7 @@ def _parse(data: bytes, width: int, in_full: bool) -> Parsed:
         if in_full:
             items.append(Item(name, state, data[at : at + _ENTRY]))
         at = following
-    return Parsed(states, items, _extensions(data, at, end))
+    return Parsed(states, items, _extensions(data, at, end), version)
 
 
 def _extensions(data: bytes, at: int, end: int) -> bytes:
@@ -105,11 +106,12 @@ def _extensions(data: bytes, at: int, end: int) -> bytes:
     while at + 8 <= end:
         name, length = struct.unpack_from(">4sI", data, at)
         if name == b"link":
-            raise NotCovered("a split index")
+            raise NotCovered("a split index is not recorded; git update-index --no-split-index makes it a plain one")
         if name == b"sdir":
-            raise NotCovered("a sparse index")
+            mend = "git sparse-checkout reapply --no-sparse-index"
+            raise NotCovered(f"a sparse index is not recorded; {mend} makes it a plain one")
         if name[:1].islower():
-            raise NotCovered(f"an index with the extension {name!r}")
+            raise NotCovered(f"an index with the extension {name.decode('ascii', 'replace')} is not recorded")
         if name in _KEPT:
             kept.append(data[at : at + 8 + length])
         at += 8 + length
@@ -128,10 +130,22 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def pack(items: list[Item], extensions: bytes, width: int) -> bytes:
-    """An index of version 2, or 3 where entries need it. What git only caches in one is left out."""
+def _numbered(value: int) -> bytes:
+    """The way back from `_number`."""
+    found = [value & 127]
+    while value := value >> 7:
+        value -= 1
+        found.append(128 | (value & 127))
+    return bytes(reversed(found))
+
+
+def pack(items: list[Item], extensions: bytes, width: int, version: int = 2) -> bytes:
+    """An index of version 4 where it was one, and else 2, or 3 where entries need it. What git only caches in one is
+    left out."""
     items = sorted(items, key=lambda item: (item.name, item.stage))
-    version = 3 if any(item.state[-1] & 24 for item in items) else 2
+    if version != 4:
+        version = 3 if any(item.state[-1] & 24 for item in items) else 2
+    before = b""
     parts = [struct.pack(">4sII", b"DIRC", version, len(items))]
     for name, state, stat in items:
         bits = state[-1]
@@ -140,8 +154,14 @@ def pack(items: list[Item], extensions: bytes, width: int) -> bytes:
         if bits & 24:
             flags |= _EXTENDED
             more = struct.pack(">H", (_SKIP if bits & 8 else 0) | (_LATER if bits & 16 else 0))
-        entry = stat[:24] + state[:4] + stat[28:_ENTRY] + state[4:-1] + struct.pack(">H", flags) + more + name
-        parts.append(entry + bytes(8 - len(entry) % 8))
+        entry = stat[:24] + state[:4] + stat[28:_ENTRY] + state[4:-1] + struct.pack(">H", flags) + more
+        if version == 4:  # a name without what it shares with the one before it
+            shared = next((at for at, (a, b) in enumerate(zip(before, name)) if a != b), min(len(before), len(name)))
+            parts.append(entry + _numbered(len(before) - shared) + name[shared:] + b"\0")
+            before = name
+        else:
+            entry += name
+            parts.append(entry + bytes(8 - len(entry) % 8))
     data = b"".join(parts) + extensions
     return data + _hash(width, data)
 

@@ -7,11 +7,13 @@ all of it  stays where the repository is gone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from .effects import DRIFTED, UNCOVERED, State, Step, Unit, same
-from .repository import GONE, HEAD, REFS, called
+from .repository import GONE, HEAD, REFS, called, part_of
 from .typed import NamedTuple
+
+COLLECTED = "its objects are gone (git gc)"
 
 
 class Around(NamedTuple):
@@ -21,8 +23,10 @@ class Around(NamedTuple):
     known: Callable[[bytes], State]
     before: Callable[[bytes, int], State]  # what a path was just before a row
     layers: Callable[[bytes, int], list[Unit]]  # its changes that show since a row
-    elsewhere: Mapping[bytes, str]  # branches that other work trees are on
-    under_way: str = ""  # what git is in the middle of
+    elsewhere: Mapping[bytes, str]  # branches that other work trees are on, each with the tree in words
+    under_way: str = ""  # what git is in the middle of, and the command that ends it
+    lost: Collection[bytes] = ()  # paths whose goal names an object that git no longer has
+    unread: Mapping[str, str] = {}  # parts of the repository that cannot be read, and why
 
 
 def judged(steps: tuple[Step, ...], around: Around) -> tuple[Step, ...]:
@@ -36,9 +40,15 @@ def judged(steps: tuple[Step, ...], around: Around) -> tuple[Step, ...]:
         kept = dict.fromkeys(last, (UNCOVERED, GONE))
         return _with_kept(steps, kept, "")
     for path, step in last.items():
+        if same(step.expected, step.goal):
+            continue
+        if part_of(path) in around.unread:
+            kept[path] = (UNCOVERED, around.unread[part_of(path)])
+        elif path in around.lost:
+            kept[path] = (UNCOVERED, COLLECTED)
         where = around.elsewhere.get(path.removeprefix(b".git/"))
-        if where and path.startswith(REFS) and not same(step.expected, step.goal):
-            kept[path] = (DRIFTED, f"{where} is on it")
+        if where and path.startswith(REFS):
+            kept[path] = (DRIFTED, where)
     if HEAD in last and (why := _why_head_stays(last, kept, steps, around)):
         kept[HEAD] = (DRIFTED, why)
     head = around.known(HEAD) if HEAD in kept or HEAD not in last else last[HEAD].goal
@@ -47,9 +57,7 @@ def judged(steps: tuple[Step, ...], around: Around) -> tuple[Step, ...]:
         then = around.before(HEAD, min(last[on].units).seq)
         if _value(then, around) != b"ref: " + on.removeprefix(b".git/"):  # else it was to be made by a first commit
             kept[on] = (DRIFTED, "HEAD is on it")
-    busy = around.under_way
-    note = f"{busy} is under way and stays so; end it with git" if busy else ""
-    return _with_kept(steps, kept, note)
+    return _with_kept(steps, kept, around.under_way)
 
 
 def _why_head_stays(

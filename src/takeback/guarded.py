@@ -160,7 +160,7 @@ class Guarded:
         """What was interrupted, as a sentence; empty if nothing was."""
         with self._alone():
             found = self.observer.open_intents()
-            return "" if found is None or self._is_running() else f"a {found[0]} was interrupted"
+            return "" if found is None or self._is_running() else f"{_with_article(found[0])} was interrupted"
 
     @contextmanager
     def open_tree(self) -> Iterator[OpenFolder]:
@@ -203,6 +203,10 @@ class Guarded:
         """The journal, folded; kept while nothing is appended."""
         with self._alone():
             return self.observer.history()
+
+
+def _with_article(verb: str) -> str:
+    return f"{'an' if verb[:1] in 'aeiou' else 'a'} {verb}"
 
 
 @contextmanager

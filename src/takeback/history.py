@@ -251,7 +251,9 @@ class History:
             self.sessions.append(body)
         elif what in ("asked", "refused"):
             told = (body[key] for key in ("agent", "session", "fingerprint", "kind", "summary", "why"))
-            self.stopped[row.id] = Stopped(row.id, row.at, what, *told)
+            risks = tuple((kind, part, why) for kind, part, why in body.get("risks", ()))
+            stopped = Stopped(row.id, row.at, what, *told)
+            self.stopped[row.id] = stopped._replace(command=body.get("command", ""), risks=risks)
 
     def _fold_act(self, row: Row, body: Mapping[str, Any]) -> None:
         act = recorded(row.id, row.seq, row.at, body)

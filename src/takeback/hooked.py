@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from . import budget
-from .errors import UsageError
+from .errors import TakebackError, UsageError
 from .guarded import Guarded
 from .ids import new_id
 from .journal import New
@@ -27,10 +27,7 @@ class Hooked(Guarded):
         from . import calls
 
         with self._hooked() as tree:
-            begun = calls.begin_turn(self, tree, caller, prompt)
-            if begun.checkpoint:
-                budget.stay_within(self)
-            return begun
+            return calls.begin_turn(self, tree, caller, prompt)
 
     def begin_call(self, caller: Caller, call: Call) -> calls.Opened:
         """An agent's call is about to act: takes the before-image of what it names, or of everything."""
@@ -47,11 +44,16 @@ class Hooked(Guarded):
             return calls.end_call(self, tree, caller, call, failed, did_act)
 
     def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
-        """An agent rests, or a session ends: calls that nobody said were over are taken to be."""
+        """An agent rests, or a session ends: calls that nobody said were over are taken to be. While it rests nobody
+        waits, so that room is made then."""
         from . import calls
 
         with self._hooked() as tree:
-            return calls.end(self, tree, caller, whole_session)
+            found = calls.end(self, tree, caller, whole_session)
+            if not whole_session:
+                with suppress(TakebackError):  # the next one makes it; what was captured stands
+                    budget.stay_within(self)
+            return found
 
     def turn_above(self) -> AgentTurn | None:
         """What the agent that runs this process was asked last; None if a person runs it."""

@@ -56,7 +56,7 @@ class Lock:
             raise _unusable(self.path, error.strerror or str(error)) from error
         if not got_it:
             handle.close()
-            raise _still_locked(self.path.name, timeout, holder_hint)
+            raise _still_locked(self.path.name, timeout, holder_hint, _holder(self.path))
         self._held = handle
 
     def release(self) -> None:
@@ -163,8 +163,22 @@ def _wait_for(handle: _Handle, timeout: float) -> bool:
     return True
 
 
-def _still_locked(name: str, timeout: float, hint: str) -> Locked:
-    return Locked(f"the {name} lock is still held by another process after {timeout:g} s", hint=hint)
+def _still_locked(name: str, timeout: float, hint: str, who: str = "") -> Locked:
+    return Locked(f"the {name} lock is still held by another process{who} after {timeout:g} s", hint=hint)
+
+
+def _holder(path: Path) -> str:
+    """Who holds a lock, as far as the kernel tells: Linux lists them."""
+    try:
+        inode = f":{path.stat().st_ino}"
+        for line in Path("/proc/locks").read_text().splitlines():
+            words = line.split()  # 1: FLOCK ADVISORY WRITE 4711 fe:01:1234 0 EOF
+            if len(words) > 5 and words[1] == "FLOCK" and words[5].endswith(inode) and int(words[4]) > 0:
+                name = Path(f"/proc/{words[4]}/comm").read_text(errors="replace").strip()
+                return f" ({name}, {words[4]})"
+    except (OSError, ValueError):
+        pass
+    return ""
 
 
 def _unusable(path: Path, reason: str) -> TakebackError:

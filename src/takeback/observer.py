@@ -259,6 +259,7 @@ class Observer:
         turns: Sequence[Turn] = (),
         summary: str = "",
         cut: Collection[str] = (),
+        running: Sequence[Turn] = (),
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
@@ -274,11 +275,11 @@ class Observer:
             owners = Owners(tuple(turns))
             return self._row_of(look.changes, owners, summary, also) + self._row_of(git, owners, summary, also | _GIT)
         found = brackets.open_ones(self.store.journal)
-        running = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
+        running = running or [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
         rows: list[New] = []
         for all_of_it, domain in ((look.changes, {}), (git, _GIT)):
             for owners, changes in _by_owner(all_of_it, found, running):
-                told = summary or (owners.calls[0].call.summary if len(owners.calls) == 1 else "")
+                told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
                 rows += self._row_of(changes, owners, told, {"cut": True, **domain} if is_cut else domain)
         return rows + (self._closing(found, cut) if look.whole else [])

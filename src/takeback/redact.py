@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from .typed import Any, NamedTuple
 
@@ -29,6 +29,16 @@ _HEADERS = frozenset(
      "x-gitlab-token", "x-goog-api-key", "x-functions-key", "ocp-apim-subscription-key", "dd-api-key",
      "x-shopify-access-token", "x-hub-signature", "x-hub-signature-256", "www-authenticate", "authentication-info")
 )  # fmt: skip
+
+_HEADER = (
+    r"(?P<q>[\"'])(?P<header>[A-Za-z][\w-]{1,60}):\s*"
+    r"(?![A-Za-z-]+\s+[\"'])(?P<s>[^\s\"'$`\[][^\"'\n$`\[]*)(?=(?P=q))"
+)
+_IS = r"[\"'`]?(?:\s*:\s*|\s+(?:is|was|to)\s*:?\s+)[`]?"  # as people tell one: "my password is …", "token: …"
+_MIXED = (
+    r"[\"']?(?P<s>(?=[^\s\"']{0,200}\d)(?=[^\s\"']{0,200}[a-z])"
+    r"[^\s\"'`<>()\[\]{}$,;:=/.][^\s\"'`<>()\[\]{}$,;:]{7,200})(?=[\s\"'`,;)\]}]|$)"
+)
 
 # A name, a word that must be in the text for the pattern to be tried at all (so that most are not), and the pattern.
 # Where there is a group `s`, it alone is the secret.
@@ -112,6 +122,21 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
     ("an authorization header", "~authorization", r"(?i)\bauthorization[\"']?:\s*[\"']?(?:[A-Za-z]+\s+)?"
      r"(?P<s>(?=[^\s\"']*[0-9=+/])[^\s\"'$\[,;()]{6,})"),
     ("a cookie", "~cookie", r"(?i)(?<![\w-])(?:set-)?cookie[\"']?:\s*[\"']?(?P<s>[^\s\"'=$\[]{1,200}=[^\"'\r\n$\[]+)"),
+    ("a header that authenticates", "-H", rf"-H(?<!\S-H)\s*{_HEADER}"),
+    ("a header that authenticates", "--header", rf"--header[ =]\s*{_HEADER}"),
+    ("a password for OpenSSL", "pass:", r"-pass(?:in|out)?[ =]\s*[\"']?pass:(?P<s>[^\s\"'$`\[][^\s\"']*)"),
+    ("a line of netrc", "~password", r"(?i)\b(?:machine\s+\S+|default)\s+login\s+\S+\s+(?:account\s+\S+\s+)?"
+     r"password\s+(?P<s>[^\s\"'$\[][^\s\"']*)"),
+    ("a password for standard input", "echo", r"\becho\s+(?:-n\s+)?"
+     r"(?P<s>\"[^\"\n$]+\"|'[^'\n]+'|[^\s\"'$`|;&\[]+)\s*\|"
+     r"(?=[^\n|;]{0,200}(?:--password-stdin|--passphrase-fd|sudo\s+-S|passwd\s+--stdin))"),
+    ("a password", "~pass", rf"[Pp](?i:ass)(?<!\w.{{4}})(?i:word|phrase|code|wd){_IS}"
+     r"(?P<s>\"[^\"\n$]{4,80}\"|'[^'\n$]{4,80}'|(?=[^\s\"']{0,80}[0-9!@#%^*?~+])[^\s\"'`<>()\[\]{}$,;]{6,80})"
+     r"(?=[\s\"'`,;)\]}]|$)"),
+    ("a token", "~token", rf"[Tt](?i:oken)(?<!\w.{{5}}){_IS}{_MIXED}"),
+    ("a secret", "~secret", rf"[Ss](?i:ecret)(?<!\w.{{6}}){_IS}{_MIXED}"),
+    ("a key", "~key", rf"[Kk](?i:ey)(?i:(?<=api.key)|(?<=apikey)|(?<=access.key)|(?<=secret.key)|(?<=private.key)"
+     rf"|(?<=auth.key)|(?<=signing.key)|(?<=account.key)|(?<=functions.key)|(?<=subscription.key)){_IS}{_MIXED}"),
     ("a URL with a password", "://", r"://(?:\$\{env:\w+\}|[^/\s:@?#$])*:(?P<s>[^/\s@\[$][^/\s@]*)@"),
     ("a token in a URL", "://", r"://(?P<s>[0-9A-Za-z_-]{20,})@"),
 )  # fmt: skip
@@ -123,6 +148,7 @@ _NAMES = frozenset(
      "authorization", "cookie", "set cookie", "credential", "credentials", "access token", "client secret", "jwt",
      "connection string", "bearer", "session id", "sessionid", "otp", "cvc", "cvv", "pin code")
 )  # fmt: skip
+_ENDINGS = ("password", "passwd", "passphrase", "apikey", "secretkey", "accesstoken", "authtoken")  # PGPASSWORD
 _NO_SECRETS = frozenset(("page token", "cursor token", "continuation token", "sync token", "cancellation token"))
 _ABOUT = frozenset(("type", "kind", "name", "id", "scheme", "format", "in", "at", "expires", "url", "scope", "count"))
 _SCHEME = r"(?i:bearer|basic|bot|splunk|jwt|hawk|negotiate|discogs|[a-z-]{0,24}(?:token|key|auth|login|oauth))"
@@ -133,11 +159,42 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
 _NAME = r"(?P<name>[A-Za-z_][\w.-]{1,60})"  # any: whether it is a secret's, `is_secret_name` says
 _IN_URL = rf"[?&;]{_NAME}=(?P<s>[^\s&;\"'<>#\[$][^\s&;\"'<>#]*)"
 _IN_TEXT = (
-    rf"(?<![\w.?&;-]){_NAME}=(?P<q>[\"']?)"
+    rf"(?<![\w.?&;-])(?!PWD\b){_NAME}=(?P<q>[\"']?)"
     r"(?P<s>(?=[^\s&;\"'<>(]{0,200}\d)[^\s&;\"'<>()\[\]{}$,]{6,2000})(?P=q)(?=[\s&;\"',)\]}]|$)"
 )
 _AS_OPTION = rf"(?<!\S)--?{_NAME}(?:=|\s+)(?P<s>(?!-)[^\s\"'$\[]{{4,}}|\"[^\"$]+\"|'[^'$]+')"
+_AS_VARIABLE = (
+    r"(?<![\w.?&;-])(?P<name>(?!(?:OLD)?PWD\b)[A-Z][A-Z0-9_]{2,60})="
+    r"(?P<s>\"[^\"\n$]{4,}\"|'[^'\n$]{4,}'|[^\s&;\"'<>()\[\]{}$,`]{4,2000})(?=[\s&;\"',)\]}]|$)"
+)
 _AS_JSON = r"\"(?P<name>[A-Za-z0-9_. -]{2,60})\"\s*:\s*\"(?P<s>(?:[^\"\\]|\\.)+)\""
+
+
+# Options that hold a secret only after the program whose they are: a word that must be there, the program, the option.
+# `s` is the secret; of a `pair`, what stands behind its first colon.
+_ARGUMENT = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"';|&<>()])+"
+_SECRET = rf"(?P<s>(?![$`]|\"[$`]){_ARGUMENT})"
+_PAIR = rf"(?P<pair>{_ARGUMENT})"
+_REST = r"(?P<rest>(?:[^\n;|&\"'\\]+|\\[\s\S]|&(?!&)|\"[^\"\n]*\"|'[^'\n]*'|[\"'\\])*)"  # of one command
+_OPTIONS: tuple[tuple[str, str, str], ...] = (
+    ("curl", "curl", rf"(?:(?:-[fsSLkvigGINjlOqRn#]{{0,8}}[uUE]|--(?:user|proxy-user|cert))(?:\s+|=)?{_PAIR}"
+     rf"|(?:-b|--cookie)(?:\s+|=)?(?=[^\s=]*=){_SECRET})"),
+    ("http ", "http", rf"(?:-a|--auth)(?:\s+|=)?{_PAIR}"),
+    ("my", "mysql(?:dump|admin|import|check|show|sh)?", rf"-p{_SECRET}"),
+    ("mariadb", "mariadb(?:-dump|-admin|-import)?", rf"-p{_SECRET}"),
+    ("sshpass", "sshpass", rf"(?<=\A\s)-p\s*{_SECRET}"),
+    (" login", r"(?:docker|podman|nerdctl|buildah|skopeo|oras|helm|az)(?:\s+[\w=-]+){0,3}?\s+login",
+     rf"(?:-p\s*|--password[\s=]\s*){_SECRET}"),
+    ("redis-cli", "redis-cli", rf"(?:-a|--pass)\s+{_SECRET}"),
+    ("mongo", "mongo(?:sh|dump|restore|export|import)?", rf"-p(?:\s+|=)?(?!-){_SECRET}"),
+    ("openssl", "openssl", rf"-[kK]\s+{_SECRET}"),
+    ("sqlcmd", "sqlcmd", rf"-P\s*{_SECRET}"),
+    ("ldap", "ldap(?:search|add|modify|delete|passwd|whoami)", rf"-w\s*{_SECRET}"),
+    ("zip", "(?:un)?zip", rf"-P\s*{_SECRET}"),
+    ("mosquitto", "mosquitto_(?:pub|sub)", rf"-P\s+{_SECRET}"),
+    ("aws", r"aws(?:\s+--\S+\s+\S+)?\s+configure\s+set",
+     rf"[\w.-]*(?:secret_access_key|session_token|password)\s+{_SECRET}"),
+)  # fmt: skip
 
 
 class Shape(NamedTuple):
@@ -162,7 +219,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-_FIELDS = (("=", _IN_URL), ("=", _IN_TEXT), ("-", _AS_OPTION), ('"', _AS_JSON))
+_FIELDS = (("=", _IN_URL), ("=", _IN_TEXT), ("=", _AS_VARIABLE), ("-", _AS_OPTION), ('"', _AS_JSON))
 
 
 # -- masking -------------------------------------------------------------------
@@ -179,7 +236,26 @@ def text(value: str, values: Iterable[str] = ()) -> str:
     for word, pattern in _FIELDS:
         if word in value:
             value = _compiled(pattern).sub(_masked, value)
+    for word, program, option in _OPTIONS:
+        for start, end in reversed(_given(program, option, value)) if word in value else ():
+            value = value[:start] + MASK + value[end:]
     return value
+
+
+def _given(program: str, option: str, value: str) -> list[tuple[int, int]]:
+    """Where in a text the secrets stand that programs are given as arguments."""
+    found = []
+    for command in _compiled(rf"(?<![\w.-])(?:{program})(?=\s){_REST}").finditer(value):
+        for each in _compiled(rf"(?<!\S){option}").finditer(command["rest"]):
+            kind = each.lastgroup or "s"
+            start, end = each.span(kind)
+            if kind == "pair":
+                user, colon, _ = each[kind].partition(":")
+                start, end = start + len(user + colon), end - (user[:1] in ("'", '"'))
+            secret = command["rest"][start:end]
+            if secret.lstrip('"')[:1] not in ("", "$", "`") and MASK not in secret and not _is_reference(secret):
+                found.append((start + command.start("rest"), end + command.start("rest")))
+    return found
 
 
 def headers(found: Mapping[str, str], values: Iterable[str] = ()) -> dict[str, str]:
@@ -248,10 +324,12 @@ def _counts(found: re.Match[str]) -> bool:
     groups = found.re.groupindex
     if "s" not in groups:
         return True
-    if MASK in found["s"] or _is_reference(found["s"]):
+    if MASK in found["s"] or _is_reference(found["s"].strip("\"'")):
         return False
     if "basic" in groups:
         return _is_basic(found["s"])
+    if "header" in groups:
+        return is_secret_name(found["header"]) or _authenticates(found["header"])
     return "name" not in groups or is_secret_name(found["name"])
 
 
@@ -295,13 +373,14 @@ def _may_hold(word: str, value: str, lower: str) -> bool:
 # -- names ---------------------------------------------------------------------
 
 
+@lru_cache(512)
 def is_secret_name(name: str) -> bool:
     """Whether a field of this name holds a secret: `password`, `STRIPE_API_KEY`, `accessToken`; not `max_tokens`."""
     words = [word.lower() for word in _WORDS.findall(name[:200])]
     last, two = words[-1:], " ".join(words[-2:])
     if not last or two in _NO_SECRETS:
         return False
-    return last[0] in _NAMES or two in _NAMES
+    return last[0] in _NAMES or two in _NAMES or last[0].endswith(_ENDINGS) or name.endswith(("_PASS", "_PW"))
 
 
 def _authenticates(header: str) -> bool:
@@ -324,7 +403,8 @@ def _is_reference(value: str) -> bool:
 
 def secret_in(value: str) -> str:
     """What a literal secret in a text looks like, as "a Stripe key"; empty if there is none."""
-    plain = REFERENCE.sub("", value.replace(MASK, ""))
+    alone = _compiled(rf"(?<!\S){REFERENCE.pattern}(?!\S)")
+    plain = REFERENCE.sub("", alone.sub("$", value.replace(MASK, "")))  # else the next word would stand in its place
     lower = plain.lower()
     for shape in shapes():
         if _may_hold(shape.word, plain, lower):
@@ -335,6 +415,9 @@ def secret_in(value: str) -> str:
         for found in _compiled(pattern).finditer(plain) if word in plain else ():
             if _counts(found):
                 return f"the value of {found['name']}"
+    for word, program, option in _OPTIONS:
+        if word in value and _given(program, option, value):
+            return "a password on a command line"
     return ""
 
 

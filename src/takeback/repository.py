@@ -28,11 +28,11 @@ REFS = b".git/refs/"
 INDEX = b".git/index/"
 STASH = b".git/stash/"
 MERGING = (b"MERGE_HEAD", b"MERGE_MSG", b"MERGE_MODE", b"CHERRY_PICK_HEAD", b"REVERT_HEAD", b"SQUASH_MSG")
-UNDER_WAY = {  # work that lies in a folder of its own, which is not recorded
-    b"rebase-merge": "a rebase",
-    b"rebase-apply": "a rebase",
-    b"sequencer": "a series of picks",
-    b"BISECT_LOG": "a bisection",
+UNDER_WAY = {  # work that lies in a folder of its own, which is not recorded; what ends it and moves nothing
+    b"rebase-merge": ("a rebase", "git rebase --quit"),
+    b"rebase-apply": ("a rebase", "git rebase --quit"),
+    b"sequencer": ("a series of picks", "git cherry-pick --quit"),
+    b"BISECT_LOG": ("a bisection", "git bisect reset HEAD"),
 }
 # Refs that say what another repository had, or that belong to work under way.
 _LEFT_OUT = (b"refs/remotes/", b"refs/stash", b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/", b"refs/prefetch/")
@@ -44,6 +44,7 @@ _OBJECT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SYMBOLIC = re.compile(rb"ref: *(refs/[^\0\n]+)")
 GONE = "the repository is gone, and its objects are not in the store"
 PARTS = ("head", "refs", "stash", "merging", "index")
+_SAID = {"head": "HEAD", "refs": "refs", "stash": "the stash", "merging": "a merge under way", "index": "the index"}
 
 
 class Unusable(ValueError):
@@ -145,12 +146,18 @@ class Repository:
                 found: Part = read(known)
                 return found
             except git_index.NotCovered as error:
-                return Part(b"", None, f"{error} is not recorded", is_covered=False)
+                return Part(b"", None, str(error), is_covered=False)
             except (Unusable, git_index.Unreadable) as error:
                 why = str(error)
             except OSError as error:
                 why = error.strerror or type(error).__name__
-        return Part(b"", None, f"{name} cannot be read: {why}")
+        return Part(b"", None, f"{_SAID[name]} cannot be read ({why}){self._mend(name)}")
+
+    def _mend(self, name: str) -> str:
+        if name == "head":
+            return "; git symbolic-ref HEAD refs/heads/BRANCH mends it"
+        own = ".git" if os.path.basename(self.path) == ".git" else self.path
+        return f"; rm {own}/index && git reset makes it anew from HEAD" if name == "index" else ""
 
     def _head(self, known: bytes) -> Part:
         stamp = _stamp([(b"HEAD", self.own.stat(b"HEAD"))])
@@ -234,27 +241,35 @@ class Repository:
         try:
             data = _read(self.own, b"index", _LARGEST)
         except FileNotFoundError:
-            return git_index.Parsed({}, [], b""), b""
+            return git_index.Parsed({}, [], b"", 2), b""
         return git_index.parse(data, self.width, in_full=True), data
 
     # -- more ------------------------------------------------------------------
 
     def under_way(self) -> str:
-        """Work of git that is not recorded, in words; empty where there is none."""
-        return next((what for name, what in UNDER_WAY.items() if self._own_stat(name) is not None), "")
+        """Work of git that is not recorded, in words, and how to end it; empty where there is none."""
+        for name, (what, command) in UNDER_WAY.items():
+            if self._own_stat(name) is not None:
+                return f"{what} is under way, which is not recorded: it stays, and {command} ends it"
+        return ""
 
     def elsewhere(self) -> dict[bytes, str]:
-        """The branches that other work trees of this repository are on, each with that tree's name."""
+        """The branches that other work trees of this repository are on, and what would free each."""
         found: dict[bytes, str] = {}
         mine = os.path.realpath(self.path)
-        places = [(self.common_path, "the main work tree")] if mine != os.path.realpath(self.common_path) else []
+        there = "git switch there first"
+        places = []
+        if mine != os.path.realpath(self.common_path):
+            places.append((self.common_path, f"the main work tree is on it: {there}"))
         folder = os.path.join(self.common_path, "worktrees")  # noqa: PTH118
         try:
             names = sorted(os.listdir(folder))
         except OSError:
             names = []
-        places += [(os.path.join(folder, name), f"the work tree {name}") for name in names]  # noqa: PTH118
-        for path, called in places:
+        for name in names:
+            told = f"the work tree {name} is on it: git worktree remove {name} or {there}"
+            places.append((os.path.join(folder, name), told))  # noqa: PTH118
+        for path, told in places:
             if os.path.realpath(path) == mine:
                 continue
             try:
@@ -263,7 +278,7 @@ class Repository:
             except (OSError, Unusable):
                 continue
             if value.startswith(b"ref: "):
-                found[value[5:]] = called
+                found[value[5:]] = told
         return found
 
     def _own_stat(self, name: bytes) -> os.stat_result | None:
@@ -374,6 +389,35 @@ def _config(common: OpenFolder) -> dict[str, str]:
             key, _, value = line.partition("=")
             found[f"extensions.{key.strip().lower()}"] = value.strip().strip('"').lower()
     return found
+
+
+def above(root: str) -> str:
+    """The folder whose repository a folder without one of its own lies in; empty where there is none."""
+    here = os.path.dirname(root)
+    while True:
+        if os.path.lexists(os.path.join(here, ".git")):  # noqa: PTH118
+            return here
+        here, below = os.path.dirname(here), here
+        if here == below:
+            return ""
+
+
+def left_to_git(tree: OpenFolder, root: str, path: bytes) -> str:
+    """What is left in a folder that takeback cannot empty, as git's own part is never touched, and the command that
+    would; empty where there is no such part."""
+    import shlex
+
+    shown = shlex.quote(os.fsdecode(path))
+    try:
+        with tree.descend(path.split(b"/")) as here:
+            if stat.S_ISDIR(here.stat(b".git").st_mode):
+                return f"a repository of its own: rm -rf {shown} removes it"
+            leads = os.fsencode(_led_to(here, b".git", b"gitdir:", root))
+    except (OSError, Unusable):
+        return ""
+    if b"/worktrees/" in leads:
+        return f"a work tree: git worktree remove --force {shown} removes it"
+    return f"a submodule: rm -rf {shown} removes it"
 
 
 # -- states ------------------------------------------------------------------

@@ -47,7 +47,7 @@ from .merging import Merger
 from .observer import MANY, Observer, children_of, give_back_memory, let_go, links_of, states
 from .planner import Planner
 from .policy import ALLOW, REFUSE
-from .repository import Repository, Unusable
+from .repository import Repository, Unusable, left_to_git
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
 from .typed import Any
@@ -92,7 +92,8 @@ class Takebacks:
         if request.verb == "rollback":
             plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
         plan = plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
-        plan = plan._replace(steps=self._judged(tree, plan.steps, history, known))
+        plan = plan._replace(steps=self._judged(tree, plan.steps, history, known, look.git.unread if look.git else {}))
+        plan = plan._replace(steps=self._with_git_notes(tree, plan.steps))
         return plan._replace(steps=self._within_policy(plan.steps)) if plan.outside else plan
 
     def _known(self, index: Index) -> Callable[[bytes], State]:
@@ -101,7 +102,12 @@ class Takebacks:
         return lambda path: git(path) if domain_of(path) == "git" else files(path)
 
     def _judged(
-        self, tree: OpenFolder, steps: tuple[Step, ...], history: History, known: Callable[[bytes], State]
+        self,
+        tree: OpenFolder,
+        steps: tuple[Step, ...],
+        history: History,
+        known: Callable[[bytes], State],
+        unread: Mapping[str, str],
     ) -> tuple[Step, ...]:
         """Steps in a git repository, judged together."""
         if not any(s.domain == "git" for s in steps):
@@ -118,8 +124,27 @@ class Takebacks:
         def before(path: bytes, seq: int) -> State:
             return history.state_before(path, seq, known(path))
 
-        around = git_steps.Around(self.observer.git.read, known, before, history.layers, elsewhere, under_way)
+        lost = self._lost(tree, steps) if repository is not None else frozenset()
+        read = self.observer.git.read
+        around = git_steps.Around(read, known, before, history.layers, elsewhere, under_way, lost, unread)
         return git_steps.judged(steps, around)
+
+    def _lost(self, tree: OpenFolder, steps: tuple[Step, ...]) -> frozenset[bytes]:
+        """Paths that would point to what git has collected as garbage."""
+        moved = [s for s in steps if s.domain == "git" and s.taken and s.goal is not None]
+        goals = {s.path: self.store.blobs.get(s.goal.content) for s in moved if s.goal and not same(s.expected, s.goal)}
+        return Git(tree, str(self.observer.root), self.store.blobs.get, self.environ).lost(goals)
+
+    def _with_git_notes(self, tree: OpenFolder, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Says of a folder that stays for a .git in it what would remove that: force does not."""
+        root = str(self.observer.root)
+        out = []
+        for step in steps:
+            if not step.taken and step.domain == "files" and step.note == f"it still holds {text(step.path)}/.git":
+                told = left_to_git(tree, root, step.path)
+                step = step._replace(note=f"it still holds {text(step.path)}/.git, {told}") if told else step
+            out.append(step)
+        return tuple(out)
 
     def _within_policy(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         """What the owner's policy refuses is kept, and named so; what its domain would not store today, too: it may

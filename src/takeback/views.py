@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from . import filters, names, textdiff, trees, turns
+from . import filters, names, repository, textdiff, trees, turns
 from .acts import Act, Undo, depends
 from .brackets import AgentTurn
 from .effects import (
@@ -35,6 +35,7 @@ from .turns import CallSeen, TurnSeen
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from .capture.git_state import Seen
     from .capture.scan import Look
     from .workspace import Workspace
 
@@ -84,7 +85,7 @@ def status(ws: Workspace) -> Status:
     return Status(
         checkpoint,
         tuple(sorted(changes, key=lambda c: c.path)),
-        (*((text(p), why) for p, why in look.index.uncovered()), *_not_in_git(look)),
+        (*((text(p), why) for p, why in look.index.uncovered()), *_not_in_git(ws, look)),
         tuple((text(p), why) for p, why in look.lacking),
         tuple(map(text, look.held_back)),
         (*ws.settings.ignored, *filter(None, (ws.settings.broken, ws.observer.broken_rules))),
@@ -119,8 +120,16 @@ def _seen(ws: Workspace, history: History, ids: Collection[str], **how: int) -> 
     return tuple(turns.turns_seen(history, reversed(found), ws.store.blobs.get, **how))
 
 
-def _not_in_git(look: Look) -> list[tuple[str, str]]:
-    return [(".git", why) for why in look.git.not_covered] if look.git is not None else []
+def _not_in_git(ws: Workspace, look: Look) -> list[tuple[str, str]]:
+    return [(".git", why) for why in git_not_covered(ws, look.git)] if look.git is not None else []
+
+
+def git_not_covered(ws: Workspace, seen: Seen) -> tuple[str, ...]:
+    """What of git is not recorded here, in words, with the command that would change that."""
+    top = "" if seen.known.is_there else repository.above(str(ws.root))
+    if not top:
+        return seen.not_covered
+    return (f"not recorded, as this folder lies in the repository {top}; takeback protect there records it",)
 
 
 def _in_git(history: History, checkpoint: Checkpoint | None, look: Look) -> tuple[str, ...]:
@@ -137,7 +146,7 @@ def _who(history: History, shown: Iterable[Unit], pending: bool) -> str:
     if pending:
         actors.add("")
     known = sorted(a for a in actors if a)
-    return ", ".join([*known, *(["you"] if known and "" in actors else [])])
+    return ", ".join([*known, *(["unattributed"] if known and "" in actors else [])])
 
 
 def kind_of_change(before: State, after: State) -> str:
@@ -365,7 +374,8 @@ def log(ws: Workspace, filter: str = "") -> list[LogRow]:
         for e in history.effects
         if not e.takeback and e.changes
     ]
-    rows += [_takeback_row(t, history, lengths) for t in history.takebacks.values()]
+    cut_off = any(t.interrupted for t in history.takebacks.values()) and bool(ws.interrupted())
+    rows += [_takeback_row(t, history, lengths, cut_off) for t in history.takebacks.values()]
     rows.sort(key=lambda r: -r.number)
     return [row for row in rows if wanted.matches(row, now)]
 
@@ -408,15 +418,18 @@ def _act_row(act: Act, effect: Effect, history: History, lengths: dict[str, int]
     return _asked(row, turns.of_effect(history, effect), effect.calls)
 
 
-def _takeback_row(t: Takeback, history: History, lengths: dict[str, int]) -> LogRow:
+def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_off: bool) -> LogRow:
     names_of = {text(u.path) for u in history.units(t.rows)}
     beyond = names_of & history.acts.keys()
     paths = tuple(sorted(names_of - beyond))
     what = f"{t.verb} to {t.label}" if t.verb in ("rollback", "restore") and t.label else t.verb
     counted = [f"{len(paths)} path{'s' * (len(paths) != 1)}"] if paths else []
     counted += [f"{len(beyond)} outside the files"] if beyond else []
-    summary = f"{what}: {', '.join(counted) or 'kept everything'}" + (", interrupted" if t.interrupted else "")
-    standing = t.id in history.standing
+    told = ", ".join(counted) or "kept everything"
+    if t.interrupted:  # what it has done so far is known when it is finished
+        told = "interrupted (takeback resume finishes it)" if cut_off else "not finished"
+    summary = f"{what}: {told}"
+    standing = t.interrupted or t.id in history.standing
     targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))
     return LogRow(
         t.id, "takeback", history.numbers[t.id], "", t.at, "", summary, standing, (*paths, *targets),

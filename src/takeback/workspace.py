@@ -76,6 +76,16 @@ class Workspace(Hooked, Twins):
         with self._alone(), self.open_tree() as tree:
             return self.observer.scan(tree, self.observer.known(), dry=True)
 
+    def git_not_recorded(self) -> tuple[str, ...]:
+        """What of git cannot be recorded just now, in words, with the command that would change that."""
+        if not self.settings.git:
+            return ()
+        from . import views
+
+        with self.open_tree() as tree:
+            seen = self.observer.git.look(tree, dry=True)
+        return (*views.git_not_covered(self, seen), *(why for _, why in seen.lacking))
+
     def names_at_top(self) -> list[bytes]:
         """What is known to lie right below the root."""
         with self._alone():
@@ -105,16 +115,18 @@ class Workspace(Hooked, Twins):
         actor: str,
         is_named: bool,
         deadline: float | None = None,
-        turns: Sequence[Turn] = (),
+        running: Sequence[Turn] = (),
         summary: str = "",
     ) -> Checkpoint:
-        """What changed is the actor's, or belongs to turns that are named; it may be told in a line."""
+        """What changed is the actor's, or of whoever is at work, runs that end now among them; it may be told in a
+        line."""
         self._must_be_on()
         with self._writing(), self.open_tree() as tree:
             self._must_not_be_interrupted()
             observer = self.observer
             look = observer.scan(tree, observer.known(), deadline=deadline)
-            rows = observer.rows_of(look, actor, turns=turns, summary=summary)
+            vouches = "" if running else actor
+            rows = observer.rows_of(look, vouches, running=running, summary=summary)
             try:
                 observer.store_tree(look.index)
             except OSError as error:
@@ -183,12 +195,12 @@ class Workspace(Hooked, Twins):
     # -- commands ------------------------------------------------------------
 
     def ran(self, since: Checkpoint, command: str) -> tuple[Checkpoint, list[str]]:
-        """Captures what a command changed as one turn, called by the checkpoint it began with. Where other runs are at
-        work too, it is shared with them."""
+        """Captures what a command changed as one turn, called by the checkpoint it began with. Where others are at work
+        too, it is shared with them."""
         from .capture import runs
 
         turns = [Turn(runs.ACTOR, id) for id in dict.fromkeys((since.id, *runs.at_work(self.store.folder)))]
-        after = self._checkpoint("", runs.ACTOR, False, turns=turns, summary=f"run: {command}")
+        after = self._checkpoint("", runs.ACTOR, False, running=turns, summary=f"run: {command}")
         return after, self.changed_by(turns[0])
 
     def changed_by(self, turn: Turn) -> list[str]:

@@ -47,6 +47,25 @@ def test_a_call_has_the_same_name_before_and_after():
     assert keys[:4] == ["toolu_0000_00"] * 2 + ["toolu_0001_00"] * 2
 
 
+@pytest.mark.parametrize(
+    "prompt, kind",
+    [
+        ("<task-notification>\n<task-id>b1</task-id>\n</task-notification>", "other"),
+        ("\n<task-notification><status>failed</status></task-notification>\nRead the output file", "other"),
+        ("<system-reminder>\nA task ended.\n</system-reminder>\n", "other"),
+        ("<local-command-stdout>ok</local-command-stdout>", "other"),
+        ("<system-reminder>\nThe date changed.\n</system-reminder>\nfix the login", "prompt"),
+        ("<system-reminder> is a tag: what does it do?", "prompt"),
+        ("<command-name>/review</command-name>", "prompt"),
+        ("/review the last commit", "prompt"),
+        ("what is a <task-notification>?", "prompt"),
+        ("", "prompt"),
+    ],
+)
+def test_only_a_person_begins_a_turn(prompt: str, kind: str):
+    assert read("claude", {**SESSION, "hook_event_name": "UserPromptSubmit", "prompt": prompt}).kind == kind
+
+
 def test_session_prompt_process_and_subagent():
     event = read("claude", sent("claude")[1].payload)
     assert (event.prompt, event.cwd) == ("go", "/project")

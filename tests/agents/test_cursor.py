@@ -42,6 +42,19 @@ def test_events(payload, kind, does, named):
     assert event.cwd == "/project"
 
 
+def test_each_call_is_told_of_by_one_event():
+    """Its events for shells, servers and edits come beside the general ones: with both, a call would be two."""
+    from takeback.agents import load
+    from takeback.agents.setup.cursor import EVENTS
+
+    kinds = [load("cursor").events[event] for event in EVENTS]
+    assert kinds.count("before") == 1
+    assert [event for event in EVENTS if load("cursor").events[event] == "after"] == [
+        "postToolUse",
+        "postToolUseFailure",
+    ]
+
+
 def test_a_shell_pairs_by_its_command():
     before = read("cursor", sent("beforeShellExecution", command="make", cwd="/project"))
     after = read("cursor", sent("afterShellExecution", command="make", cwd="/project", output="x", duration=3))

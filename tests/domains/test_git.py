@@ -394,7 +394,9 @@ def test_a_branch_that_another_work_tree_is_on_stays(ws, repo):
     in_a_call(ws, lambda: repo("branch", "made"))
     repo("worktree", "add", "-q", "../other", "made")
     outcome = ws.undo()
-    assert kept(outcome) == {".git/refs/heads/made": "the work tree other is on it"}
+    assert kept(outcome) == {
+        ".git/refs/heads/made": "the work tree other is on it: git worktree remove other or git switch there first"
+    }
     repo("worktree", "remove", "../other")
     assert "refs/heads/made" in repo.refs()
 
@@ -544,10 +546,40 @@ def test_an_object_that_was_collected_is_told(ws, repo):
     in_a_call(ws, lambda: repo("stash", "drop", "-q", "stash@{1}"))
     repo("reflog", "expire", "--expire-unreachable=now", "--all")
     repo("gc", "-q", "--prune=now")
+    (step,) = ws.plan("undo").steps
+    assert (step.taken, step.note) == (False, "its objects are gone (git gc)")
     outcome = ws.undo()
-    (note,) = kept(outcome).values()
-    assert "git no longer has the object" in note
+    assert list(kept(outcome).values()) == ["its objects are gone (git gc)"]
     assert len(repo.stashes()) == 1
+
+
+def test_what_goes_between_plan_and_undo_is_kept_too(ws, repo):
+    gone = "1" * 40
+    step = Step("git", STASH + gone.encode(), None, entry(b"who 1 +0000\tmessage"), "exact", (), 0)
+    with open_root(str(repo.root)) as tree:
+        (result,) = Git(tree, str(repo.root), lambda _: b"who 1 +0000\tmessage", os.environ).apply([step], "k", {})
+    assert (result.result, result.note) == (KEPT, f"its objects are gone (git gc): git has no {gone[:12]}")
+
+
+def test_an_index_that_cannot_be_read_keeps_its_entries_and_names_them(ws, repo):
+    in_a_call(ws, lambda: (repo.write("new", "n\n"), repo("add", "new"), repo("tag", "made")))
+    (repo.root / ".git/index").write_bytes(b"DIRC")
+    outcome = ws.undo()
+    why = "the index cannot be read (it ends in the middle); rm .git/index && git reset makes it anew from HEAD"
+    assert kept(outcome) == {".git/index/new": why}
+    assert "refs/tags/made" not in repo.refs() and not (repo.root / "new").exists()
+    (repo.root / ".git/index").unlink()
+    repo("reset", "-q")
+    assert "new" not in repo("ls-files")
+
+
+def test_an_index_of_version_4_stays_one(ws, repo):
+    repo("update-index", "--index-version", "4")
+    before = repo.all()
+    in_a_call(ws, lambda: (repo.write("dir/new", "n\n"), repo("add", "-A")))
+    assert ws.undo().whole
+    assert (repo.root / ".git/index").read_bytes()[:8] == b"DIRC\0\0\0\4"
+    assert repo.all() == before
 
 
 def test_the_projects_hooks_and_the_callers_settings_do_not_run(ws, repo, monkeypatch, tmp_path):
@@ -612,7 +644,10 @@ def test_a_rebase_under_way_is_named(ws, repo):
     in_a_call(ws, lambda: repo("rebase", "-q", "side", ok=False))
     plan = ws.plan("undo")
     (head,) = [s for s in plan.steps if s.path == b".git/HEAD"]
-    assert head.note == "a rebase is under way and stays so; end it with git"
+    assert head.note == "a rebase is under way, which is not recorded: it stays, and git rebase --quit ends it"
+    assert ws.undo().whole
+    repo("rebase", "--quit")
+    assert repo.head() == "ref: refs/heads/main" and repo("status", "--porcelain") == ""
 
 
 # -- crashes -----------------------------------------------------------------------
@@ -629,7 +664,7 @@ count = 0
 def dying(name):
     def act(self, *given):
         global count
-        count += 1
+        count += self.beside != b"takeback-"  # else it is asked while planning
         if count == calls:
             os.kill(os.getpid(), signal.SIGKILL)
         return real[name](self, *given)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gate_commands import DISGUISED, LOOK_ALIKES, OUTSIDE, OWN
+from gate_commands import DISGUISED, LEAVES_HOOKS, LOOK_ALIKES, OUTSIDE, OWN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,6 +71,20 @@ def test_an_agent_never_gets_at_its_own_undo(command: str, project: Path):
 )  # fmt: skip
 def test_reading_what_is_ours_and_writing_beside_it_is_nobodys_business(command: str, project: Path):
     assert not [r for r in gate.shell(command, str(project), str(project), HOME) if r.refuse]
+
+
+@pytest.mark.parametrize("command", LEAVES_HOOKS)
+def test_what_leaves_our_hooks_alone_is_not_refused(command: str, project: Path):
+    found = gate.shell(command, str(project), str(project), HOME)
+    assert not [risk for risk in found if risk.refuse], found
+
+
+def test_a_folder_that_is_copied_is_refused_for_what_lies_in_it(project: Path):
+    (project / "other" / ".claude").mkdir(parents=True)
+    assert not [r for r in gate.shell("cp -r other/. .", str(project), str(project), HOME) if r.refuse]
+    (project / "other" / ".claude" / "settings.local.json").write_text("{}")
+    for command in ("cp -r other/. .", "cp -r other/.claude .", "rsync -a other/ ./", "cp other/.claude/* .claude/"):
+        assert [r for r in gate.shell(command, str(project), str(project), HOME) if r.refuse], command
 
 
 def test_an_agents_file_without_our_hooks_is_the_agents(project: Path):
@@ -259,3 +273,34 @@ def test_what_is_too_deep_or_too_long_is_unknown_and_not_a_crash():
     assert "push" in {risk.kind for risk in judge("ls;" * 1000 + "git push")}
     assert "unknown" in {risk.kind for risk in judge("f() { f; f; }; f")}
     assert judge("(" * 3000 + "git push" + ")" * 3000)
+
+
+# -- no text takes longer than a hook may --------------------------------------------
+
+
+SLOW = [
+    "a=$a$a;" * 4500 + "a=; git push origin main",
+    "a=xxxxxxxxxxxxxxxx;" + "a=$a$a;" * 12 + "b=$a$a$a$a$a$a$a$a;" * 4500 + "git push",
+    "echo " + "{a,b}" * 4000 + "; git push",
+    "echo " + "{" * 20_000 + "; git push",
+    "".join(f"export a{n}=1;" for n in range(20_000)) + "git push",
+    "echo " + "''" * 100_000 + ")); git push",
+    "cat " + "<<A " * 20_000 + "\n)) git push",
+    "x=" + "y" * 19_000 + ";" + "echo ${x//y/" + "z" * 150 + "};" * 500 + "git push",
+    "python -c '" + "open(" * 60_000 + "'; git push",
+    "rm " + " ".join(f"./d{n}/x" for n in range(40_000)) + "; git push",
+    "(" * 50_000 + "git push",
+    "$(" * 30_000 + "git push",
+    "find . " + "-name a -o " * 20_000 + "-delete; git push",
+    "for a in " + "1 " * 9 + "; do for b in 1 2 3 4 5 6 7 8 9; do " * 30 + "git push",
+    "f() { f | f; }; f; git push",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", SLOW, ids=range(len(SLOW)))
+def test_what_is_not_judged_in_time_is_asked_for(command: str):
+    """The hook is given a minute; what it says later nobody hears, and the push would pass."""
+    told = "import sys; from takeback import gate; found = gate.shell(sys.stdin.read(), '/srv/p', '/srv/p', '/home/me')\n"
+    told += "print({risk.kind for risk in found} & {'unknown', 'push'} and 'asked')"
+    found = subprocess.run([sys.executable, "-c", told], input=command, capture_output=True, text=True, timeout=30)
+    assert found.stdout.strip() == "asked", found.stderr

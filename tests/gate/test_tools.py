@@ -75,3 +75,42 @@ def test_an_editing_tool_never_gets_at_our_hooks(tmp_path: Path):
         assert found and found[0].refuse, path
     assert judged(str(tmp_path), tool="Edit", does=WRITES, paths=(".takeback.toml", ".claude/settings.json")) == ()
     assert judged(str(tmp_path), tool="Read", does=READS, paths=(str(hooks),)) == ()
+
+
+OFF = [
+    (".claude/settings.json", {"content": '{"disableAllHooks": true}'}),
+    (".claude/settings.json", {"old_string": "{", "new_string": '{"disableAllHooks":true,'}),
+    ("~/.claude/settings.json", {"content": '{"env": {"TAKEBACK": "off"}}'}),
+    (".claude/settings.json", {"edits": [{"old_string": "{", "new_string": '{"env": {"TAKEBACK_HOME": "/x"},'}]}),
+    (".codex/config.toml", {"content": "[features]\nhooks = false\n"}),
+    ("~/.codex/config.toml", {"patch": "*** Begin Patch\n@@\n+hooks = false\n"}),
+    (".gemini/settings.json", {"content": '{"hooks": {"disabled": true}}'}),
+    (".qwen/settings.json", {"content": '{"disableAllHooks": true}'}),
+    (".gemini/.env", {"content": "TAKEBACK=off\n"}),
+    (".env", {"content": "A=1\nTAKEBACK=off\n"}),
+    (".envrc", {"content": "export TAKEBACK_AUTOPILOT=0\n"}),
+    ("~/.bashrc", {"content": "export TAKEBACK=off\n"}),
+]
+ON = [
+    (".claude/settings.json", {"content": '{"permissions": {"allow": ["Bash(ls)"]}}'}),
+    (".claude/settings.json", {"old_string": '"disableAllHooks": true', "new_string": '"x": 1'}),
+    (".claude/settings.json", {"content": '{"disableAllHooks": false}'}),
+    (".claude/settings.json", {"content": '{"hooks": {"PreToolUse": []}, "env": {"A": "b"}}'}),
+    (".codex/config.toml", {"content": 'model = "x"\n[features]\nhooks = true\n'}),
+    (".codex/config.toml", {"patch": "*** Begin Patch\n@@\n-hooks = false\n+hooks = true\n"}),
+    (".env", {"content": "A=1\nTAKEBACK=on\n"}),
+    (".env", {"content": "MY_TAKEBACK=off\n"}),
+    ("docs/off.md", {"content": "TAKEBACK=off and disableAllHooks: true"}),
+    (".github/workflows/a.yml", {"content": "env:\n  TAKEBACK: off\n"}),
+]
+
+
+@pytest.mark.parametrize(("path", "given"), OFF)
+def test_an_editing_tool_never_turns_hooks_off(path: str, given: dict[str, Any]):
+    found = judged(tool="Edit", does=WRITES, paths=(path,), input={"file_path": path, **given})
+    assert [risk for risk in found if risk.refuse], found
+
+
+@pytest.mark.parametrize(("path", "given"), ON)
+def test_ordinary_edits_of_settings_pass(path: str, given: dict[str, Any]):
+    assert judged(tool="Edit", does=WRITES, paths=(path,), input={"file_path": path, **given}) == ()

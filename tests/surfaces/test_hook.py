@@ -197,6 +197,44 @@ def test_secrets_are_kept_out(session, ws):
         assert secret not in json.dumps(row.body)
 
 
+def test_a_secret_at_the_edge_of_a_summary_is_kept_out_whole(session, ws):
+    """Cut first, it would have no shape."""
+    for key, blank in enumerate(range(40, 90, 5)):
+        session.before(
+            str(key), "Bash", {"command": f"echo {'x' * blank}; curl -H 'X-Api-Key: correcthorse' https://h"}
+        )
+    assert "correct" not in json.dumps([row.body for row in ws.store.journal.rows()])
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["PGPASSWORD=PgP4ssEnv psql", "curl -u ada:PgP4ssEnv https://h", "mysql -pPgP4ssEnv shop",
+     "sshpass -p PgP4ssEnv ssh -p 22 host", "docker login -u ada -p PgP4ssEnv", "redis-cli -a PgP4ssEnv ping"],
+)  # fmt: skip
+def test_secrets_of_commands_and_prompts_reach_neither_journal_nor_log(session, ws, project, command):
+    session.prompt(f"my password is PgP4ssEnv, run {command}")
+    session.shell("1", f"echo x > made; true {command}")
+    session.before("2", "Bash", {"command": command})
+    assert "PgP4ssEnv" not in json.dumps([row.body for row in ws.store.journal.rows()])
+    words = [sys.executable, "-m", "takeback", "-C", str(project), "log"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "[redacted]" in shown and "PgP4ssEnv" not in shown
+
+
+def test_a_notice_of_claude_code_itself_begins_no_turn(session, ws, project):
+    session.prompt("build it in the background")
+    session.write("1", "a.txt", "two\n")
+    session.send("Stop")
+    head = ws.store.journal.head()
+    session.prompt("<task-notification>\n<task-id>b1</task-id>\n<status>completed</status>\n</task-notification>")
+    assert ws.store.journal.head() == head
+    session.write("2", "b.txt", "b\n")
+    assert [t.prompt for t in ws.history().agent_turns.values()] == ["build it in the background"]
+    assert len({turn for e in ws.history().effects for turn in e.turns}) == 1
+    session.prompt("/review the last commit")
+    assert len(ws.history().agent_turns) == 2
+
+
 # -- paths -------------------------------------------------------------------------
 
 
@@ -442,6 +480,20 @@ def test_the_agent_is_told_once_what_was_taken_back(session, ws, project):
     assert "takeback brought back" in session.prompt("again")
 
 
+def test_git_is_told_in_words_after_the_files(session, ws, project):
+    session.shell("0", "git init -q -b main; git config user.email a@b.c; git config user.name a; touch a; git add a")
+    session.shell("1", "git commit -qm one")
+    session.prompt("commit it")
+    session.shell(
+        "2", "for n in 1 2 3 4 5 6 7 8 9; do echo $n > z$n; done; git add -A; git commit -qm more; git tag v1"
+    )
+    session.send("Stop")
+    ws.undo()
+    told = session.prompt("go on")
+    assert "z1, z2, z3, z4, z5, z6, z7, z8 and 1 more; and in git main, tag v1, " in told
+    assert " index entries." in told and ".git/" not in told
+
+
 def test_every_agent_that_can_be_told_is_told(ws, project):
     said = {
         "claude": ("UserPromptSubmit", {"transcript_path": "/t"}),
@@ -490,6 +542,37 @@ def test_what_cannot_be_read_is_on_record_and_lets_the_call_go_on(agent, payload
     reply = answer(Asked(agent, "", payload, str(project), os.environ))
     assert (reply.code, reply.out, reply.err) == (0, "", "")
     assert records()[-1].agent == agent
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "payload",
+    [b"nonsense", b"[]", b"\xff\xfe", b"[" * 100_000, bytes(65 << 20)],
+    ids=["nonsense", "list", "bytes", "deep", "oversized"],
+)
+def test_what_cannot_be_read_before_a_call_fails_as_the_owner_chose(agent, payload, ws, project):
+    event = next(name for name, kind in agents.load(agent).events.items() if kind == "before")
+    closed = {**os.environ, "TAKEBACK_HOOKS_FAILURE": "closed"}
+    assert answer(Asked(agent, event, payload, str(project), os.environ)) == (0, "", "")
+    reply = answer(Asked(agent, event, payload, str(project), closed))
+    assert "deny" in reply.out and "hooks.failure is closed" in reply.out
+    assert [r.root for r in records("failed")] == [str(project)] * 2
+    assert answer(Asked(agent, "", payload, str(project), closed)) == (0, "", ""), "nobody says that a call waits"
+    after = next(name for name, kind in agents.load(agent).events.items() if kind == "after")
+    assert answer(Asked(agent, after, payload, str(project), closed)) == (0, "", "")
+    off = {**closed, "TAKEBACK_CHECKPOINTS_ENABLED": "off"}
+    assert answer(Asked(agent, event, payload, str(project), off)) == (0, "", "")
+
+
+def test_a_call_without_a_tool_fails_as_the_owner_chose(session, ws):
+    assert session.send("PreToolUse") == {}
+    assert is_denied(session.send("PreToolUse", environ={"TAKEBACK_HOOKS_FAILURE": "closed"}))
+
+
+def test_what_cannot_be_read_where_nothing_is_protected_goes_on(tmp_path):
+    closed = {**os.environ, "TAKEBACK_HOOKS_FAILURE": "closed"}
+    assert answer(Asked("claude", "PreToolUse", b"nonsense", str(tmp_path), closed)) == (0, "", "")
+    assert [(r.result, r.root) for r in records()] == [("failed", "")]
 
 
 def test_an_unknown_event_and_an_unknown_tool_are_on_record(session, ws):
@@ -547,6 +630,23 @@ def test_a_broken_store_fails_as_the_owner_chose_in_every_agent(ws, project, age
     no = "deny" in (body.get("permission"), body.get("decision"), body.get("permissionDecision")) or is_denied(body)
     assert no == (failure == "closed")
     assert records("failed")[-1].agent == agent
+
+
+def test_a_hook_waits_for_the_store_no_longer_than_ten_seconds(session, ws, project):
+    """An agent waits with it, whatever others may."""
+    waited = []
+
+    class Stopped(Exception): ...
+
+    def opened(root, settings, environ):
+        waited.append(settings.lock_timeout)
+        raise Stopped
+
+    for chosen in ("1h", "0.1"):
+        payload = json.dumps({"session_id": "s", "transcript_path": "/t", "cwd": str(project), "prompt": "go"})
+        environ = {**os.environ, "TAKEBACK_LOCK_TIMEOUT": chosen}
+        answer(Asked("claude", "UserPromptSubmit", payload.encode(), str(project), environ), opened)
+    assert waited == [10.0, 0.1]
 
 
 def test_an_interrupted_take_back_is_told(session, ws, project):
@@ -635,6 +735,17 @@ def test_status_says_which_hook_failed_and_when(session, ws, project):
     assert "claude" not in shown
     told = json.loads(subprocess.run([*words, "--json"], capture_output=True, check=True).stdout)
     assert [each["agent"] for each in told["hooks_failed"]] == ["gemini"]
+
+
+def test_status_tells_of_failures_in_its_own_workspace_only(ws, project, tmp_path):
+    answer(Asked("gemini", "BeforeTool", b"nonsense", str(tmp_path), os.environ))
+    answer(Asked("claude", "PreToolUse", b"{}", str(project), {**os.environ, "TAKEBACK": "0"}))
+    assert [r.root for r in records("failed")] == ["", ""]
+    words = [sys.executable, "-m", "takeback", "-C", str(project), "status"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "the last hook of" not in shown
+    told = json.loads(subprocess.run([*words, "--json"], capture_output=True, check=True).stdout)
+    assert told["hooks_failed"] == []
 
 
 def test_below_a_run_that_shields_the_store_it_keeps_quiet(session, ws):

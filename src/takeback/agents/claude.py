@@ -16,6 +16,12 @@ _READERS = (
     "AgentOutputTool ListAgents ReportFindings ScheduleWakeup ListMcpResourcesTool ReadMcpResourceTool ToolSearch "
     "StructuredOutput SendMessage"
 )
+# What Claude Code itself sends as a prompt.
+_NOTICES = (
+    "<task-notification>", "<local-command-caveat>", "<local-command-stdout>", "<local-command-stderr>",
+    "<bash-stdout>", "<bash-stderr>", "<teammate-message", "<cross-session-message", "<tick>",
+)  # fmt: skip
+_REMINDER = "<system-reminder>"
 
 
 class Claude(Dialect):
@@ -45,7 +51,18 @@ class Claude(Dialect):
         found = super().parse(payload, event, caller)
         if found.kind == kinds.START and text(payload, "source") == "compact":
             return found._replace(kind=kinds.OTHER)  # the same process goes on, and calls may be at work
+        if found.kind == kinds.PROMPT and is_made_by_program(found.prompt):
+            return found._replace(kind=kinds.OTHER)  # what comes of it belongs to the person's last turn
         return found
+
+
+def is_made_by_program(prompt: str) -> bool:
+    """Whether no person typed a prompt: a background command has ended, another agent writes, or there is nothing in it
+    but a reminder. A slash command is a person's, and so is what stands after a reminder."""
+    said = prompt.lstrip()
+    if said.startswith(_NOTICES):
+        return True
+    return said.startswith(_REMINDER) and not said.rpartition(_REMINDER.replace("<", "</"))[2].strip()
 
 
 def is_another(payload: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .. import git_index
@@ -98,6 +98,7 @@ class Seen(NamedTuple):
     changes: tuple[Change, ...] = ()
     lacking: tuple[tuple[bytes, str], ...] = ()  # what should be recorded and could not be read
     not_covered: tuple[str, ...] = ()  # what is of a kind that is not recorded, in words
+    unread: Mapping[str, str] = {}  # parts that are as they were known, and why
     is_dirty: bool = False  # whether the cache has to be written
 
 
@@ -142,7 +143,8 @@ class GitState:
     def _compared(self, known: Known, repository: Repository) -> Seen:
         changes: list[Change] = []
         lacking: list[tuple[bytes, str]] = []
-        not_covered = [f"{busy} is under way: it is not recorded"] if (busy := repository.under_way()) else []
+        not_covered = [busy] if (busy := repository.under_way()) else []
+        unread: dict[str, str] = {}
         now = known.copy()
         now.width, now.is_there, now.is_first = repository.width, True, False
         is_dirty = not known.is_there
@@ -150,6 +152,7 @@ class GitState:
             stamp = b"" if name == "index" and self._is_index_gone(known) else known.stamps.get(name, b"")
             part = repository.part(name, stamp)
             if part.why_not:
+                unread[name] = part.why_not
                 if part.is_covered:
                     lacking.append((b".git", part.why_not))
                 else:
@@ -173,7 +176,7 @@ class GitState:
         if known.is_first:
             changes += self._since_journaled(now)
         is_dirty = is_dirty or bool(changes)
-        return Seen(now, tuple(sorted(changes)), tuple(lacking), tuple(not_covered), is_dirty)
+        return Seen(now, tuple(sorted(changes)), tuple(lacking), tuple(not_covered), unread, is_dirty)
 
     def _small_changes(self, known: Known, before: dict[bytes, bytes], after: dict[bytes, bytes]) -> Iterator[Change]:
         order = {path: at for at, path in enumerate(after)}

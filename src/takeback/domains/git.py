@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from .. import git_index
 from ..effects import DONE, FAILED, KEPT, Entry, Result, State, Step, same, text
 from ..git_index import Item
+from ..git_steps import COLLECTED
 from ..repository import (
     GONE,
     HEAD,
@@ -70,6 +71,14 @@ class Git:
                 return int(_Run(self, repository, "").git(["rev-list", "--count", f"{old}..{new}", "--"]))
         except (OSError, Busy, ValueError):
             return 0
+
+    def lost(self, goals: Mapping[bytes, bytes]) -> frozenset[bytes]:
+        """Of paths and the values they should have, those that name an object which git no longer has."""
+        try:
+            with self._opened() as repository:
+                return frozenset(_Run(self, repository, "").missing(goals))
+        except OSError:
+            return frozenset()
 
     def sweep(self, steps: Sequence[Step], key: str) -> None:
         """Locks that a killed run left: ours are known by a second name."""
@@ -128,9 +137,9 @@ class _Run:
             else:
                 todo.append(step)
         goals = {s.path: self._goal(s) for s in todo}
-        gone = self._missing(goals)
+        gone = self.missing(goals)
         for step in [s for s in todo if s.path in gone]:
-            note = f"git no longer has the object {gone[step.path]}: it was collected as garbage"
+            note = f"{COLLECTED}: git has no {gone[step.path]}"
             results[step.path] = Result(step.path, step.verdict, KEPT, note)
         todo = [s for s in todo if s.path not in gone]
         self._refs_and_head(todo, goals)
@@ -162,7 +171,7 @@ class _Run:
 
     # -- objects -----------------------------------------------------------------
 
-    def _missing(self, goals: Mapping[bytes, bytes | None]) -> dict[bytes, str]:
+    def missing(self, goals: Mapping[bytes, bytes | None] | Mapping[bytes, bytes]) -> dict[bytes, str]:
         """Paths whose goal names an object that the repository lacks."""
         wanted: dict[bytes, list[str]] = {}
         for path, value in goals.items():
@@ -337,7 +346,7 @@ class _Run:
                         known, size = self._stat_data(name, one, room)
                         room -= size
                         items.append(Item(name, one, known))
-                lock.commit(git_index.pack(items, parsed.extensions, width), mode)
+                lock.commit(git_index.pack(items, parsed.extensions, width, parsed.version), mode)
         except (Busy, OSError, ValueError) as error:
             self.notes |= {s.path: _why(error) for s in steps}
 

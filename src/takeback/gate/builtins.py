@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable
 
 from ..typed import TYPE_CHECKING
+from . import finding
+from .files import FOUND
 from .state import ASSIGNMENT, Command, State, resolved
 from .words import APART, UNKNOWN, ansi
 
 if TYPE_CHECKING:
     from .parsing import Shell
+
+_LONGEST = 100_000  # characters that are printed
 
 
 def echo(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
@@ -33,7 +37,7 @@ def printf(shell: Shell, words: list[str], state: State, stdin: str | None) -> s
         args = args[1:]
     if not args:
         return ""
-    form, given = ansi(args[0]), args[1:]
+    form, given = ansi(args[0], nul="\n"), args[1:]  # a NUL parts words too
     said = ""
     while True:
         before = len(given)
@@ -45,8 +49,11 @@ def printf(shell: Shell, words: list[str], state: State, stdin: str | None) -> s
         )  # fmt: skip
         if not given or len(given) == before:
             break
+        if len(said) > _LONGEST:
+            said = UNKNOWN
+            break
     if variable:
-        state.variables[variable] = said
+        shell.assign(variable, said, state)
         return ""
     return said
 
@@ -116,10 +123,10 @@ def read(shell: Shell, words: list[str], state: State, stdin: str | None) -> str
     names = [w for w in words[1:] if re.fullmatch(r"[A-Za-z_]\w*", w)]
     line = stdin.partition("\n")[0].split(None, max(len(names) - 1, 0)) if stdin is not None else [UNKNOWN]
     if "-a" in words and names:
-        state.variables[names[-1]] = APART.join((stdin or UNKNOWN).split())
+        shell.assign(names[-1], APART.join((stdin or UNKNOWN).split()), state)
         return ""
     for at, name in enumerate(names):
-        state.variables[name] = line[at] if at < len(line) else (UNKNOWN if stdin is None else "")
+        shell.assign(name, line[at] if at < len(line) else (UNKNOWN if stdin is None else ""), state)
     return ""
 
 
@@ -132,7 +139,7 @@ def positionals(shell: Shell, words: list[str], state: State, stdin: str | None)
 def export(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
     for word in words[1:]:
         if (found := ASSIGNMENT.fullmatch(word)) is not None:
-            state.variables[found[1]] = state.exported[found[1]] = found[3]
+            shell.assign(found[1], found[3], state, exports=True)
     shell.commands.append(Command(("export",), state.cwd, dict(state.exported)))
     return ""
 
@@ -154,24 +161,34 @@ def quiet(shell: Shell, words: list[str], state: State, stdin: str | None) -> st
 
 
 def find(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
-    """What it runs on each path, and the paths that it prints."""
-    at = 1
-    while at < len(words) and not words[at].startswith(("-", "(", "!")):
-        at += 1
-    places = words[1:at] or ["."]
-    tests = words[at:]
-    position = 0
-    while position < len(tests):
-        if tests[position] in ("-exec", "-execdir", "-ok", "-okdir"):
-            stop = position + 1
-            while stop < len(tests) and tests[stop] not in (";", "+"):
-                stop += 1
-            for place in places:
-                below = place.rstrip("/") + "/" + UNKNOWN if place != "/" else "/" + UNKNOWN
-                shell.simple([w.replace("{}", below) for w in tests[position + 1 : stop]], {}, None, state.copy())
-            position = stop
-        position += 1
-    return "".join(f"{p.rstrip('/')}/{UNKNOWN}\n" for p in places)
+    """What it runs on each path, and the paths that it prints: any below, and by name those that matter."""
+    places, tests = finding.parted(words)
+    reached: dict[int, dict[str, bool]] = {}
+    for place in places:
+        for way in finding.below(place, resolved(place, state.cwd), shell.matters):
+            shell.deadline.check()
+            for action, paths in finding.reached(tests, way).items():
+                reached.setdefault(action, {}).update({path.shown: path.is_folder for path in paths})
+    printed = list(reached.get(-1, ()))
+    for position, test in enumerate(tests):
+        found = reached.get(position, {})
+        if test in ("-exec", "-execdir", "-ok", "-okdir"):
+            stop = next((at for at in range(position, len(tests)) if tests[at] in (";", "+")), len(tests))
+            inner = tests[position + 1 : stop]
+            for below in [*(_anything(place) for place in places), *found]:
+                if sum(word.count("{}") for word in inner) * len(below) > _LONGEST:
+                    shell.cannot_see(" ".join(inner))
+                    break
+                shell.simple([w.replace("{}", below) for w in inner], {}, None, state.copy())
+        elif test == "-delete" and (files := [path for path, is_folder in found.items() if not is_folder]):
+            shell.commands.append(Command((FOUND, *files), state.cwd, elsewhere=state.elsewhere))
+        elif test.startswith("-print"):
+            printed += found
+    return "".join(f"{path}\n" for path in (*map(_anything, places), *printed))
+
+
+def _anything(place: str) -> str:
+    return f"{place.rstrip('/')}/{UNKNOWN}"
 
 
 BUILTINS: dict[str, Callable[[Shell, list[str], State, str | None], str]] = {

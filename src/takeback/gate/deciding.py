@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 200  # notes among which the same call is looked for
 _LONGEST = 300  # characters of a summary
+LARGEST = 20_000  # characters of a call that a person is shown whole; a longer one is not approved
 _SHOWN = 8  # letters of an id
+_RISKS = 100  # of one call that a person is shown
+_PART = 1000  # characters of what a risk says
 _WHERE = ("cwd", "workdir", "directory", "dir_path", "working_directory")  # what shells call the folder they run in
 
 
@@ -72,7 +75,7 @@ def decide(ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summa
         reason += f"; what would undo it: {risk.undo}"
     if risk.refuse:
         return Answer(DENY, f"{reason}. An agent may never do this to its own undo; a person can, in a terminal.")
-    call = ws.gate(_Asked(event, decided, summary or event.command or event.tool))
+    call = ws.gate(_Asked(event, decided, summary or event.command or event.tool, risks))
     if not call:
         return Answer()
     if decided.decision == REFUSE:
@@ -89,28 +92,37 @@ class _Asked(NamedTuple):
     event: Event
     decided: Decided
     summary: str
+    risks: Sequence[Risk]
 
 
 def journaled(ws: Guarded, asked: Any) -> str:
-    """The id by which a person can approve a call; empty if one has, which is then used up. Under the store lock."""
-    event, decided, summary = asked
+    """The id by which a person can approve a call; empty if one has, which is then used up. Under the store lock.
+    The same call may be announced twice, by two hooks or after one that died: its key passes again, and no other."""
+    event, decided, summary, risks = asked
     journal, caller = ws.store.journal, event.caller
     print_ = fingerprint(event)
     mine = {"agent": caller.agent, "session": caller.session, "fingerprint": print_}
+    key = "" if event.key.startswith("#") else event.key  # one that we made is the same for the next call
     approved: dict[str, Mapping[str, Any]] = {}
+    ours: set[str] = set()
     for row in journal.rows(kinds=("approval",)):
         body = row.body or {}
-        if "call" in body and all(body.get(key) == value for key, value in mine.items()):
+        if "call" in body and all(body.get(name) == value for name, value in mine.items()):
             approved[row.id] = body
+            ours.add(row.id)
         approved.pop(body.get("used", ""), None)
+        if key and body.get("used") in ours and body.get("key") == key:
+            return ""
     for id in approved:
-        journal.append([New("approval", new_id(), {"used": id})], ws.clock())
+        journal.append([New("approval", new_id(), {"used": id, "key": key} if key else {"used": id})], ws.clock())
         return ""
     for at, row in enumerate(journal.newest_first("note")):
         if at >= _LOOKED_AT:
             break
         body = row.body or {}
-        if body.get("what") in ("asked", "refused") and all(body.get(key) == value for key, value in mine.items()):
+        if body.get("what") not in ("asked", "refused") or "command" not in body:
+            continue
+        if all(body.get(name) == value for name, value in mine.items()):
             return row.id
     risk = decided.risk
     line = redact.text(" ".join(summary.split()))
@@ -120,7 +132,23 @@ def journaled(ws: Guarded, asked: Any) -> str:
         "kind": risk.kind,
         "summary": line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…",
         "why": redact.text(risk.why),
+        "command": _whole(event) if len(risks) <= _RISKS else "",
+        "risks": [[each.kind, _cut(each.what), _cut(each.why)] for each in risks[:_RISKS]],
     }
     new = New("note", new_id(), note)
     journal.append([new], ws.clock())
     return new.id
+
+
+def _cut(told: str) -> str:
+    return redact.text(told if len(told) <= _PART else told[: _PART - 1] + "…")
+
+
+def _whole(event: Event) -> str:
+    """All of a call that a person has to see before letting it pass, without secrets; empty if that is too much."""
+    import json
+
+    told = event.command
+    if event.does != SHELL or not told:
+        told = f"{event.tool} {json.dumps(event.input, indent=2, sort_keys=True, default=str, ensure_ascii=False)}"
+    return redact.text(told) if len(told) <= LARGEST else ""

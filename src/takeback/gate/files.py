@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..typed import NamedTuple
+from .finding import parted
 from .state import Command
 from .words import named
 
@@ -13,9 +14,12 @@ class Touched(NamedTuple):
     path: str
     deletes: bool = False
     recursive: bool = False
+    sources: tuple[str, ...] = ()  # what is put there: below it, where it is a folder
 
 
-_DELETES = named("rm unlink rmdir shred srm grm trash trash-put rimraf del")
+FOUND = "find -delete"  # not a program: what find would delete that matters
+_DELETES = named("rm unlink rmdir shred srm grm trash trash-put rimraf del") | {FOUND}
+_EDITORS = named("ed red ex vim vi nvim emacs joe nano micro")
 _WRITES_ALL = named("mkdir touch tee truncate gtouch gmkdir sponge mkfifo mknod fallocate")
 _WRITES_LATER = named("chmod chown chgrp chattr setfacl xattr gchmod")  # the first word says what
 _TO_LAST = named("cp mv ln install gcp gmv gln ginstall rsync ditto scp link symlink")
@@ -57,18 +61,19 @@ def touched(command: Command) -> list[Touched]:
     elif name == "dd":
         found += [Touched(word[3:]) for word in words if word.startswith("of=")]
     elif name in ("find", "gfind") and "-delete" in words:
-        places = []
-        for word in words[1:]:
-            if word.startswith(("-", "(", "!")):
-                break
-            places.append(word)
-        found += [Touched(f"{place.rstrip('/')}/*", True, True) for place in places or ["."]]
+        found += [Touched(f"{place.rstrip('/')}/*", True, True) for place in parted(words)[0]]
     elif name in ("curl", "wget"):
         found += [Touched(path) for path in _downloads(name, words)]
     elif name in ("tar", "bsdtar", "gtar"):
         found += _tar(words)
     elif name == "unzip":
         found += [Touched(words[at + 1]) for at, w in enumerate(words[:-1]) if w == "-d"]
+    elif name == "git" and (git := git_words(words))[:1] in (["rm"], ["mv"]):
+        paths = [word for word in git[1:] if not word.startswith("-")]
+        if not any(word in ("--cached", "-n", "--dry-run") for word in git):
+            found += [Touched(path, True) for path in (paths if git[0] == "rm" else paths[:-1])]
+    elif name in _EDITORS:
+        found += [Touched(path) for path in plain if not path.startswith("+")]
     elif (name == "git" and "clone" in plain[:1] and len(plain) > 2) or (
         name == "git" and "worktree" in plain[:1] and plain[1:2] == ["add"] and len(plain) > 2
     ):
@@ -112,7 +117,15 @@ def _to_last(name: str, words: list[str], plain: list[str], options: list[str]) 
     removes = name in ("mv", "gmv") or (name == "rsync" and "--remove-source-files" in options)
     erases = name == "rsync" and any(option.startswith("--del") for option in options)
     sources = [Touched(path, True, True) for path in plain if not is_remote(path)] if removes else []
-    return [*sources, *([] if is_remote(target) else [Touched(target, erases, erases)])]
+    return [*sources, *([] if is_remote(target) else [Touched(target, erases, erases, tuple(plain))])]
+
+
+def git_words(words: list[str]) -> list[str]:
+    """git's own verb and what follows it."""
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env") else 1
+    return words[at:]
 
 
 def is_remote(path: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..typed import Any
-from .words import named
+from .words import UNKNOWN, named
 
 _STARTS = named(
     "system popen run call check_call check_output Popen spawn spawnl spawnlp spawnv spawnvp spawnve execl execlp "
@@ -159,18 +159,102 @@ def _literal(ast: Any, node: Any, known: dict[str, Any], depth: int = 0) -> list
     return []
 
 
-def inner(name: str, words: Sequence[str], stdin: str | None) -> list[str]:
+_GIT_RUNS = named("core.pager core.editor core.sshcommand core.fsmonitor sequence.editor diff.external core.askpass")
+_ENVIRONMENT_RUNS = named(
+    "GIT_EDITOR EDITOR VISUAL GIT_SEQUENCE_EDITOR GIT_PAGER PAGER GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF "
+    "GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND"
+)
+_SUBSTITUTES = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)", re.DOTALL)
+_SED_RUNS = re.compile(
+    r"(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$|/[^/]*/))?\s*!?\s*e(?:\s+([^\n]+)|\s*(?=$|[;}\n]))"
+)
+
+
+def git_config(words: Sequence[str], assigned: Mapping[str, str]) -> dict[str, str]:
+    """What git is told for this one command, by option or in its environment."""
+    found = {}
+    for number in range(100):
+        if (key := assigned.get(f"GIT_CONFIG_KEY_{number}")) is None:
+            break
+        found[key.lower()] = assigned.get(f"GIT_CONFIG_VALUE_{number}", UNKNOWN)
+    for at, word in enumerate(words[:-1]):
+        if word == "-c":
+            key, _, value = words[at + 1].partition("=")
+            found[key.lower()] = value
+        elif word.startswith("--config-env=") or word == "--config-env":
+            key, _, variable = (word.partition("=")[2] or words[at + 1]).partition("=")
+            found[key.lower()] = assigned.get(variable, UNKNOWN)
+    return found
+
+
+def _git(words: Sequence[str], assigned: Mapping[str, str]) -> list[str]:
+    """Command lines that git is told to run: aliases, editors, pagers."""
+    found = [assigned[name] for name in _ENVIRONMENT_RUNS if name in assigned]
+    for key, value in git_config(words, assigned).items():
+        if key in _GIT_RUNS or key.startswith(("pager.", "difftool.", "mergetool.")):
+            found.append(value)
+        elif value.startswith("!") and (key.startswith("credential") or (key[:6] == "alias." and key[6:] in words)):
+            found.append(value[1:])
+    is_ssh = re.compile(r"\s*(?:\S*/)?ssh(?:\s+[^;&|`$()<>\n]*)?")
+    found = [value for value in found if not is_ssh.fullmatch(value)]
+    for at, word in enumerate(words):
+        following = words[at + 1] if at + 1 < len(words) else ""
+        if word in ("-x", "--exec", "--extcmd") and {"rebase", "difftool"} & set(words):
+            found.append(following)
+        elif word.startswith(("--exec=", "--extcmd=")) and {"rebase", "difftool"} & set(words):
+            found.append(word.partition("=")[2])
+        elif "filter-branch" in words and re.fullmatch(r"--(?:\w+-filter|setup)", word):
+            found.append(following)
+        elif word == "foreach" and "submodule" in words:
+            found.append(" ".join(w for w in words[at + 1 :] if w not in ("--recursive", "--quiet")))
+    return found
+
+
+def _sed(words: Sequence[str]) -> list[str]:
+    """What GNU sed runs: its e command, and what a substitution with that flag leaves."""
+    scripts: list[str] = []
+    plain: list[str] = []
+    at = 1
+    while at < len(words):
+        if words[at] in ("-e", "--expression") or re.fullmatch(r"-[nErsuz]+e", words[at]):
+            scripts += words[at + 1 : at + 2]
+            at += 1
+        elif words[at].startswith("--expression="):
+            scripts.append(words[at].partition("=")[2])
+        elif not words[at].startswith("-"):
+            plain.append(words[at])
+        at += 1
+    found = []
+    for script in scripts or plain[:1]:
+        if len(script) > 5000:
+            return [UNKNOWN]
+        for _, _, made, flags in _SUBSTITUTES.findall(script):
+            if "e" in flags.partition("w")[0]:
+                found.append(UNKNOWN if re.search(r"(?<!\\)&|\\\d", made) else made)
+        found += [run or UNKNOWN for run in _SED_RUNS.findall(_SUBSTITUTES.sub("", script))]
+    return found
+
+
+def _make(words: Sequence[str], stdin: str | None) -> list[str]:
+    """Recipes and $(shell …) of a makefile in its words or its input."""
+    given = [w.partition("=")[2] for w in words if w.startswith("--eval=")]
+    given += [words[at + 1] for at, w in enumerate(words[:-1]) if w in ("--eval", "-E")]
+    found = re.findall(r"^\t@?-?(.+)", stdin or "", re.MULTILINE)
+    for text in (*given, stdin or ""):
+        found += re.findall(r"\$[({]shell\s+([^)}]*)", text)
+        found += re.findall(r"\w[^:=\n]{0,200}:[^=;\n]{0,200};\s*@?([^\n]+)", text)
+    for text in given:
+        found += re.findall(r"(?:^|\n|\\n)\t?@?([^\n]+)", text)
+    return found
+
+
+def inner(name: str, words: Sequence[str], stdin: str | None, assigned: Mapping[str, str] = {}) -> list[str]:
     """Command lines in the words of programs that are no wrappers but start something on request."""
     found: list[str] = []
     if name == "git":
-        for at, word in enumerate(words):
-            following = words[at + 1] if at + 1 < len(words) else ""
-            if word in ("-x", "--exec") and "rebase" in words:
-                found.append(following)
-            elif word.startswith("--exec=") and "rebase" in words:
-                found.append(word[7:])
-            elif word == "foreach" and "submodule" in words:
-                found.append(" ".join(w for w in words[at + 1 :] if w not in ("--recursive", "--quiet")))
+        found += _git(words, assigned)
+    elif name in ("sed", "gsed"):
+        found += _sed(words)
     elif name in ("tmux", "screen"):
         started = {"new", "new-session", "new-window", "neww", "split-window", "splitw", "send-keys", "send",
                    "run-shell",
@@ -192,7 +276,7 @@ def inner(name: str, words: Sequence[str], stdin: str | None) -> list[str]:
     elif name in ("nc", "ncat", "netcat"):
         found += [words[at + 1] for at, w in enumerate(words[:-1]) if w in ("-e", "-c", "--exec", "--sh-exec")]
     elif name == "make" or name == "gmake":
-        found += [m for text in (stdin or "",) for m in re.findall(r"^\t@?-?(.+)", text, re.MULTILINE)]
+        found += _make(words, stdin)
     elif name == "tar":
         found += [w.partition("exec=")[2] for w in words if w.startswith("--checkpoint-action=exec=")]
     elif name in ("cmd", "cmd.exe"):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from .. import redact
-from . import Risk, own, rules, web
+from . import Risk, foreign, own, rules, web
+from .deadline import Deadline
 from .files import is_remote, touched
+from .globs import ABOVE, SAME, covers
 from .parsing import Shell
 from .places import DEVICE, INSIDE, NOWHERE, OUT, SOMEWHERE, TEMPORARY, Places, places
-from .state import Command, State
+from .repositories import elsewhere
+from .state import TMPDIR, Command, State
 from .words import UNKNOWN
 
-UNSEEN = "unknown"
+UNSEEN = rules.UNREAD
 _LONGEST = 200
 
 
@@ -21,21 +24,33 @@ def shell(
 ) -> tuple[Risk, ...]:
     """The risks of a shell command, the worst first, each once."""
     where = places(root, home)
-    walked = Shell(home)
+    mine = own.own(home, where, stores, config)
+    walked = Shell(home, own.matters(mine, where))
     text = command.replace(UNKNOWN, "").replace("\r\n", "\n")
     try:
         walked.run(text, State(cwd or root, home))
-    except Exception:  # a command that makes no sense to us must neither pass unseen nor break the hook
+    except Exception:  # what makes no sense to us, or takes too long, must neither pass unseen nor break the hook
         walked.unseen.append(text[:_LONGEST])
-    found = own.in_shell(walked, own.own(home, stores, config), where)
-    for each in walked.commands:
-        found += _of(each, where)
+    found: list[Risk] = []
+    walked.deadline = Deadline()
+    for judged in (own.in_shell(walked, mine, where, text), _all(walked, where)):
+        try:
+            for risk in judged:
+                found.append(risk)
+        except Exception:
+            walked.unseen.append(text[:_LONGEST])
     for what in walked.unseen:
         found.append(Risk(UNSEEN, what or "code", "what it runs cannot be read before it runs"))
     found = [risk._replace(what=redact.text(risk.what), undo=redact.text(risk.undo)) for risk in found]
     unique = {(risk.kind, risk.what, risk.outside): risk for risk in found}
     guessed = [_by_words(risk) for risk in unique.values()] if walked.guessed else list(unique.values())
     return tuple(sorted(guessed, key=lambda risk: (not risk.refuse, risk.kind == rules.OUTSIDE)))
+
+
+def _all(walked: Shell, where: Places) -> Iterator[Risk]:
+    for each in walked.commands:
+        walked.deadline.check()
+        yield from _of(each, where)
 
 
 def _by_words(risk: Risk) -> Risk:
@@ -50,16 +65,20 @@ def _of(command: Command, where: Places) -> Iterator[Risk]:
         return
     said = _said(words)
     if name == "git":
-        words = _without_aliases(words)
+        words = _without_aliases(words, command.assigned)
+        if not command.elsewhere:
+            yield from elsewhere(command._replace(words=tuple(words)), where, said)
     for known, args in _disguises(name, words):
         rule = rules.matching(known, args)
-        if rule is not None and not rules.is_download(rule, known, args):
+        if rule is not None and not rules.is_download(rule, known, args) and not rules.is_greeting(known, args):
             undo = rules.push_undo(args) if rule.kind == rules.PUSH and known == "git" else rule.undo
             yield Risk(rule.kind, said, rule.why, undo)
             break
         if rules.is_unreadable(known, args):
             yield Risk(UNSEEN, said, f"nobody can say what {known} would do there")
             break
+    if web.is_unreadable(name, words):
+        yield Risk(UNSEEN, said, f"nobody can say what {name} would send there")
     if request := web.writing_request(name, words):
         kind = rules.FORGE if name == "gh" else rules.HTTP
         yield Risk(kind, said, f"a {request.split()[0]} request changes something on a server, which is not captured",
@@ -90,13 +109,10 @@ def _disguises(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
         return
 
 
-def _without_aliases(words: list[str]) -> list[str]:
+def _without_aliases(words: list[str], assigned: Mapping[str, str]) -> list[str]:
     """`git -c alias.x=push x` is a push."""
-    aliases = {}
-    for at, word in enumerate(words[:-1]):
-        if word == "-c" and words[at + 1].startswith("alias."):
-            called, _, value = words[at + 1][6:].partition("=")
-            aliases[called] = value
+    config = foreign.git_config(words, assigned)
+    aliases = {key[6:]: value for key, value in config.items() if key.startswith("alias.") and value[:1] != "!"}
     return [part for word in words for part in (aliases[word].split() if word in aliases else [word])]
 
 
@@ -107,18 +123,20 @@ def _is_captured(words: list[str], command: Command, where: Places) -> bool:
 
 def _files(command: Command, where: Places) -> Iterator[Risk]:
     written: list[str] = []
-    for path, deletes, recursive in touched(command):
+    for path, deletes, recursive, _ in touched(command):
         if not path:
             continue
         place, real = where.of(path, command.cwd)
         shown = path.replace(UNKNOWN, "…")
         if place == DEVICE:
             yield Risk(rules.SYSTEM, f"{command.name} {shown}", "it writes to a device, below all files")
-        elif place == INSIDE and deletes and (real == where.root or _is_git(real, where.root)):
+        elif place == INSIDE and deletes and (real.rstrip("/") == where.root or _is_git(real, where.root)):
             what = (
                 "the workspace's own folder" if real == where.root else "a repository, whose objects are not captured"
             )
             yield Risk(rules.DELETE, _said(command.words), f"it deletes {what}")
+        elif deletes and recursive and real.rstrip("/*") == TMPDIR:
+            yield Risk(rules.DELETE, _said(command.words), "where TMPDIR is not set, that is the whole disk")
         elif place == OUT and deletes:
             real = real.replace(UNKNOWN, "…")
             why = f"{real} lies outside the workspace and is not captured"
@@ -136,6 +154,8 @@ def _files(command: Command, where: Places) -> Iterator[Risk]:
 
 def _is_git(path: str, root: str) -> bool:
     """Whether it is a repository's own folder, or something git needs in it."""
+    if covers(path, f"{root}/.git") in (SAME, ABOVE):
+        return True
     parts = path[len(root) :].strip("/").split("/")
     if ".git" not in parts:
         return False

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 
 from .. import agent_files
 from ..typed import NamedTuple
-from . import Risk
-from .files import touched
+from . import Risk, switches
+from .files import Touched, touched
+from .globs import ABOVE, APART, BELOW, SAME, covers
 from .parsing import Shell
 from .places import Places, is_below
-from .state import Command
+from .state import Command, resolved
 from .words import UNKNOWN, named
 
 KIND = "own"
+_WITHOUT = "takeback's hooks are in it, and without them nothing is captured"
 _VERBS = {
     "approve": "approving",
     "apply": "applying a plan",
@@ -27,7 +29,6 @@ _VERBS = {
     "mcp": "answering the server's questions to a person",
 }
 _GLOBAL_VALUES = ("-C",)
-_FINE = {"TAKEBACK": ("on",), "TAKEBACK_AUTOPILOT": ("1", "true", "yes", "on"), "TAKEBACK_ACTOR": None}
 _READERS = named(
     "ls cat less more head tail du df stat file find tree wc grep rg test [ realpath readlink echo printf cd pwd diff "
     "sha256sum md5sum xxd od strings basename dirname command which"
@@ -38,134 +39,191 @@ _USER_FILES = (
     ".copilot/hooks", ".copilot/config.json", ".config/opencode/plugins", ".config/opencode/opencode.json",
     ".cursor/hooks.json",
 )  # fmt: skip
-_RUNTIME = re.compile(rf"^(/run/user/\d+|{UNKNOWN})/takeback(/|$)|^/tmp/takeback-\d+(/|$)")
-_FINDERS = frozenset({"pgrep", "pidof", "ps", "fuser", "lsof", "ss", "grep", "rg", "awk", "cat"})
-_WRITING_CODE = re.compile(r"\bopen\s*\([^)]*['\"][wax+]|write|dump|unlink|remove|rmtree|rename|replace|truncate|rm\b")
+_HARMLESS = named("touch gtouch mkdir gmkdir")  # leave what is in a file as it is
+_EXTRACTS = named("tar bsdtar gtar unzip 7z")
+_MODES = named("chmod gchmod")
+_OWNERS = named("chown chgrp gchown gchgrp")
+_MOST_FILES = 200  # of a folder that are looked into
+_WRITING_CODE = re.compile(
+    r"\bopen\s*\([^)]{0,300}['\"][wax+]|write|dump|unlink|remove|rmtree|rename|replace|truncate|rm\b"
+)
 
 
 class Own(NamedTuple):
-    """takeback's own: the stores, the user's configuration."""
+    """takeback's own: the stores, the user's configuration, and the files with our hooks."""
 
     stores: tuple[str, ...]
     config: tuple[str, ...]
+    hooks: tuple[str, ...] = ()
+    dots: bool = False  # `*` matches names that begin with a dot, as a shell can be told
 
-    def holds(self, path: str) -> str:
-        """What of ours a change of this path would change."""
-        for store in self.stores:
-            if is_below(path, store) or is_below(store, path.rstrip("*").rstrip("/") or "/"):
-                return "the store"
-        for config in self.config:
-            if is_below(path, config) or is_below(config, path.rstrip("*").rstrip("/") or "/"):
-                return "takeback's configuration"
+    def holds(self, path: str, above: bool = True) -> str:
+        """What of ours a change of this path would change; of a folder above it only where that counts."""
+        for folders, what in ((self.stores, "the store"), (self.config, "takeback's configuration")):
+            for folder in folders:
+                lies = covers(path, folder, self.dots)
+                if lies in (SAME, BELOW) or (lies == ABOVE and above):
+                    return what
+        return ""
+
+    def hook_in(self, path: str, above: bool = True) -> str:
+        """The file with our hooks that a path is, or that lies below it."""
+        for file in self.hooks:
+            lies = covers(path, file, self.dots)
+            if lies == SAME or (lies == ABOVE and above):
+                return file
         return ""
 
 
-def own(home: str, stores: Iterable[str] = (), config: Iterable[str] = ()) -> Own:
+def own(home: str, where: Places, stores: Iterable[str] = (), config: Iterable[str] = ()) -> Own:
     """Given folders, or else where they lie by default."""
     stores, config = tuple(filter(None, stores)), tuple(filter(None, config))
     if home:
         stores = stores or (f"{home}/.local/state/takeback", f"{home}/Library/Application Support/takeback")
         config = config or (f"{home}/.config/takeback",)
-    return Own(tuple(map(os.path.realpath, stores)), tuple(map(os.path.realpath, config)))
+    return Own(tuple(map(os.path.realpath, stores)), tuple(map(os.path.realpath, config)), _hook_files(where))
 
 
-def in_shell(shell: Shell, mine: Own, where: Places) -> list[Risk]:
-    found: list[Risk] = []
-    looks_for_us = any(c.name in _FINDERS and _names_us(c.words[1:]) for c in shell.commands)
-    for command in shell.commands:
-        found += _switches(command.assigned)
-        found += _verbs(command)
-        if command.name in ("pkill", "killall") and _names_us(command.words[1:]):
-            found.append(_never(" ".join(command.words), "it would end the process that captures for you"))
-        if command.name == "kill" and looks_for_us and any(UNKNOWN in word for word in command.words):
-            found.append(_never(" ".join(command.words), "it would end the process that captures for you"))
-        if not command.elsewhere:
-            found += _paths(command, mine, where)
-    for code in shell.texts:
-        found += _code(code, mine, where)
-    return found
+def matters(mine: Own, where: Places) -> tuple[tuple[str, bool], ...]:
+    """What must not go: each path, and whether it is a folder. find and ls come by these among others."""
+    git = f"{where.root}/.git"
+    found = [(git, True), (f"{git}/HEAD", False), (f"{git}/config", False), (f"{git}/refs/heads/main", False)]
+    found += [(f"{git}/objects/4b/825dc642cb6eb9a060e54bf8d69288fbee4904", False)]
+    for folder in (*mine.stores, *mine.config):
+        found += [(folder, True)]
+    found += [(f"{store}/project/journal.db", False) for store in mine.stores]
+    found += [(f"{config}/config.toml", False) for config in mine.config]
+    return (*found, *((file, False) for file in mine.hooks))
 
 
-def of_path(path: str, mine: Own, where: Places) -> Risk | None:
-    """The risk of writing or deleting one path, links followed by whoever asks."""
-    if what := mine.holds(path):
-        return _never(path, f"it is {what}, without which nothing can be taken back")
-    for hooks in _hooks(path, where):
-        return _never(hooks, "takeback's hooks are in it, and without them nothing is captured")
-    return None
+def _hook_files(where: Places) -> tuple[str, ...]:
+    named = [f"{where.root}/{os.fsdecode(name.rstrip(b'/'))}" for name in agent_files.OWN]
+    named += [f"{where.root}/.claude/settings.json"]
+    named += [f"{where.home}/{name}" for name in _USER_FILES] if where.home else []
+    found: dict[str, None] = {}
+    for path in named:
+        if not path.endswith("/worktrees"):
+            for file in _with_hooks(path):
+                found |= {file: None, os.path.realpath(file): None}
+    return tuple(found)
 
 
-def _hooks(path: str, where: Places) -> list[str]:
-    """The files with our hooks that a path is, or that lie below it."""
-    path = path.rstrip("*").rstrip("/") or "/"
-    candidates: list[str] = []
-    if is_below(path, where.root):
-        below = os.fsencode(os.path.relpath(path, where.root)).replace(b"\\", b"/")
-        if below == b".":
-            names = [own.rstrip(b"/") for own in agent_files.OWN]
-        elif agent_files.is_agents_own(below):
-            names = [below]
-        else:
-            names = agent_files.own_below(below)
-        candidates = [f"{where.root}/{os.fsdecode(name)}" for name in names]
-    elif is_below(where.root, path):
-        candidates = [f"{where.root}/{os.fsdecode(name.rstrip(b'/'))}" for name in agent_files.OWN]
-    if where.home:
-        user = [f"{where.home}/{name}" for name in _USER_FILES]
-        candidates += [
-            path if is_below(path, file) else file for file in user if is_below(path, file) or is_below(file, path)
-        ]
-    return [name for name in candidates if "/worktrees" not in name and _mentions_us(name)]
-
-
-def _mentions_us(path: str) -> bool:
-    """Whether a file is ours, or has a hook of ours in it; of a folder, one of its files."""
+def _with_hooks(path: str, depth: int = 0) -> list[str]:
+    """The file, or those of a folder, in which takeback is spoken of."""
     if os.path.isdir(path):
         try:
             with os.scandir(path) as entries:
-                names = [entry.path for entry in entries if not entry.is_dir(follow_symlinks=False)][:200]
-                folders = [f"{path}/{name}" for name in ("plugins", "hooks", "commands", "plugin")]
+                below = [entry.path for entry in entries if depth < 2 and entry.name != "node_modules"]
         except OSError:
-            return False
-        return any(_mentions_us(name) for name in names) or any(
-            _mentions_us(folder) for folder in folders if os.path.isdir(folder)
-        )
+            return []
+        return [file for each in sorted(below)[:_MOST_FILES] for file in _with_hooks(each, depth + 1)]
     try:
         with open(path, "rb") as file:
-            return b"takeback" in file.read(1 << 20)
+            return [path] if b"takeback" in file.read(1 << 20) else []
     except (OSError, ValueError):
-        return False
+        return []
 
 
-def _paths(command: Command, mine: Own, where: Places) -> list[Risk]:
+def in_shell(shell: Shell, mine: Own, where: Places, text: str = "") -> Iterator[Risk]:
+    if any(c.name in ("shopt", "setopt") and "dotglob" in " ".join(c.words).lower() for c in shell.commands):
+        mine = mine._replace(dots=True)
+    for command in shell.commands:
+        shell.deadline.check()
+        yield from (_never(*switch) for switch in switches.assigned(command.assigned))
+        yield from _verbs(command)
+        if command.name in switches.AGENTS and (off := switches.in_text(" ".join(command.words))):
+            yield _never(off, "an agent would run without takeback's hooks")
+        if not command.elsewhere:
+            yield from _paths(command, mine, where, shell)
+            yield from _settings(command, shell, where, text)
+    for code in shell.texts:
+        shell.deadline.check()
+        yield from _code(code, mine, where)
+
+
+def of_path(path: str, mine: Own, above: bool = True) -> Risk | None:
+    """The risk of writing or deleting one path, links followed by whoever asks."""
+    if what := mine.holds(path, above):
+        return _never(path, f"it is {what}, without which nothing can be taken back")
+    if hooks := mine.hook_in(path, above):
+        return _never(hooks, _WITHOUT)
+    return None
+
+
+def _paths(command: Command, mine: Own, where: Places, shell: Shell) -> list[Risk]:
     found = []
     seen: set[str] = set()
+    name = command.name
+    takes_away = name in _MODES and _takes_reading_away(command.words)
     for each in touched(command):
-        if _RUNTIME.search(each.path):
-            found.append(_never(each.path, "the process that captures for you listens there"))
+        shell.deadline.check()
         _, path = where.of(each.path, command.cwd)
         real = os.path.realpath(path) if UNKNOWN not in path else path
-        is_folder = each.deletes or command.name in ("mv", "chmod", "chown", "chgrp")
-        for name in {path, real}:
-            if name in seen:
+        above = each.deletes or takes_away
+        for at in dict.fromkeys((path, real)):
+            if at in seen:
                 continue
-            seen.add(name)
-            if is_folder:
-                risk = of_path(name, mine, where)
+            seen.add(at)
+            if name in _EXTRACTS:
+                above = at != where.root and is_below(at, where.root)
+            if name in _HARMLESS or (name in _MODES and not takes_away) or name in _OWNERS:
+                risk = of_path(at, mine._replace(hooks=()), above=False)
             else:
-                holds = next((s for s in (*mine.stores, *mine.config) if is_below(name, s)), "")
-                risk = of_path(name, mine, where) if holds or not os.path.isdir(name) else None
+                risk = of_path(at, mine, above) or _put_below(at, each, mine, command.cwd)
             if risk is not None:
                 found.append(risk)
-    if found or command.name in _READERS:
+    if found or name in _READERS:
         return found
     for word in command.words[1:]:
         value = word.partition("=")[2] if word.startswith("-") and "=" in word else word
         if value and not value.startswith("-") and ("/" in value or "takeback" in value):
+            shell.deadline.check()
             _, path = where.of(value, command.cwd)
-            if any(is_below(path, store) for store in (*mine.stores, *mine.config)):
-                return [_never(path, f"it is {mine.holds(path)}, without which nothing can be taken back")]
+            if what := mine.holds(path, above=False):
+                return [_never(path, f"it is {what}, without which nothing can be taken back")]
     return found
+
+
+def _put_below(folder: str, each: Touched, mine: Own, cwd: str) -> Risk | None:
+    """Files that are copied into a folder: by their names, and, of folders, by what is in them now."""
+    for target in (*mine.hooks, *(f"{config}/config.toml" for config in mine.config)):
+        if covers(folder, target) != ABOVE:
+            continue
+        parts = [part for part in target.split("/") if part]
+        rel = "/".join(parts[len([part for part in folder.split("/") if part]) :])
+        for source in each.sources:
+            name = source.rstrip("/").rpartition("/")[2]
+            if name == rel or (name and UNKNOWN not in name and covers(f"/{name}", f"/{rel}") == SAME):
+                return _never(target, _WITHOUT)
+            start = resolved(source, cwd)
+            base = start if source.endswith(("/", "/.")) or name in (".", "") else os.path.dirname(start)
+            inside = base == start or covers(f"/{name}", f"/{rel}") != APART
+            if inside and UNKNOWN not in base and f"{base}/{rel}" != target and os.path.lexists(f"{base}/{rel}"):
+                return _never(target, _WITHOUT)
+    return None
+
+
+def _takes_reading_away(words: Sequence[str]) -> bool:
+    """Whether a mode leaves a file that its owner cannot read."""
+    mode = next((w for w in words[1:] if not re.fullmatch(r"-[RvfcHLP]+|--.*", w)), "")
+    if re.fullmatch(r"[0-7]{1,5}", mode):
+        return not int(mode, 8) & 0o400
+    return any(
+        (re.fullmatch(r"[ugoa]*-[rwxXst]*r[rwxXst]*", part) and not re.match(r"[go]+-", part))
+        or (re.match(r"[ua]*=", part) and "r" not in part.partition("=")[2])
+        for part in mode.split(",")
+    )  # fmt: skip
+
+
+def _settings(command: Command, shell: Shell, where: Places, text: str) -> Iterator[Risk]:
+    """Lines that turn hooks off, put into an agent's settings or into a file of variables."""
+    for each in touched(command):
+        if not switches.is_settings(each.path) and not each.sources:
+            continue
+        _, path = where.of(each.path, command.cwd)
+        said = "\n".join((shell.written.get(resolved(each.path, command.cwd), ""), command.stdin or "", text))
+        if (switch := switches.in_file(path, said)) is not None:
+            yield _never(*switch)
 
 
 def _verbs(command: Command) -> list[Risk]:
@@ -176,14 +234,18 @@ def _verbs(command: Command) -> list[Risk]:
             return []
         at = next(at for at, word in enumerate(words) if re.search(r"takeback/.*\.py$", word))
         words = words[at:]
-    plain, at = [], 1
+    plain, at, options = [], 1, []
     for_off = "--off" in words[1 : words.index("--") if "--" in words else None]
     while at < len(words):
         if words[at] in _GLOBAL_VALUES:
             at += 1
         elif not words[at].startswith("-"):
             plain.append(words[at])
+        else:
+            options.append(words[at])
         at += 1
+    if "--help" in options and "--" not in options:
+        return []
     verb, further, *_ = *plain, "", ""
     said = " ".join(words)
     if verb in _VERBS:
@@ -201,16 +263,6 @@ def _verbs(command: Command) -> list[Risk]:
     return []
 
 
-def _switches(assigned: Mapping[str, str]) -> list[Risk]:
-    found = []
-    for name, value in assigned.items():
-        if name == "TAKEBACK" or name.startswith("TAKEBACK_"):
-            fine = _FINE.get(name, ())
-            if fine is not None and value.lower() not in fine:
-                found.append(_never(f"{name}={value}", "it would lessen what is captured"))
-    return found
-
-
 def _code(code: str, mine: Own, where: Places) -> list[Risk]:
     """Programs of other languages that name what is ours."""
     plain = code.replace("~", where.home)
@@ -221,16 +273,15 @@ def _code(code: str, mine: Own, where: Places) -> list[Risk]:
     if _WRITING_CODE.search(code):
         for name in agent_files.OWN:
             path = os.fsdecode(name.rstrip(b"/"))
-            if path in code and _hooks(f"{where.root}/{path}", where):
-                return [_never(path, "takeback's hooks are in it, and without them nothing is captured")]
+            if path in code and mine.hook_in(f"{where.root}/{path}"):
+                return [_never(path, _WITHOUT)]
+        for quoted in re.findall(r"['\"]([^'\"\n]{1,200})['\"]", code):
+            if (switch := switches.in_file(quoted, code)) is not None:
+                return [_never(*switch)]
     if "takeback" in code and re.search(r"['\"\s.](approve|resolve|prune|repair|unprotect|confirm_rules)\b", code):
         if re.search(r"\b(import|from)\s+takeback|takeback\.|['\"]takeback['\"]", code):
             return [_never("a program that uses takeback", "these of its verbs are for a person")]
     return []
-
-
-def _names_us(words: Iterable[str]) -> bool:
-    return any("takeback" in word for word in words)
 
 
 def _never(what: str, why: str) -> Risk:

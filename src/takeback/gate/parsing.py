@@ -13,14 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..typed import Any
 from . import foreign, grammar
 from .builtins import BUILTINS
+from .deadline import Deadline, TooLate
 from .state import ASSIGNMENT, Command, State, resolved
 from .words import APART, UNKNOWN, Piece, ansi, bare, fields, in_quotes, loose, named
-from .wrappers import CODE, KEYWORDS, SHELL_VALUES, SHELLS, WRAPPERS, Wrapper
+from .wrappers import CODE, KEYWORDS, SHELL_VALUES, SHELLS, WRAPPERS, Wrapper, is_setup
 
 _DEEPEST = 16  # wrappers around wrappers
 _MOST = 1500  # commands of one text
 _LOOPS = (24, 8, 3, 1)  # words of a loop that are gone through, by how deep it lies in others
 _LONGEST = 400_000  # characters of a command that are read
+_LONGEST_VALUE = 20_000  # of a variable
+_ASSIGNED = 3000  # assignments of one text
 _NAMES_BELOW = frozenset({"ls", "fd", "fdfind", "rg", "grep", "git"})  # print names below where they run
 _STATEMENTS = named(
     "program list subshell compound_statement do_group else_clause elif_clause if_statement while_statement "
@@ -31,8 +34,11 @@ _STATEMENTS = named(
 class Shell:
     """Walks a text and collects the commands in it."""
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str, matters: Sequence[tuple[str, bool]] = ()) -> None:
         self.home = home
+        self.matters = matters  # paths that must not go, and whether each is a folder
+        self.deadline = Deadline()
+        self.written: dict[str, str] = {}  # by path: what is put into a file, as far as it is known
         self.commands: list[Command] = []
         self.unseen: list[str] = []  # what is run that nobody can read
         self.texts: list[str] = []  # programs in other languages that are run
@@ -40,6 +46,7 @@ class Shell:
         self._depth = 0
         self._steps = 0
         self._loops = 0
+        self._assigned = 0
 
     # -- text ------------------------------------------------------------------
 
@@ -69,7 +76,7 @@ class Shell:
             self._depth -= 1
 
     def _by_words(self, text: str, state: State) -> str:
-        for command in loose(text):
+        for command in loose(text, self.deadline.check):
             words: list[str] = []
             for pieces in command.pieces:
                 filled = [_filled(piece, state.variables) for piece in pieces]
@@ -85,6 +92,7 @@ class Shell:
 
     def _walk(self, node: Any, state: State, stdin: str | None) -> str:
         kind = node.type
+        self.deadline.check()
         self._steps += 1
         if self._steps > 40 * _MOST:
             if self._steps == 40 * _MOST + 1:
@@ -166,7 +174,7 @@ class Shell:
         unique = list(dict.fromkeys(items)) or [UNKNOWN]
         self._loops += 1
         for item in unique[:most] + ([UNKNOWN] if len(unique) > most else []):
-            state.variables[name] = item
+            self.assign(name, item, state)
             if body is not None:
                 said += self._walk(body, state, stdin)
         self._loops -= 1
@@ -278,14 +286,14 @@ class Shell:
         for child in own or _named(node):
             if child.type == "variable_assignment":
                 name, value = self._assignment(child, state)
-                state.variables[name] = value
-                if exports or name in state.exported:
-                    state.exported[name] = value
+                self.assign(name, value, state, bool(exports))
             else:
-                name = _text(child)
-                if exports and name in state.variables:
-                    state.exported[name] = state.variables[name]
-                self._inside(child, state)
+                for word in self._word(child, state):
+                    name, equals, value = word.partition("=")
+                    if equals:
+                        self.assign(name.rstrip("+"), value, state, bool(exports))
+                    elif exports and name in state.variables:
+                        state.exported[name] = state.variables[name]
         if exports and state.exported:
             self.commands.append(Command(("export",), state.cwd, dict(state.exported)))
         return ""
@@ -302,17 +310,29 @@ class Shell:
         if any(child.type == "+=" for child in node.children):
             apart = APART if value is not None and value.type == "array" else ""
             said = state.variables.get(called, "") + apart + said
-        return called, said if len(said) <= _LONGEST else UNKNOWN
+        return called, said if len(said) <= _LONGEST_VALUE else UNKNOWN
+
+    def assign(self, name: str, value: str, state: State, exports: bool = False) -> None:
+        """A variable is set; one of ours is told, whoever it would reach."""
+        self._assigned += 1
+        if self._assigned > _ASSIGNED:
+            raise TooLate
+        state.variables[name] = value
+        if exports or name in state.exported:
+            state.exported[name] = value
+        if name.startswith("TAKEBACK"):
+            self.commands.append(Command((), state.cwd, {name: value}))
 
     # -- words ---------------------------------------------------------------------
 
     def _word(self, node: Any, state: State, split: bool = True) -> list[str]:
+        self.deadline.check()
         pieces = self._pieces(node, state)
         if not split:
             pieces = [Piece(p.text, p.quoted or p.splits) for p in pieces]
             return ["".join(fields(pieces, self.home)) if not any("{" in p.text for p in pieces)
                     else "".join(p.text for p in pieces)]  # fmt: skip
-        return fields(pieces, self.home)
+        return fields(pieces, self.home, state.variables.get("IFS", ""))
 
     def _pieces(self, node: Any, state: State, quoted: bool = False) -> list[Piece]:
         kind = node.type
@@ -401,6 +421,8 @@ class Shell:
             return value if UNKNOWN in value else value[start : start + int(length) if length else None]
         if found := re.fullmatch(r"\$\{(\w+)(//?)([^/]*)/(.*)\}", text, re.DOTALL):
             value = variables.get(found[1], UNKNOWN)
+            if len(found[4]) > 200:
+                return UNKNOWN
             return value.replace(found[3], found[4], -1 if found[2] == "//" else 1)
         if found := re.fullmatch(r"\$\{(\w+)(,,|\^\^)\}", text):
             value = variables.get(found[1], UNKNOWN)
@@ -447,7 +469,8 @@ class Shell:
                 assigned[found[1]] = before + found[3]
             words.pop(0)
         if not words:
-            state.variables |= assigned
+            for name, value in assigned.items():
+                self.assign(name, value, state)
             self.commands.append(Command((), state.cwd, assigned, tuple(writes), None, state.elsewhere))
             return ""
         if len(self.commands) >= _MOST or self._depth >= _DEEPEST:
@@ -467,7 +490,7 @@ class Shell:
 
     def _keep(self, writes: Sequence[str], said: str, state: State) -> None:
         for path in writes:
-            state.files[resolved(path, state.cwd)] = said
+            state.files[resolved(path, state.cwd)] = self.written[resolved(path, state.cwd)] = said
 
     def _does(self, command: Command, assigned: Mapping[str, str], state: State) -> str:
         name, words, stdin = command.name, list(command.words), command.stdin
@@ -489,13 +512,24 @@ class Shell:
         if (language := foreign.language_of(name)) in CODE:
             self._interpreter(language, words, state, stdin)
             return UNKNOWN
+        if is_setup(words):
+            return ""
         if (wrapped := _wrapper(name, words)) is not None:
             return self._wrapped(*wrapped, command, assigned, state)
-        for inner in foreign.inner(name, words, stdin):
+        for inner in foreign.inner(name, words, stdin, command.assigned):
             self.run(inner, self._with(assigned, state), stdin)
         if name in ("at", "batch", "crontab") and stdin:
             self.run(stdin, state.copy())
-        return UNKNOWN if name not in _NAMES_BELOW else f"./{UNKNOWN}\n"
+        if name not in _NAMES_BELOW:
+            return UNKNOWN
+        return f"./{UNKNOWN}\n" + (self._listed(words, state) if name == "ls" else "")
+
+    def _listed(self, words: list[str], state: State) -> str:
+        """The names that ls prints among others and that matter."""
+        hidden = any(re.fullmatch(r"-[A-Za-z0-9]*[aAf][A-Za-z0-9]*|--all|--almost-all", word) for word in words[1:])
+        folder = resolved(next((w for w in words[1:] if not w.startswith("-")), "."), state.cwd).rstrip("/") + "/"
+        names = {path[len(folder) :].partition("/")[0] for path, _ in self.matters if path.startswith(folder)}
+        return "".join(f"{name}\n" for name in sorted(names) if hidden or not name.startswith("."))
 
     def _with(self, assigned: Mapping[str, str], state: State) -> State:
         inner = state.copy()
@@ -524,7 +558,7 @@ class Shell:
     def _shell(self, words: list[str], state: State, stdin: str | None) -> str:
         """A shell: what -c says, else the file it is given, else what it is fed."""
         inner = state.copy()
-        at, code, takes_input = 1, False, False
+        at, code, takes_input, letters = 1, False, False, ""
         while at < len(words) and words[at][:1] in "-+" and len(words[at]) > 1:
             option = words[at]
             at += 1
@@ -536,11 +570,14 @@ class Shell:
                     continue
                 at += option in SHELL_VALUES
                 continue
+            letters += option[1:] if option[0] == "-" else ""
             code = code or "c" in option[1:]
             takes_input = takes_input or "s" in option[1:]
             if option[-1] in "oO":
                 at += 1
         rest = words[at:]
+        if "n" in letters and "i" not in letters:  # it only reads
+            return ""
         if code:
             if not rest:
                 return ""
@@ -587,12 +624,18 @@ class Shell:
         if name == "command" and any(w in ("-v", "-V") for w in words[1:3]):
             return words[-1] + "\n"
         inner.elsewhere = inner.elsewhere or wrapper.elsewhere
+        if wrapper.after:
+            first = next((at for at, word in enumerate(words) if word in wrapper.after), len(words))
+            return self.simple(words[first + 1 :], {}, stdin, inner) if words[first + 1 :] else ""
         at, skip, codes, replaced = start, wrapper.skip, [], ""
         while at < len(words):
             word = words[at]
             if word == "--":
                 at += 1
                 break
+            if word == "-" and name == "su":
+                at += 1
+                continue
             if len(word) > 1 and word[0] == "-":
                 key, eq, value = word.partition("=") if word.startswith("--") else (word, "", "")
                 takes = key if key in wrapper.values else _short_value(word, wrapper.values)
@@ -660,6 +703,9 @@ def _wrapper(name: str, words: Sequence[str]) -> tuple[Wrapper, int] | None:
             called = " ".join([name, *(words[at] for at in plain[:count])])
             if len(plain) >= count and called in WRAPPERS:
                 return WRAPPERS[called], plain[count - 1] + 1
+        if name == "docker-compose":
+            first = next((at for at in plain if words[at] in ("exec", "run")), 0)
+            return (WRAPPERS["docker exec"], first + 1) if first else None
         if name in ("docker", "podman") and len(plain) > 1 and words[plain[0]] == "compose":
             if words[plain[1]] in ("exec", "run"):
                 return WRAPPERS["docker exec"], plain[1] + 1
@@ -680,6 +726,8 @@ def _with_arguments(words: list[str], stdin: str | None, replaced: str) -> list[
     """What xargs runs: the words it is fed are appended, or put in their place."""
     fed = (stdin if stdin is not None else UNKNOWN).split() or [UNKNOWN]
     if replaced:
+        if sum(word.count(replaced) for word in words) * len(stdin or "") > _LONGEST:
+            return [[UNKNOWN]]
         lines = [line for line in (stdin or UNKNOWN).splitlines() if line] or [UNKNOWN]
         return [[w.replace(replaced, line) for w in words] for line in lines[: _LOOPS[0]]]
     return [[*words, *fed[:200]]]

@@ -16,6 +16,7 @@ PUSH, PUBLISH, FORGE = "push", "publish", "forge"
 INFRASTRUCTURE, CLUSTER, CLOUD = "infrastructure", "cluster", "cloud"
 HTTP, DATABASE, REMOTE, SEND = "http", "database", "remote", "send"
 DELETE, OUTSIDE, SYSTEM, ERASE = "delete", "outside", "system", "erase"
+UNREAD = "unknown"
 
 _HARMLESS = frozenset({"--help", "-help", "--version"})
 _DRY = frozenset({"--dry-run", "--dryrun", "--dry-run=client", "--dry-run=server", "--dry-run=true"})
@@ -99,6 +100,7 @@ RULES: tuple[Rule, ...] = (
     _r(FORGE, "tea pr|pulls|issues|releases|repos create|merge|close|delete|reopen", _SEEN),
     # packages
     _r(PUBLISH, "npm|pnpm|yarn|bun|lerna|jsr|deno publish", _PUBLISHED, "npm deprecate NAME@VERSION MESSAGE"),
+    _r(PUBLISH, "npm pub|publ|publi|publis|unp|unpu|unpub|unpubl|unpubli|unpublis", _PUBLISHED),
     _r(PUBLISH, "npm|pnpm unpublish|deprecate|dist-tag|owner|access|token|team|org", "it changes what others fetch"),
     _r(PUBLISH, "yarn npm publish|tag", _PUBLISHED),
     _r(PUBLISH, "pnpm -r publish", _PUBLISHED),
@@ -355,6 +357,12 @@ def is_download(rule: Rule, name: str, words: Sequence[str]) -> bool:
     found, _ = plain(name, words)
     copies = {"cp", "copy", "copyto", "sync", "rsync"} & set(found)
     return rule.kind == CLOUD and bool(copies) and len(found) > 1 and ":" not in found[-1] and UNKNOWN not in found[-1]
+
+
+def is_greeting(name: str, words: Sequence[str]) -> bool:
+    """`ssh -T git@github.com`: a forge says who you are, and runs nothing."""
+    found, options = plain(name, words)
+    return name == "ssh" and set(options) <= {"-T", "-v", "-q"} and len(found) == 1 and found[0].startswith("git@")
 
 
 def _fits(pattern: Sequence[frozenset[str]], words: Sequence[str]) -> bool:

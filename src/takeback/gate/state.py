@@ -14,6 +14,9 @@ from .wrappers import SHELLS, WRAPPERS
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 
 
+TMPDIR = f"/tmp/{UNKNOWN}TMPDIR"  # where temporary files lie; nobody says where, or whether it is set
+
+
 class Command(NamedTuple):
     """One program that would be run."""
 
@@ -34,7 +37,7 @@ class State:
 
     def __init__(self, cwd: str, home: str) -> None:
         self.cwd = cwd
-        self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " \t\n"}
+        self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " \t\n", "TMPDIR": TMPDIR}
         self.exported: dict[str, str] = {}
         self.functions: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}

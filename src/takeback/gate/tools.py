@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from ..agents.events import READS, SHELL, WRITES
 from ..typed import TYPE_CHECKING, Any
-from . import Risk, own, rules
+from . import Risk, own, rules, switches
+from .deadline import Deadline, TooLate
 from .places import OUT, TEMPORARY, places
 from .words import named
 
@@ -45,14 +46,24 @@ def tool(
 
 def _written(event: Event, root: str, home: str, stores: Iterable[str], config: Iterable[str]) -> list[Risk]:
     """The paths that an editing tool names."""
-    where, mine = places(root, home), own.own(home, stores, config)
+    where = places(root, home)
+    mine = own.own(home, where, stores, config)
     found, outside = [], []
+    text, deadline = switches.written(event.input), Deadline()
     for given in event.paths:
+        try:
+            deadline.check()
+        except TooLate:
+            found.append(Risk(rules.UNREAD, event.tool, "it names more files than can be looked at in time"))
+            break
         path = home + given[1:] if given == "~" or given.startswith("~/") else given
         place, real = where.of(path, event.cwd or root)
         for name in dict.fromkeys((real, os.path.realpath(real))):
-            if (risk := own.of_path(name, mine, where)) is not None:
+            if (risk := own.of_path(name, mine)) is not None:
                 found.append(risk)
+                break
+            if (switch := switches.in_file(name, text)) is not None:
+                found.append(Risk(own.KIND, switch.what, switch.why, refuse=True))
                 break
         else:
             if place in (OUT, TEMPORARY):

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .words import named
+from .words import UNKNOWN, named
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
 _CURL_DATA = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F",
               "--form",
               "--form-string", "-T", "--upload-file", "-Q", "--quote", "--mail-from", "--mail-rcpt")  # fmt: skip
 _CURL_FLAGS = "#0123456789fgGhiIjJkKlLMnNOpqRsSvVZaB"  # letters of curl that take no value
+_CURL_LONG_FLAGS = named(
+    "--silent --fail --location --show-error --insecure --compressed --verbose --include --head --get --globoff --ipv4 "
+    "--ipv6 --no-buffer --remote-name --remote-header-name --fail-with-body --no-progress-meter --http2 --http1.1 "
+    "--create-dirs --netrc --location-trusted --progress-bar --parallel --tlsv1.2 --raw --remote-time"
+)
+_WGET_DATA = ("--post-data", "--post-file", "--body-data", "--body-file")
 _HARMLESS_GH = frozenset({"graphql"})
 
 
@@ -33,13 +39,35 @@ def writing_request(name: str, words: Sequence[str]) -> str:
     return f"{method} {place}".strip()
 
 
+def is_unreadable(name: str, words: Sequence[str]) -> bool:
+    """Whether curl is told what to do by a file, or by words that nobody can read: where it is sent may be unknown."""
+    if name != "curl":
+        return False
+    unknown, has_place = 0, False
+    before = ""
+    for word in words[1:]:
+        is_value = before.startswith("-") and (
+            before not in _CURL_LONG_FLAGS if before.startswith("--") else before[-1] not in _CURL_FLAGS
+        )
+        before = "" if is_value else word
+        if is_value:
+            continue
+        if len(word) > 4 and "--config".startswith(word.partition("=")[0]):
+            return True
+        if re.match(rf"-[{_CURL_FLAGS.replace('K', '')}]*K", word):
+            return True
+        unknown += word == UNKNOWN
+        has_place = has_place or "://" in word or re.match(r"[\w.-]+\.[a-z]{2,}(/|$|:)|localhost", word) is not None
+    return unknown > (0 if has_place else 1)
+
+
 def _curl(words: Sequence[str]) -> str:
     method, data, as_get, at = "", False, False, 1
     while at < len(words):
         word = words[at]
         key, eq, value = word.partition("=")
         if word.startswith("--"):
-            if key == "--request":
+            if len(key) > 4 and "--request".startswith(key):
                 method = value if eq else "".join(words[at + 1 : at + 2])
             elif key in _CURL_DATA or any(len(key) > 5 and full.startswith(key) for full in _CURL_DATA):
                 data = True
@@ -66,9 +94,11 @@ def _curl(words: Sequence[str]) -> str:
 def _wget(words: Sequence[str]) -> str:
     for at, word in enumerate(words):
         key, eq, value = word.partition("=")
-        if key == "--method":
+        if len(key) > 4 and "--method".startswith(key):
             return (value if eq else "".join(words[at + 1 : at + 2])).upper()
-        if key in ("--post-data", "--post-file", "--body-data", "--body-file"):
+        if len(key) > 4 and any(full.startswith(key) for full in _WGET_DATA):
+            return "POST"
+        if re.match(r"(?:-e|--execute=?)?\s*(?:post_data|post_file|body_data|body_file|method)\s*=", word):
             return "POST"
     return "GET"
 

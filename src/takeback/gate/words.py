@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from ..typed import NamedTuple
@@ -12,6 +12,7 @@ UNKNOWN = "\0"  # what only the running shell could say
 APART = "\x1f"  # between the words of "$@" and "${A[@]}", which quotes do not join
 _SPACE = " \t\n"
 _MOST = 400  # words that one brace expression may make here; one that makes more is not known
+_BRACES, _LONG = 40, 2000  # of a word whose braces are expanded: more would take for ever
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z])")
@@ -31,14 +32,15 @@ def named(*texts: str) -> frozenset[str]:
 Letter = tuple[str, bool]  # a character, and whether it is quoted
 
 
-def fields(pieces: Iterable[Piece], home: str) -> list[str]:
-    """The words that the pieces of one word become."""
+def fields(pieces: Iterable[Piece], home: str, between: str = "") -> list[str]:
+    """The words that the pieces of one word become; expansions are split at spaces, and `between`."""
+    between = _SPACE + between.replace(UNKNOWN, "")
     found: list[list[Letter]] = [[]]
     is_there = False
     for text, quoted, splits in pieces:
         is_there = is_there or quoted
         for letter in text:
-            if letter == APART or (splits and letter in _SPACE):
+            if letter == APART or (splits and letter in between):
                 if found[-1] or is_there:
                     found.append([])
                 is_there = False
@@ -49,6 +51,9 @@ def fields(pieces: Iterable[Piece], home: str) -> list[str]:
     made: list[str] = []
     for letters in found:
         room = [_MOST]
+        if (braces := letters.count(("{", False))) > 1 and (braces > _BRACES or len(letters) > _LONG):
+            made.append(UNKNOWN)
+            continue
         expanded = [_with_home(word, home) for word in _braces(letters, room)]
         made += expanded if room[0] > 0 else [UNKNOWN]
     return made
@@ -119,7 +124,7 @@ def in_quotes(text: str) -> str:
     return re.sub(r'\\([\\"$`\n])', lambda found: "" if found[1] == "\n" else found[1], text)
 
 
-def ansi(text: str) -> str:
+def ansi(text: str, nul: str = "") -> str:
     """What is in $'…'."""
 
     def letter(found: re.Match[str]) -> str:
@@ -135,7 +140,7 @@ def ansi(text: str) -> str:
             return chr(ord(said[1]) & 0x1F)
         return _CONTROL.get(said, said)
 
-    return _ANSI.sub(letter, text).replace("\0", "")
+    return _ANSI.sub(letter, text).replace("\0", nul)
 
 
 # -- without a parser --------------------------------------------------------
@@ -148,9 +153,9 @@ class Loose(NamedTuple):
     writes: list[list[Piece]]
 
 
-def loose(text: str) -> list[Loose]:
+def loose(text: str, check: Callable[[], None] = lambda: None) -> list[Loose]:
     """Commands by words alone, where there is no parser or it could not make sense of the text. It sees more commands
-    than there are rather than fewer, and knows quotes, comments and here-documents."""
+    than there are rather than fewer, and knows quotes, comments and here-documents. `check` raises when it is late."""
     found = [Loose([], [])]
     word: list[Piece] | None = None
     target = False
@@ -163,11 +168,17 @@ def loose(text: str) -> list[Loose]:
             (found[-1].writes if target else found[-1].pieces).append(word)
         word, target = None, False
 
+    def add(piece: Piece) -> None:
+        nonlocal word
+        word = [] if word is None else word
+        word.append(piece)
+
     while at < len(text):
+        check()
         letter = text[at]
         if letter == "\\":
             if text[at + 1 : at + 2] != "\n":
-                word = [*(word or []), Piece(text[at + 1 : at + 2], quoted=True)]
+                add(Piece(text[at + 1 : at + 2], quoted=True))
             at += 2
         elif letter == "'":
             close = text.find("'", at + 1)
@@ -176,7 +187,7 @@ def loose(text: str) -> list[Loose]:
             if word and word[-1].text.endswith("$"):
                 word[-1] = Piece(word[-1].text[:-1])
                 inner = ansi(inner)
-            word = [*(word or []), Piece(inner, quoted=True)]
+            add(Piece(inner, quoted=True))
             at = close + 1
         elif letter == '"':
             close = at + 1
@@ -184,8 +195,8 @@ def loose(text: str) -> list[Loose]:
                 close += 2 if text[close] == "\\" else 1
             inner = text[at + 1 : close]
             for inside in re.findall(r"\$\(([^()]*)\)|`([^`]*)`", inner):
-                found[-1:-1] = loose(inside[0] or inside[1])
-            word = [*(word or []), Piece(re.sub(r"\$\([^()]*\)|`[^`]*`", UNKNOWN, in_quotes(inner)), quoted=True)]
+                found[-1:-1] = loose(inside[0] or inside[1], check)
+            add(Piece(re.sub(r"\$\([^()]*\)|`[^`]*`", UNKNOWN, in_quotes(inner)), quoted=True))
             at = close + 1
         elif here := re.compile(r"<<-?\s*(['\"\\]?)([\w.]+)").match(text, at):
             end()
@@ -195,6 +206,7 @@ def loose(text: str) -> list[Loose]:
             end()
             if letter == "\n" and waiting:
                 for name in waiting:
+                    check()
                     body = re.compile(rf"(.*?)^\t*{re.escape(name)}$", re.DOTALL | re.MULTILINE).match(text, at + 1)
                     at = body.end() - 1 if body else len(text)
                 waiting = []
@@ -214,7 +226,7 @@ def loose(text: str) -> list[Loose]:
         else:
             stop = re.compile(r"[^\s\\'\";&|()`<>]+").match(text, at)
             run = stop[0] if stop else letter
-            word = [*(word or []), Piece(run)]
+            add(Piece(run))
             at += len(run)
     end()
     return [command for command in found if command.pieces or command.writes]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from ..typed import NamedTuple
 from .words import named
 
@@ -15,6 +18,7 @@ class Wrapper(NamedTuple):
     elsewhere: bool = False  # it runs in a container: its paths are not ours
     joins: bool = False  # its words, joined, are a command line
     folder: frozenset[str] = frozenset()  # options whose value is where it runs
+    after: frozenset[str] = frozenset()  # the inner command begins behind one of these, and there is none without
 
 
 def _w(values: str = "", skip: int = 0, code: str = "", elsewhere: bool = False, joins: bool = False,
@@ -73,6 +77,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "proxychains": _w("-f"),
     "proxychains4": _w("-f"),
     "torsocks": _w("-P -a -u -p"),
+    "pkexec": _w("--user -u"),
+    "ssh-agent": _w("-a -t -E -P"),
     "gosu": _w(skip=1),
     "su-exec": _w(skip=1),
     "firejail": _w(),
@@ -119,7 +125,10 @@ WRAPPERS: dict[str, Wrapper] = {
     "op run": _w("--env-file"),
     "doppler run": _w("-p --project -c --config", code="--command"),
     "aws-vault exec": _w("-d --duration", skip=1),
-    "nix develop": _w("-c --command"),
+    "nix develop": Wrapper(after=named("-c --command")),
+    "nix shell": Wrapper(after=named("-c --command")),
+    "docker-compose exec": _CONTAINER,
+    "docker-compose run": _CONTAINER,
     "takeback run": _w("-C"),
     "docker exec": _CONTAINER,
     "podman exec": _CONTAINER,
@@ -163,3 +172,21 @@ CODE: dict[str, frozenset[str]] = {
     "pwsh": named("-c -Command -command"),
     "powershell": named("-c -Command -command"),
 }
+
+# Programs that print what a shell's start-up files evaluate: known to set variables and functions, and no more.
+_SETUP = named(
+    "pyenv rbenv nodenv jenv goenv plenv tfenv starship zoxide direnv mise rtx asdf fnm opam conda mamba micromamba "
+    "brew atuin mcfly dircolors gdircolors lesspipe keychain luarocks register-python-argcomplete thefuck tmuxifier"
+)
+_SETS_UP = named("init hook shellenv activate env shell.bash shell.zsh shell.posix path --alias -b")
+
+
+def is_setup(words: Sequence[str]) -> bool:
+    """`pyenv init -`, `kubectl completion bash`: what they print may be evaluated."""
+    program, *rest = words
+    if not re.fullmatch(r"[\w.-]+|/[\w./-]+", program):
+        return False
+    name, verb = program.rpartition("/")[2], rest[0] if rest else ""
+    if verb in ("completion", "completions") and len(rest) < 4:
+        return re.fullmatch(r"[\w-]+", name) is not None
+    return name in _SETUP and (verb in _SETS_UP or name in ("dircolors", "gdircolors", "lesspipe", "keychain"))

@@ -17,6 +17,7 @@ from .. import agents
 from ..agents import events as kinds
 from ..agents.events import Agent, Answer, Event, Reply
 from ..callers import Call, Caller
+from ..effects import domain_of
 from ..errors import TakebackError
 from ..typed import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 FAILED, NOTED = "failed", "noted"  # of hook_record.py, which is loaded only when there is something to put on record
 _LARGEST = 64 << 20  # bytes of a payload
 _SUMMARY = 100  # characters
+_PATIENCE = 10.0  # seconds at most to wait for the store, with an agent waiting
+_COMMAND = 4096  # characters of a command that are read for its summary
 _NAMED = 8  # paths that are named of a take-back, the rest is counted
 _FOLDERS = ("workdir", "directory", "dir_path", "cwd")  # where a shell is told to run, by the names that agents give it
 _UNSEEN = "unknown"  # a risk of which nothing is known, and so nothing to journal
@@ -68,11 +71,9 @@ def answer(asked: Asked, workspaces: Workspaces | None = None) -> Reply:
     try:
         agent, event = _heard(asked)
     except Exception as error:
-        _on_record(asked, FAILED, _told(error))
-        return Reply()
+        return _unread(asked, asked.event, FAILED, _told(error))
     if event.kind == kinds.STRANGE:
-        _on_record(asked, NOTED, f"no event of {agent.title} that takeback knows", event)
-        return Reply()
+        return _unread(asked, event.name or asked.event, NOTED, f"no event of {agent.title} that takeback knows", event)
     if event.kind == kinds.OTHER or (event.kind in (kinds.BEFORE, kinds.AFTER) and event.does == kinds.READS):
         return Reply()
     place: Place | None = None
@@ -129,7 +130,8 @@ def _place(asked: Asked, event: Event) -> Place | None:
         if folder and "\0" not in folder and os.path.isabs(folder):
             root = store.find_root(home, Path(folder))
             if root is not None:
-                return Place(home, root, settings.load(root, asked.environ))
+                found = settings.load(root, asked.environ)
+                return Place(home, root, found._replace(lock_timeout=min(found.lock_timeout, _PATIENCE)))
     if event.kind != kinds.END:
         _on_record(asked, NOTED, f"nothing is protected at or above {event.cwd or asked.cwd}", event)
     return None
@@ -277,13 +279,16 @@ def _divided(event: Event, root: Path) -> tuple[tuple[bytes, ...], tuple[str, ..
 
 def _summary(event: Event, paths: tuple[str, ...]) -> str:
     """What a person recognises the call by."""
+    from .. import redact
+
     if event.server:
         name = event.tool.partition(event.server)[2].lstrip("_-.") or event.tool
         return _cut(f"mcp: {event.server}.{name}")
     if event.does == kinds.SHELL:
         lines = [line.strip() for line in event.command.splitlines() if line.strip()]
         more = " …" if len(lines) > 1 else ""
-        return _cut(f"{'Bash' if event.tool.lower() == 'bash' else 'Shell'}: {lines[0] if lines else ''}", more)
+        line = redact.text(lines[0][:_COMMAND]) if lines else ""  # before it is cut: half a secret has no shape
+        return _cut(f"{'Bash' if event.tool.lower() == 'bash' else 'Shell'}: {line}", more)
     if paths:
         return _cut(f"{_verb(event.tool)} {paths[0]}", f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     return _cut(event.tool)
@@ -323,14 +328,19 @@ def _taken_back(workspace: Workspace, told: Iterable[Takeback]) -> str:
 
 
 def _taken(workspace: Workspace, takeback: Takeback) -> str:
+    from ..repository import amount
+
     history = workspace.history()
-    paths = sorted({os.fsdecode(p) for e in history.effects if e.takeback == takeback.id for p in e.changes})
-    if not paths:
+    changed = {p for e in history.effects if e.takeback == takeback.id for p in e.changes}
+    if not changed:
         return ""
+    git = {p for p in changed if domain_of(p) == "git"}
+    paths = sorted(os.fsdecode(p) for p in changed - git)
     prompts = [history.agent_turns[turn].prompt for turn in takeback.request.turns if turn in history.agent_turns]
     named = ", ".join(f'"{prompt}"' for prompt in prompts if prompt)
     what = f"the turn{'s' if len(prompts) > 1 else ''} {named}" if named else f"work ({takeback.verb})"
     listed = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
+    listed += f"{'; and ' if listed else ''}in git {amount(git)}" if git else ""
     if takeback.verb == "redo":
         return f"takeback brought back work that it had taken back: {listed}."
     return f"takeback took back {what}: {listed}."
@@ -348,6 +358,28 @@ def _failed(asked: Asked, agent: Agent, event: Event, place: Place | None, why: 
         if place is not None and place.settings.failure == "closed":
             return agent.render(event, Answer(kinds.DENY, _closed(why)))
         return agent.render(event, Answer(message=f"takeback captured nothing before this call: {why}"))
+    except Exception as error:
+        _on_record(asked, FAILED, _told(error), event, place)
+        return Reply()
+
+
+def _unread(asked: Asked, name: str, result: str, why: str, event: Event | None = None) -> Reply:
+    """An event that makes no sense. If its name says that a call waits for the answer, its owner's choice holds."""
+    agent, place = None, None
+    try:
+        place = _place(asked, Event(kinds.END, Caller(asked.agent, "")))
+        agent = agents.load(asked.agent)
+    except Exception as error:
+        if place is None:  # else it has been said: no such agent
+            result, why = FAILED, f"{why}; {_told(error)}"
+    _on_record(asked, result, why, event, place)
+    try:
+        if agent is None or place is None or agent.events.get(name) != kinds.BEFORE:
+            return Reply()
+        if not place.settings.enabled or place.settings.failure != "closed" or _is_shielded(asked, place):
+            return Reply()
+        waiting = Event(kinds.BEFORE, Caller(asked.agent, ""), name=name)
+        return agent.render(waiting, Answer(kinds.DENY, _closed(why)))
     except Exception as error:
         _on_record(asked, FAILED, _told(error), event, place)
         return Reply()

@@ -24,6 +24,7 @@ class TestCodex(Scenarios):
         place.play(Turn("", [agent.write("seen.txt", "1\n")]), Turn("done"))
         assert len(place.history().agent_turns) == 1
         trusting = said()
+        assert ", trusted; firing" in trusting, "what Codex noted is what we take for it"
         config = place.home / ".codex" / "config.toml"
         config.write_text(config.read_text().partition("[hooks.state")[0])
         place.play(Turn("", [agent.write("unseen.txt", "1\n")]), Turn("done"))

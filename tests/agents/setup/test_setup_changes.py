@@ -290,12 +290,72 @@ def test_what_is_not(line: Any) -> None:
     assert not lines.is_ours(line)
 
 
+@pytest.mark.parametrize("blank", [b"", b"\n", b"  \r\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "qwen", "cursor"])
+def test_an_empty_file_counts_as_an_empty_object(machine: Machine, agent: str, blank: bytes) -> None:
+    path = machine.root / FILES[agent]
+    path.parent.mkdir()
+    path.write_bytes(blank)
+    before = machine.picture()
+    machine.protect(agent)
+    assert json.loads(path.read_bytes().decode("utf-8-sig"))["hooks"]
+    after = machine.picture()
+    machine.protect(agent)
+    assert machine.picture() == after, "twice is once"
+    machine.unprotect(agent)
+    assert machine.picture() == before
+
+
+@pytest.mark.parametrize("text,why", [
+    ('model = "x"\n\n[mcp_servers.takeback]\ncommand = "takeback"\nargs = ["mcp"]\n', "already there"),
+    ('mcp_servers = { takeback = { command = "takeback" } }\n', "already there"),
+    ('mcp_servers = { other = { command = "x" } }\n', "in one line"),
+])  # fmt: skip
+def test_a_sound_configuration_of_codex_with_servers_in_it_is_left_alone(machine: Machine, text: str, why: str) -> None:
+    path = machine.root / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text(text)
+    before = machine.picture()
+    for _ in range(2):
+        told = {change.path: change.note for change in machine.protect("codex")}
+        assert why in told[path] and path.read_text() == text
+    assert (machine.root / ".codex/hooks.json").exists()
+    machine.unprotect("codex")
+    assert machine.picture() == before
+
+
+def test_codex_has_other_servers(machine: Machine) -> None:
+    path = machine.root / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text('[mcp_servers.other]\ncommand = "x"')
+    (change,) = [change for change in machine.protect("codex") if change.path == path]
+    assert not change.note and "[mcp_servers.takeback]" in path.read_text()
+
+
+@pytest.mark.parametrize("agent,path,key", [
+    ("claude", ".mcp.json", "mcpServers"), ("gemini", ".gemini/settings.json", "mcpServers"),
+    ("copilot", ".github/mcp.json", "mcpServers"), ("qwen", ".qwen/settings.json", "mcpServers"),
+    ("opencode", "opencode.json", "mcp"), ("cursor", ".cursor/mcp.json", "mcpServers"),
+])  # fmt: skip
+def test_a_server_of_that_name_that_is_not_ours_stays(machine: Machine, agent: str, path: str, key: str) -> None:
+    file = machine.root / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({key: {"takeback": {"command": "mine"}}}))
+    before = machine.picture()
+    for _ in range(2):
+        told = {change.path: change.note for change in machine.protect(agent)}
+        assert told[file] == f"{key}.takeback is already there, and stays as it is"
+        assert json.loads(file.read_text())[key] == {"takeback": {"command": "mine"}}
+    machine.unprotect(agent)
+    assert machine.picture() == before
+
+
 # -- refused, by name, with nothing changed ----------------------------------
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '"x"', '{"hooks": []}', '{"hooks": "x"}', '{"hooks": {"BeforeTool": {}}}', '{"hooks": null}', "{'a': 1}", "\xff"],
+    ["{", "[]", '"x"', '{"hooks": []}', '{"hooks": "x"}', '{"hooks": {"BeforeTool": {}}}', '{"hooks": null}', "{'a': 1}", "\xff"],
 )  # fmt: skip
 def test_what_cannot_be_changed_safely(machine: Machine, text: str) -> None:
     path = machine.root / ".gemini/settings.json"

@@ -55,9 +55,9 @@ def test_log_has_a_heading_per_turn_with_prompt_calls_and_totals(worked):
     assert heading.startswith(one(worked, "turn")[:8])
     assert "claude · " in heading and "· “add a login form” · 2 calls · 3 files +3 −2" in heading
     assert [line.startswith("  ") for line in lines] == [True, True, True, True, False]
-    assert "claude  Bash: make · 2 files" in lines[0]
-    assert "you     1 new: notes.txt" in lines[1]  # between its calls, and not its work
-    assert "claude  Write src/form.html" in lines[2]
+    assert "claude        Bash: make · 2 files" in lines[0]
+    assert "unattributed  1 new: notes.txt" in lines[1]  # between its calls, and not its work
+    assert "claude        Write src/form.html" in lines[2]
     assert '"start"' in lines[4]
 
 
@@ -242,6 +242,29 @@ def test_an_undo_that_a_person_types_in_the_agents_window_takes_its_last_turn(cl
     )
     assert done.returncode == 0, done
     assert (cli.project / "made").exists() and not (cli.project / "asking").exists()
+
+
+def test_a_narrow_log_fits_and_keeps_its_ends(cli):
+    long = "a long prompt that says a good deal more than fits on a line of a narrow terminal"
+    with takeback.open(cli.project) as ws:
+        call = bash("1", f"make {long.replace(' ', '-')}")
+        ws.begin_turn(CLAUDE, long)
+        ws.begin_call(CLAUDE, call)
+        for n in range(30):
+            (cli.project / f"made{n}").write_text("x\n")
+        ws.end_call(CLAUDE, call)
+    lines = cli.typing("log", env={"COLUMNS": "80", "NO_COLOR": "1"}).out.splitlines()
+    assert all(len(line) <= 80 for line in lines), lines
+    assert lines[0].endswith("… · 1 call · 30 files +30") or "…” · 1 call · 30 files +30" in lines[0]
+    assert "Bash: make a-long" in lines[1] and lines[1].endswith("· 30 files")
+    status = cli.typing("status", env={"COLUMNS": "60", "NO_COLOR": "1"}).out.splitlines()
+    at = next(n for n, line in enumerate(status) if line.startswith("next: "))
+    assert all(len(line) <= 60 for line in status[at:]) and status[at + 1].startswith("      ")
+
+
+def test_blame_is_aligned_where_no_line_has_an_id(cli):
+    lines = cli.ok("blame", "src/auth.py").out.splitlines()
+    assert len({line.index("│") for line in lines}) == 1
 
 
 def test_blame_prints_regions_with_turn_agent_and_prompt(worked):

@@ -36,6 +36,29 @@ def test_a_person_lets_a_call_pass_once(cli, stopped):
     assert [again(), again()] == ["", "deny"]
 
 
+def _stopped_at(cli, command: str) -> str:
+    cli.ok("init")
+    with takeback.open(cli.project) as ws:
+        event = Event(BEFORE, Caller("claude", "s1"), str(cli.project), tool="Bash", does=SHELL, command=command)
+        reason = gate.decide(ws, event, gate.tool(event, str(cli.project), ""), can_ask=False).reason
+    return reason.rpartition(" ")[2]
+
+
+def test_the_person_sees_every_line_and_every_risk(cli):
+    id = _stopped_at(cli, "echo " + "x" * 200 + "\ngit push\n\tnpm publish # \x1b[2K\rls\ncurl -X DELETE https://example.com")
+    ran = cli.typing("approve", id, answers=[(YES, "no\n")], env=PLAIN)
+    shown = ran.out.partition(YES)[0]
+    assert "x" * 200 in shown and "  git push" in shown and "npm publish" in shown and "curl -X DELETE" in shown
+    assert "\x1b[2K" not in shown and "3 risks" in shown
+    assert all(f"  {kind}: " in shown for kind in ("push", "publish", "http"))
+
+
+def test_what_cannot_be_shown_whole_is_not_approved(cli):
+    id = _stopped_at(cli, "git push\n" + "ls x\n" * 5000)
+    ran = cli.typing("approve", id, answers=[], env=PLAIN)
+    assert ran.code == 4 and "cannot be shown whole" in ran.out
+
+
 def test_a_no_approves_nothing(cli, stopped):
     id, again = stopped
     ran = cli.typing("approve", id, answers=[(YES, "y\n")], env=PLAIN)

@@ -79,3 +79,93 @@ def test_only_and_except(cli, repo):
     cli.ok("undo", "--only", "git", "--yes")
     assert "refs/tags/v1" not in repo.refs()
     assert repo("status", "--porcelain") == ""
+
+
+def test_what_is_kept_says_why_and_what_would_work(cli, repo):
+    work(cli, repo, "git branch made; git worktree add -q -b wtb wt; git init -q nest; echo x > nest/f")
+    err = cli("undo", "--yes").err
+    assert "kept wtb: the work tree wt is on it: git worktree remove wt or git switch there first" in err
+    assert "kept nest: it still holds nest/.git, a repository of its own: rm -rf nest removes it" in err
+    assert "kept wt: it still holds wt/.git, a work tree: git worktree remove --force wt removes it" in err
+    assert "--force\n" not in err
+    repo("worktree", "remove", "--force", "wt")
+    assert not (repo.root / "wt").exists()
+
+
+def test_objects_that_git_collected_are_told_in_the_plan(cli, repo):
+    repo("branch", "other")
+    repo("switch", "-q", "other")
+    repo.commit("only there", o="o\n")
+    repo("switch", "-q", "main")
+    cli.ok("checkpoint")
+    work(cli, repo, "git branch -qD other; git reflog expire --expire=now --all; git gc -q --prune=now")
+    assert "other  uncovered: its objects are gone (git gc); kept" in cli("undo", "--dry-run").out
+    ran = cli("undo", "--yes")
+    assert ran.code == 3 and "  kept other: its objects are gone (git gc)\n" in ran.err
+
+
+def test_a_path_that_is_taken_and_kept_is_told_once(cli, repo):
+    for script in ("git commit -q --allow-empty -m a", "git commit -q --allow-empty -m b"):
+        work(cli, repo, script)
+        repo("commit", "-q", "--allow-empty", "-m", "by a person")
+    err = cli("undo", "2", "--yes").err
+    assert "kept main: \n" not in err and err.count("kept main: changed by you since") == err.count("kept main")
+
+
+def test_redo_of_many_says_how_to_undo_as_many(cli, repo):
+    for n in range(3):
+        work(cli, repo, f"echo {n} > made{n}")
+    for _ in range(3):
+        cli.ok("undo", "--yes")
+    assert "take this back: takeback undo 3" in cli.ok("redo", "3", "--yes").err
+    cli.ok("undo", "3", "--yes")
+    assert not (repo.root / "made0").exists()
+
+
+def test_a_large_plan_shows_head_and_its_branch_and_counts_the_rest(cli, repo):
+    script = "for n in $(seq 100); do git branch a$n; echo $n > many$n; done; git add -A; git commit -qm all; "
+    work(cli, repo, script + "git switch -qc zz")
+    shown = cli.ok("undo", "--dry-run").out
+    assert "HEAD zz → main" in shown and "  git · HEAD, 102 refs, 100 index entries\n" in shown
+    assert "index · 100 entries" in shown and "~  main " in shown
+    steps = int(shown.partition(" steps")[0].rpartition(" ")[2])
+    hidden = int(shown.partition("… and ")[2].partition(" more")[0])
+    rows = [line for line in shown.splitlines() if line.startswith(("  files ", "  git    "))]
+    assert steps == 100 + 100 + 102 + 1 == hidden + len(rows) - 1 + 100
+
+
+def test_git_that_is_not_recorded_is_said_once(cli, repo):
+    repo("update-index", "--split-index")
+    work(cli, repo, "echo x > f0")
+    line = "git: a split index is not recorded; git update-index --no-split-index makes it a plain one"
+    ran = cli.ok("undo", "--yes")
+    assert (ran.out + ran.err).count(line) == 1
+    assert cli.ok("status").out.count(line) == 1
+    ran = cli("rollback", "--yes")
+    assert "nothing to take back" in ran.out and line in ran.err
+
+
+def test_a_folder_inside_a_repository_says_that_git_is_not_recorded(bare, monkeypatch):
+    for name, value in PERSON.items():
+        monkeypatch.setenv(name, value)
+    Repo.new(bare.project.parent)
+    bare.ok("init", "--yes")
+    line = f"git: not recorded, as this folder lies in the repository {bare.project.parent}"
+    assert line in bare.ok("status").out
+    bare.ok("run", "--", "sh", "-c", "echo x > made")
+    ran = bare.ok("undo", "--yes")
+    assert (ran.out + ran.err).count(line) == 1
+
+
+def test_show_has_files_first_and_git_in_words(cli, repo):
+    work(cli, repo, MESS)
+    cli.ok("undo", "--yes")
+    id = cli.ok("log", "kind:takeback", "--json").json["rows"][0]["id"]
+    shown = cli.ok("show", id).out
+    assert ".git/" not in shown and "took     in git feature, main, tag v1, 5 index entries of " in shown
+    assert "f0" in shown
+
+
+def test_the_heading_names_what_was_run(cli, repo):
+    work(cli, repo, "echo x > f0")
+    assert "Undo the last turn (run “sh -c 'echo x > f0'”)" in cli.ok("undo", "--dry-run").out

@@ -57,13 +57,32 @@ def test_without_a_yes_nothing_is_changed(alone: Cli, own_home: Path) -> None:
 
 
 def test_it_asks_on_a_terminal(alone: Cli) -> None:
-    no = alone.typing("protect", "codex", answers=[("[y/N]", "n\n")])
+    no = alone.typing("protect", "codex", answers=[("[y/N", "n\n")])
     assert no.code == 4 and not (alone.project / ".codex").exists()
-    yes = alone.typing("protect", "codex", answers=[("Protect ", ""), ("[y/N]", "y\n")])
+    yes = alone.typing("protect", "codex", answers=[("Protect ", ""), ("[y/N", "y\n")])
     assert yes.code == 0 and "/hooks" in yes.out, "what only the person can do is said"
     assert "\x1b[32m" in yes.out
     assert (alone.project / ".codex/hooks.json").exists()
     assert "trusted_hash" not in "".join(p.read_text() for p in alone.project.rglob("*") if p.is_file())
+
+
+def test_on_a_terminal_it_says_what_is_put_in_and_shows_the_diff_when_asked(alone: Cli) -> None:
+    mine = alone.project / ".mcp.json"
+    mine.write_text('{"mcpServers": {"other": {"command": "x"}}}')
+    answers = [("[y/N/d diff]", "d\n"), ("[y/N/d diff]", "n\n")]
+    ran = alone.typing("protect", "claude", "--mcp", answers=answers, env={"COLUMNS": "80"})
+    short, long = ran.out.split("[y/N/d diff]", 1)
+    plain = " ".join(short.split())
+    assert ran.code == 4
+    for path in (".claude/settings.local.json", ".mcp.json", ".claude/commands/takeback/undo.md"):
+        assert path in plain, "every file that changes is named"
+    assert "+ 9 hooks: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse" in plain and "SessionEnd" in plain
+    assert "+ mcpServers.takeback = {" in plain and "other" not in plain
+    assert plain.count("start.py AGENT EVENT") == 1 and short.count("exec ") == 1
+    assert "@@" not in short and "@@" in long and long.count("start.py claude ") == 9
+    alone.ok("protect", "claude", "--mcp", "--yes")
+    gone = alone.typing("unprotect", answers=[("[y/N/d diff]", "y\n")])
+    assert gone.code == 0 and "− 9 hooks of takeback's: SessionStart" in gone.out and "− mcpServers.takeback" in gone.out
 
 
 def test_those_found_are_set_up(alone: Cli, own_home: Path) -> None:
@@ -153,7 +172,60 @@ def test_secrets_beside_ours_are_not_shown_in_a_pipe(alone: Cli) -> None:
     assert "abcdefghijklmnopqrstuvwxyz0123456789" not in alone("protect", "gemini").out
 
 
+def test_a_server_of_that_name_stays_and_is_told(alone: Cli) -> None:
+    config = alone.project / ".codex/config.toml"
+    config.parent.mkdir()
+    config.write_text('[mcp_servers.takeback]\ncommand = "takeback"\nargs = ["mcp"]\n')
+    servers = alone.project / ".mcp.json"
+    servers.write_text('{"mcpServers": {"takeback": {"command": "takeback", "args": ["mcp"]}}}')
+    before = timeless(alone.project)
+    ran = alone.ok("protect", "codex", "claude", "--mcp", "--yes")
+    assert f"{config}: mcp_servers.takeback is already there" in ran.out
+    assert f"{servers}: mcpServers.takeback is already there" in ran.out
+    alone.ok("unprotect", "--yes")
+    assert timeless(alone.project) == before
+
+
+def test_a_file_in_the_place_of_a_folder(alone: Cli) -> None:
+    (alone.project / ".claude").write_text("mine\n")
+    before = picture(alone.project)
+    ran = alone("protect", "claude", "--yes")
+    assert ran.code == 1 and f"{alone.project}/.claude is a file, so " in ran.err and "permissions" not in ran.err
+    assert "nothing of takeback's" in alone.ok("unprotect").out
+    assert picture(alone.project) == before
+
+
+def test_several_at_once_are_undone_exactly(alone: Cli) -> None:
+    """Each notes what it put where; none forgets what another noted."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    alone.ok("init")
+    mine = alone.project / ".gemini/settings.json"
+    mine.parent.mkdir()
+    mine.write_text('{\n    "a": 1}')
+    before = timeless(alone.project)
+    with ThreadPoolExecutor(4) as pool:
+        ran = list(pool.map(lambda _: alone("protect", "gemini", "claude", "--mcp", "--yes"), range(4)))
+    assert [each.code for each in ran] == [0] * 4, [each.err for each in ran]
+    assert mine.read_text().count("BeforeTool") == 2, "the event, and one line that names it"
+    alone.ok("unprotect", "--yes")
+    assert timeless(alone.project) == before
+
+
 # -- doctor ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent,path", [("claude", ".claude/settings.local.json"), ("codex", ".codex/hooks.json")])
+def test_doctor_on_a_file_that_does_not_parse_any_more(cli: Cli, agent: str, path: str) -> None:
+    cli.ok("protect", agent, "--yes")
+    file = cli.project / path
+    file.write_text(file.read_text() + "}")
+    for _ in range(2):
+        found = doctor(cli, agent)
+        assert not found["ok"] and str(file) in found["detail"] and "does not parse" in found["detail"]
+        assert "mend" in found["fix"] and f"takeback protect {agent}" in found["fix"]
+        assert cli("doctor").code != 0
+        file.write_text('{"model": "x"')  # the hooks themselves are gone as well: we still know of them
 
 
 def test_doctor_on_an_agent_without_hooks(cli: Cli, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +234,13 @@ def test_doctor_on_an_agent_without_hooks(cli: Cli, own_home: Path, monkeypatch:
     (own_home / ".claude").mkdir()
     found = doctor(cli, "claude")
     assert found["ok"] and "takeback protect claude" in found["detail"]
+
+
+def test_doctor_goes_on_where_the_settings_are_wrong(cli: Cli) -> None:
+    cli.ok("protect", "gemini", "--yes")
+    ran = cli("doctor", "--json", env={"TAKEBACK_HOME": "nowhere"})
+    checks = {check["name"]: check for check in ran.json["checks"]}
+    assert not checks["settings"]["ok"] and "gemini" in checks
 
 
 def test_doctor_on_one_that_is_set_up_and_fires(cli: Cli) -> None:
@@ -202,6 +281,29 @@ def test_doctor_on_a_stale_line(cli: Cli) -> None:
     assert doctor(cli, "gemini")["ok"] and doctor(cli, "opencode")["ok"]
 
 
+@pytest.mark.parametrize(
+    ("agent", "path", "text", "told"),
+    [
+        ("claude", ".claude/settings.json", '{"disableAllHooks": true}', ".claude/settings.json has disableAllHooks"),
+        ("claude", "~/.claude/settings.json", '{"env": {"TAKEBACK": "off"}}', "has TAKEBACK=off"),
+        ("codex", "~/.codex/config.toml", "[features]\nhooks = false\n", ".codex/config.toml has hooks = false"),
+        ("gemini", ".gemini/.env", "TAKEBACK=off\n", ".gemini/.env has TAKEBACK=off"),
+        ("claude", ".envrc", "export TAKEBACK=off\n", ".envrc has TAKEBACK=off"),
+    ],
+)
+def test_doctor_on_hooks_that_are_switched_off(
+    cli: Cli, own_home: Path, agent: str, path: str, text: str, told: str
+) -> None:
+    cli.ok("protect", agent, "--yes")
+    file = own_home / path[2:] if path.startswith("~/") else cli.project / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    found = doctor(cli, agent)
+    assert not found["ok"] and "switched off: " in found["detail"] and told in found["detail"], found
+    file.write_text("# " + text.strip().replace("\n", "\n# ") if path.endswith((".env", "rc", ".toml")) else "{}")
+    assert "switched off" not in doctor(cli, agent)["detail"]
+
+
 def test_doctor_on_hooks_left_behind(alone: Cli, store_folder: Callable[[], Path]) -> None:
     alone.ok("protect", "gemini", "--yes")
     for path in sorted(store_folder().rglob("*"), reverse=True):
@@ -211,16 +313,20 @@ def test_doctor_on_hooks_left_behind(alone: Cli, store_folder: Callable[[], Path
 
 
 def test_doctor_on_hooks_that_nobody_trusted(cli: Cli, own_home: Path) -> None:
+    from takeback.agents.setup.codex import trust
+
     cli.ok("protect", "codex", "--yes")
     found = doctor(cli, "codex")
     assert not found["ok"] and "not trusted" in found["detail"] and "/hooks" in found["fix"]
     hooks = cli.project / ".codex/hooks.json"
-    events = json.loads(hooks.read_text())["hooks"]
     told = [f'[projects."{cli.project}"]\ntrust_level = "trusted"\n']
-    told += [f'[hooks.state."{hooks}:{event.lower()}:0:0"]\ntrusted_hash = "sha256:x"\n' for event in events]
+    notes = trust(str(hooks), json.loads(hooks.read_text()))
+    told += [f'[hooks.state."{key}"]\ntrusted_hash = "{note}"\n' for key, note in notes.items()]
     (own_home / ".codex").mkdir()
     config = own_home / ".codex/config.toml"
     config.write_text("".join(told[:-1]))
-    assert "not trusted: 6 of 7" in doctor(cli, "codex")["detail"]
+    assert "not trusted: 1 of 7" in doctor(cli, "codex")["detail"]
+    config.write_text("".join(told).replace("sha256:", "sha256:0"))
+    assert "not trusted: 7 of 7" in doctor(cli, "codex")["detail"] and "changed since" in doctor(cli, "codex")["detail"]
     config.write_text("".join(told))
     assert doctor(cli, "codex")["ok"] and ", trusted" in doctor(cli, "codex")["detail"]

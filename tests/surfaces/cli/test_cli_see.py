@@ -17,7 +17,7 @@ def test_status_names_actors_and_what_is_not_covered(drifted) -> None:
     (drifted.project / "node_modules/x").write_text("x")
     out = drifted.ok("status").out
     assert "  + made.py   claude\n" in out
-    assert "  ~ notes.md  claude, you\n" in out
+    assert "  ~ notes.md  claude, unattributed\n" in out
     assert "not covered: node_modules (regenerable)\n" in out
 
 

@@ -283,6 +283,16 @@ def test_take_backs_finish_the_interrupted_one_and_do_nothing_more(interrupted, 
     }  # fmt: skip
 
 
+def test_log_and_show_say_that_it_was_interrupted_and_nothing_else(interrupted) -> None:
+    line = next(line for line in interrupted.ok("log").out.splitlines() if "rollback" in line)
+    assert line.endswith("rollback to start: interrupted (takeback resume finishes it)")
+    row = next(row for row in interrupted("log", "--json").json["rows"] if row["kind"] == "takeback")
+    assert row["live"] is True and row["state"] == "live"
+    assert "interrupted (takeback resume finishes it)" in interrupted.ok("show", row["id"]).out
+    interrupted.ok("resume")
+    assert "interrupted" not in interrupted.ok("log").out
+
+
 def test_resume_finishes(interrupted, contents) -> None:
     ran = interrupted.ok("resume")
     assert "finished the rollback that was interrupted" in ran.out

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from repositories import Repo
 from support import PORTABLE, picture
 
 PROGRAM = (sys.executable, "-m", "takeback")
@@ -205,6 +206,18 @@ def test_the_line_a_person_reads(cli: Cli, watch: Callable[..., Watched]):
     told = " ".join(lines)
     assert "~ README.md" in told and "+ b.txt" in told and "src/auth.py" not in told
     assert lines[0][2] == lines[0][5] == ":" and " file" in lines[0]
+
+
+def test_git_is_told_in_words_and_not_counted_as_files(cli: Cli, watch: Callable[..., Watched]):
+    repo = Repo.new(cli.project)
+    repo.commit("one")
+    watched = watch().ready()
+    repo.commit("two", made="m\n")
+    until(lambda: any("git: " in line for line in watched.out))
+    watched.end()
+    told = " ".join(watched.out)
+    assert ".git/" not in told and "+ made" in told and "2 files" not in told
+    assert "main" in told and "1 index entry" in told
 
 
 def test_quiet_says_nothing(cli: Cli, watch: Callable[..., Watched]):

@@ -5,10 +5,13 @@ targets ─► read each file ─► take ours out ─► put ours in ─► Cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import TakebackError
+from ...locks import Lock
 from ...typed import Any, NamedTuple
 from . import jsonc, lines, records, writing
 from .document import Document, Made, Span, without
@@ -29,6 +32,7 @@ class Change(NamedTuple):
     folders: tuple[str, ...] = ()  # that were made for it
     kept: str = ""  # why something of ours stays
     old: Record | None = None  # the record that was kept before
+    note: str = ""  # what was wanted and is left alone, and why
 
     @property
     def path(self) -> Path:
@@ -84,12 +88,15 @@ def _protect(target: Target, home: Path, mcp: bool) -> Change | None:
     if not mcp and target.hooks is None and clean.text == text:
         return None
     if text is not None and _is_in_place(target, found, text, record, mcp):
-        return Change(found, found.data, record, old=record)
+        note = _theirs(target, _parsed(found, text, frozenset()), record) if mcp else ""
+        return Change(found, found.data, record, old=record, note=note)
     return _put_config(target, found, clean, record, mcp)
 
 
 def _is_in_place(target: Config, found: Found, text: str, record: Record | None, mcp: bool) -> bool:
     """Whether all of ours is there as it should be, wherever others have put theirs."""
+    if _is_blank(text):
+        return False
     had = record.made if record is not None else frozenset()
     document = _parsed(found, text, frozenset())
     for where, value in (*target.needed, *target.members):
@@ -104,6 +111,13 @@ def _is_in_place(target: Config, found: Found, text: str, record: Record | None,
     return sorted(map(repr, ours)) == sorted(map(repr, events.items()))
 
 
+def _theirs(target: Config, document: Document, record: Record | None) -> str:
+    """Says which members somebody else has put there by the same name: they stay as they are."""
+    had = record.made if record is not None else frozenset()
+    there = [where for where, _ in target.members if where not in had and document.find(where) is not None]
+    return ", ".join(f"{'.'.join(where)} is already there, and stays as it is" for where in there)
+
+
 def _elements(document: Document, event: str) -> list[Any]:
     node = document.find(("hooks", event))
     return node.value if node is not None and jsonc.is_list(node) else []
@@ -111,7 +125,9 @@ def _elements(document: Document, event: str) -> list[Any]:
 
 def _put_config(target: Config, found: Found, clean: _Clean, record: Record | None, mcp: bool) -> Change:
     had = record.made if record is not None else frozenset()
-    document = _parsed(found, clean.text or _EMPTY, clean.made)
+    blank = clean.text if clean.text is not None and _is_blank(clean.text) else ""
+    document = _parsed(found, _EMPTY if clean.text is None or _is_blank(clean.text) else clean.text, clean.made)
+    note = _theirs(target, document, record) if mcp else ""
     try:
         for where, value in target.needed:
             document.set(where, value)
@@ -122,7 +138,9 @@ def _put_config(target: Config, found: Found, clean: _Clean, record: Record | No
                 document.set(where, value)
     except jsonc.Malformed as error:
         raise _refused(found, str(error)) from None
-    return _changed(found, document.text, clean.text is None, record, document.spans(), document.made)
+    text = blank + document.text
+    spans = (Span(len(blank), document.text),) if blank or clean.text == "" else document.spans()
+    return _changed(found, text, clean.text is None, record, spans, document.made)._replace(note=note)
 
 
 def _put_block(target: Block, found: Found, clean: _Clean, record: Record | None) -> Change:
@@ -131,7 +149,9 @@ def _put_block(target: Block, found: Found, clean: _Clean, record: Record | None
     marked = [f"# >>> {target.name}", *target.lines, f"# <<< {target.name}", ""]
     added = (newline if before and not before.endswith("\n") else "") + newline.join(marked)
     try:
-        target.check(before)
+        if note := target.taken(before):
+            after = None if clean.text is None else found.data if before == _text(found) else before.encode()
+            return Change(found, after, None, old=record, note=note)
         target.check(before + added)
     except ValueError as error:
         raise _refused(found, str(error)) from None
@@ -173,6 +193,8 @@ def _unprotect(target: Target, home: Path) -> Change:
 def _clean(target: Target, found: Found, text: str | None, record: Record | None) -> _Clean:
     if text is None:
         return _Clean(None)
+    if isinstance(target, Config) and _is_blank(text):
+        return _Clean(text)
     if isinstance(target, Whole):
         if is_sealed(text):
             return _Clean(None)
@@ -241,11 +263,39 @@ def lines_in(target: Target) -> list[str]:
         document = Document(text)
     except (TakebackError, jsonc.Malformed):
         return []
-    found: list[str] = []
-    for event in _events(document):
-        for handler in _handlers(_elements(document, event)):
-            found += [handler[key] for key in _LINES if lines.is_ours(handler.get(key))]
-    return found
+    return [line for _, line in hooks_in(document.root.value)]
+
+
+def hooks_in(value: Any) -> list[tuple[str, str]]:
+    """The hooks of ours in a configuration, as (event, command line)."""
+    events = value.get("hooks")
+    return [
+        (event, handler[key])
+        for event, groups in (events.items() if isinstance(events, dict) else ())
+        for handler in _handlers(groups)
+        for key in _LINES
+        if lines.is_ours(handler.get(key))
+    ]
+
+
+def broken(target: Target, home: Path) -> str:
+    """Why the hooks that protect put into a file cannot be read there any more; empty if they can, or none were."""
+    if not isinstance(target, Config) or target.hooks is None:
+        return ""
+    try:
+        found = writing.read(target.path)
+        text = _text(found)
+        if text is not None and not _is_blank(text) and ("takeback" in text or _is_known(found, home)):
+            Document(text)
+    except jsonc.Malformed as error:
+        return f"{target.path} does not parse: {error}"
+    except TakebackError as error:
+        return error.message if records.load(home, os.path.realpath(target.path)) is not None else ""
+    return ""
+
+
+def _is_known(found: Found, home: Path) -> bool:
+    return records.load(home, str(found.real)) is not None
 
 
 def has_ours(target: Target) -> bool:
@@ -271,6 +321,17 @@ def _handlers(groups: Any) -> list[dict[str, Any]]:
 
 
 # -- doing it ----------------------------------------------------------------
+
+
+@contextmanager
+def alone(home: Path, timeout: float, portable: bool) -> Iterator[None]:
+    """No other takeback plans and writes meanwhile: what one notes of a file, the other would forget."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise TakebackError(f"{home} cannot be made ({error.strerror})", "mend its permissions") from error
+    with Lock(home / "setup.lock", portable).hold(timeout):
+        yield
 
 
 def apply(changes: Sequence[Change], home: Path) -> None:
@@ -336,6 +397,11 @@ def _text(found: Found) -> str | None:
         return found.data.decode("utf-8")
     except UnicodeDecodeError:
         raise _refused(found, "it is no UTF-8") from None
+
+
+def _is_blank(text: str) -> bool:
+    """Whether a configuration says nothing yet: agents take such a file for {}."""
+    return not text.removeprefix("\ufeff").strip()
 
 
 def _parsed(found: Found, text: str, made: Made | None) -> Document:

@@ -7,17 +7,13 @@ from pathlib import Path
 from . import commands
 from .targets import Config, Hooks, Ours, Place, Target
 
+# The general events alone: those of shells, MCP servers and edits would tell of the same calls once more.
 EVENTS = (
     "sessionStart",
     "beforeSubmitPrompt",
     "preToolUse",
     "postToolUse",
     "postToolUseFailure",
-    "beforeShellExecution",
-    "afterShellExecution",
-    "beforeMCPExecution",
-    "afterMCPExecution",
-    "afterFileEdit",
     "stop",
     "subagentStop",
     "sessionEnd",

@@ -38,6 +38,7 @@ class Block(NamedTuple):
     name: str  # what marks it
     lines: tuple[str, ...]
     check: Callable[[str], None]  # raises ValueError where the text does not parse
+    taken: Callable[[str], str]  # says why it is not put in, if something stands in its place; raises likewise
 
 
 class Whole(NamedTuple):

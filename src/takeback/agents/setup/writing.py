@@ -33,7 +33,7 @@ def read(path: Path) -> Found:
     real = Path(os.path.realpath(path))
     try:
         info = os.lstat(real)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if path.is_symlink():
             raise _refused(path, "is a link that leads nowhere", "mend the link, or remove it") from None
         return Found(path, real, None, closed=_closed(real.parent))
@@ -57,6 +57,11 @@ def read(path: Path) -> Found:
 
 def must_be_open(found: Found) -> None:
     """Refuses, by name, what cannot be written."""
+    if (above := _lowest(found.real.parent)) and not above.is_dir():
+        what = "is a file" if above.is_file() else "is no folder"
+        raise _refused(
+            above, f"{what}, so {found.path} cannot be made", "move it away, or name other agents; nothing was changed"
+        )
     if found.closed:
         raise _refused(found.path, found.closed, "mend its permissions, if you want it changed; nothing was changed")
 
@@ -165,11 +170,15 @@ def _replace(folder: safefs.Folder, old: bytes, new: bytes) -> None:
 
 def _closed(folder: Path) -> str:
     """Why no file can be put into a folder, or into the one that it would be made in."""
+    folder = _lowest(folder)
+    return "" if os.access(folder, os.W_OK | os.X_OK) else f"cannot be written: {folder} is read-only"
+
+
+def _lowest(folder: Path) -> Path:
+    """A folder, or the lowest thing above it that is there."""
     while not os.path.lexists(folder):
         folder = folder.parent
-    if not folder.is_dir():
-        return f"cannot be made: {folder} is no folder"
-    return "" if os.access(folder, os.W_OK | os.X_OK) else f"cannot be written: {folder} is read-only"
+    return folder
 
 
 def _state(info: os.stat_result) -> tuple[int, int, int, int]:

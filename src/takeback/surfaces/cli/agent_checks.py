@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 from ... import hook_record
-from ...agents.setup import SETUPS, changes, lines, load
+from ...agents.setup import SETUPS, changes, jsonc, lines, load
+from ...agents.setup.codex import trust
 from ...agents.setup.targets import Config, Whole
 from ...errors import TakebackError
 from ...typed import NamedTuple
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
     from ...agents.setup.targets import Place, Setup, Target
     from ...workspace import Workspace
     from .context import Context
+
+
+# Where an agent can be told to run no hooks, below the project and below the home.
+_SETTINGS = {
+    "claude": (".claude/settings.json", ".claude/settings.local.json"),
+    "codex": (".codex/config.toml",),
+    "gemini": (".gemini/settings.json", ".gemini/.env", ".env"),
+    "qwen": (".qwen/settings.json", ".qwen/.env", ".env"),
+}
 
 
 class Finding(NamedTuple):
@@ -45,16 +55,28 @@ class _Hooks(NamedTuple):
         return " --user" if self.place.user else ""
 
 
-def found(context: Context, root: Path | None, seen: Mapping[str, float]) -> Iterator[Finding]:
+def found(context: Context, home: Path, root: Path | None, seen: Mapping[str, float]) -> Iterator[Finding]:
     """One line for each agent that is on this machine or has hooks of ours."""
     here = root or context.cwd
     for setup in map(load, SETUPS):
         places = [configuring.place_of(context, here, user) for user in (False, True)]
         hooks = [h for place in places if (h := _hooks(setup, place)).there]
-        if hooks:
-            yield _failing(context, _of(setup, hooks, root, seen.get(setup.name)), root, seen.get(setup.name, 0.0))
+        if broken := _broken(home, setup, places):
+            yield broken
+        elif hooks:
+            yield _failing(home, _of(setup, hooks, root, seen.get(setup.name)), root, seen.get(setup.name, 0.0))
         elif configuring.is_found(setup, places[0]):
             yield Finding(setup.name, True, f"{setup.title} is there, without hooks (takeback protect {setup.name})")
+
+
+def _broken(home: Path, setup: Setup, places: list[Place]) -> Finding | None:
+    """A file that has hooks of ours and that nobody can read any more: the agent runs none of them."""
+    for place in places:
+        if why := changes.broken(_target(setup, place), home):
+            option = " --user" if place.user else ""
+            fix = f"mend the file, then takeback protect {setup.name}{option}"
+            return Finding(setup.name, False, f"broken: {why}; {setup.title} runs no hook from it", fix)
+    return None
 
 
 def last_seen(workspace: Workspace) -> dict[str, float]:
@@ -79,7 +101,9 @@ def _of(setup: Setup, hooks: list[_Hooks], root: Path | None, seen: float | None
         if root is None and not each.place.user:
             fix = f"takeback init, or takeback unprotect {setup.name}"
             return Finding(setup.name, False, f"left behind: hooks in {each.path}, and nothing is protected here", fix)
-        if setup.name == "codex" and (why := _untrusted(setup, each)):
+        if why := _switched_off(setup, each):
+            return Finding(setup.name, False, f"switched off: {why}", "take that line out, then start the agent again")
+        if setup.name == "codex" and (why := _untrusted(setup, each, seen or 0.0)):
             return Finding(setup.name, False, f"not trusted: {why}", setup.left_to_do(each.place))
     where = " and ".join(str(each.path) for each in hooks)
     firing = f"firing, last event {age(time.time() - seen)}" if seen else "no event seen yet"
@@ -87,9 +111,9 @@ def _of(setup: Setup, hooks: list[_Hooks], root: Path | None, seen: float | None
     return Finding(setup.name, True, f"installed in {where}{trusted}; {firing}")
 
 
-def _failing(context: Context, finding: Finding, root: Path | None, seen: float) -> Finding:
+def _failing(home: Path, finding: Finding, root: Path | None, seen: float) -> Finding:
     """The same, unless its hook has failed since the last event that it took."""
-    records = hook_record.read(context.settings().home) if finding.ok else []
+    records = hook_record.read(home) if finding.ok else []
     failed = [r for r in records if r.agent == finding.name and r.result == hook_record.FAILED and r.at > seen]
     mine = [r for r in failed if r.root in ("", str(root))]
     if not mine:
@@ -124,13 +148,30 @@ def _stale(hooks: _Hooks) -> str:
     return ""
 
 
+def _switched_off(setup: Setup, hooks: _Hooks) -> str:
+    """A line in the agent's settings, or in a file of variables that it reads, with which no hook runs."""
+    from ...gate import switches
+
+    place, names = hooks.place, [*_SETTINGS.get(setup.name, ()), ".envrc"]
+    found = []
+    for base in dict.fromkeys((place.root, place.home)):
+        for name in names:
+            shown = name if base == place.root else f"~/{name}"
+            found.append((shown, _read(base / name)))
+    return switches.off_in((name, _without_comments(text)) for name, text in found)
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", "//")))
+
+
 def _line_in(plugin: str) -> str:
     """The command line that a plugin runs."""
     found = re.search(r'^const HOOK = ("(?:[^"\\]|\\.)*")$', plugin, re.MULTILINE)
     return json.loads(found[1]) if found else ""
 
 
-def _untrusted(setup: Setup, hooks: _Hooks) -> str:
+def _untrusted(setup: Setup, hooks: _Hooks, seen: float) -> str:
     """Codex's own record of what its user has trusted; it is read and never written."""
     import tomllib
 
@@ -141,18 +182,20 @@ def _untrusted(setup: Setup, hooks: _Hooks) -> str:
         return f"{config} does not parse"
     state = _table(_table(told, "hooks"), "state")
     path = os.path.realpath(hooks.path)
-    trusted = [
-        key
-        for key, value in state.items()
-        if key.startswith((f"{path}:", f"{hooks.path}:")) and isinstance(value, dict) and value.get("trusted_hash")
-    ]
+    wanted = trust(path, jsonc.parse(_read(hooks.path)).value)  # stale ones are told of before: these are as written
+    noted = {key: _table(state, key) or _table(state, key.replace(path, str(hooks.path), 1)) for key in wanted}
+    trusted = [key for key, note in noted.items() if note.get("trusted_hash") == wanted[key]]
     if not hooks.place.user:
         root = hooks.place.root
         projects = [_table(_table(told, "projects"), str(folder)) for folder in (root, *root.parents)]
         if not any(project.get("trust_level") == "trusted" for project in projects):
             return f"{hooks.place.root} is no folder that Codex trusts"
     if len(trusted) < len(hooks.there):
-        return f"{len(trusted)} of {len(hooks.there)} hooks in {hooks.path}"
+        changed = all(note.get("trusted_hash") for note in noted.values())
+        if changed and seen > hooks.path.stat().st_mtime:  # they run: this Codex notes something else
+            return ""
+        but = ", which have changed since they were" if changed else ""
+        return f"{len(hooks.there) - len(trusted)} of {len(hooks.there)} hooks in {hooks.path}{but}"
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import ApprovalNeeded
 from . import approving, plans
-from .terminal import safe
+from .terminal import counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,9 +72,18 @@ def _stopped(workspace: Workspace, name: str) -> Stopped | None:
 
 def _approve_call(context: Context, workspace: Workspace, call: Stopped) -> int:
     terminal = context.terminal
-    terminal.write(f"{safe(call.agent)} wanted to run ({safe(call.kind)}):")
-    terminal.write(f"  {terminal.style(safe(call.summary), 'bold')}")
-    terminal.write(f"  {safe(call.why)}")
+    if not call.command:
+        raise ApprovalNeeded(
+            f"{safe(call.summary)!r} cannot be shown whole, and what nobody has seen nobody approves",
+            "let the agent try again in smaller steps, or run it yourself",
+        )
+    terminal.write(f"{safe(call.agent)} wanted to run:")
+    for line in call.command.split("\n"):
+        terminal.write(f"  {terminal.style(safe(line), 'bold')}")
+    terminal.write(f"What cannot be taken back ({counted(len(call.risks), 'risk')}):")
+    for kind, what, why in call.risks:
+        terminal.write(f"  {safe(kind)}: {safe(what)}")
+        terminal.write(f"    {safe(why)}")
     if not approving.typed_yes(context, "Type yes to let exactly this pass once, in that session:"):
         terminal.say("not approved; nothing was changed")
         return 4

@@ -90,7 +90,7 @@ def lines(terminal: Terminal, regions: Sequence[Region], now: float) -> Iterator
     heads = [_head(region.origin, now) for region in regions]
     widths = [max(cells(head[column]) for head in heads) for column in range(4)]
     digits = len(str(regions[-1].end))
-    blank = " " * (sum(widths) + 2 * sum(1 for width in widths[1:] if width))
+    blank = " " * (sum(widths) + 2 * (sum(1 for width in widths if width) - 1))
     for region, head in zip(regions, heads):
         styled = (terminal.style(head[0], "bold"), terminal.style(head[1], "cyan"), head[2], head[3])
         told = "  ".join(pad(part, width) for part, width in zip(styled, widths) if width)
@@ -109,7 +109,8 @@ def _head(origin: Origin, now: float) -> tuple[str, str, str, str]:
     if origin.kind == "takeback":
         return origin.id[:8], "", when, "a take-back"
     asked = f"“{clip(safe(origin.prompt), _PROMPT)}”" if origin.prompt else clip(safe(origin.summary), _PROMPT)
-    return (origin.turns[0] if len(origin.turns) == 1 else origin.id)[:8], safe(origin.actor) or "you", when, asked
+    who = safe(origin.actor) or "unattributed"
+    return (origin.turns[0] if len(origin.turns) == 1 else origin.id)[:8], who, when, asked
 
 
 def region_shape(region: Region) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def all_of(context: Context) -> list[Check]:
     found.append(_resident(settings))
     if root is None:
         found.append(Check("workspace", False, f"nothing is protected at or above {context.cwd}", "takeback init"))
-        found += _agents(context, None, {})
+        found += _agents(context, settings, None, {})
         return found
     found += _workspace(context, settings, root)
     return found
@@ -119,7 +119,7 @@ def _workspace(context: Context, settings: Settings, root: Path) -> Iterator[Che
         workspace = open_workspace(root, settings)
     except TakebackError as error:
         yield Check("journal", False, error.message, error.hint)
-        yield from _agents(context, root, {})
+        yield from _agents(context, settings, root, {})
         return
     with workspace:
         yield _root(workspace)
@@ -129,11 +129,11 @@ def _workspace(context: Context, settings: Settings, root: Path) -> Iterator[Che
         yield _interrupted(workspace)
         yield _size(workspace)
         yield _covered(workspace)
-        yield from _agents(context, root, agent_checks.last_seen(workspace))
+        yield from _agents(context, settings, root, agent_checks.last_seen(workspace))
 
 
-def _agents(context: Context, root: Path | None, seen: Mapping[str, float]) -> Iterator[Check]:
-    for finding in agent_checks.found(context, root, seen):
+def _agents(context: Context, settings: Settings, root: Path | None, seen: Mapping[str, float]) -> Iterator[Check]:
+    for finding in agent_checks.found(context, settings.home, root, seen):
         yield Check(*finding)
 
 

@@ -1,10 +1,11 @@
-"""Agents' configuration, as protect and unprotect change it: which agents, in which files, shown as a diff."""
+"""Agents' configuration, as protect and unprotect change it: which agents, in which files, shown before it is done."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 
 from ...agents.setup import SETUPS, changes, load
@@ -16,10 +17,11 @@ from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...agents.setup.changes import Change
     from ...agents.setup.targets import Setup
+    from ...settings import Settings
     from ...views import FileDiff
     from .context import Context
 
@@ -82,18 +84,50 @@ def elsewhere(setups: Sequence[Setup], place: Place, ours: Ours) -> list[str]:
 
 
 def show(context: Context, planned: Sequence[Planned]) -> None:
-    """Every change to every file, before anybody is asked; with --yes one line for each."""
+    """Every file that changes, before anybody is asked: with what is put in where a person can ask for the diff, as the
+    diff where nobody can, and with --yes one line for each."""
+    terminal = context.terminal
+    if context.yes:
+        for line in diffs.stat_lines(terminal, _files(context, planned)):
+            terminal.say(line)
+    elif context.asks:
+        terminal.page(list(_summary(context, planned)))
+    else:
+        _show_diff(context, planned)
+
+
+def _show_diff(context: Context, planned: Sequence[Planned]) -> None:
+    context.terminal.page(list(diffs.lines(context.terminal, _files(context, planned))))
+
+
+def _files(context: Context, planned: Sequence[Planned]) -> list[FileDiff]:
     from ...masking import mask_file
 
-    terminal = context.terminal
     files = list(_diffs(planned))
-    if not terminal.out_is_tty or approving.agent_above(context):
+    if not context.terminal.out_is_tty or approving.agent_above(context):
         files = [mask_file(file) for file in files]
-    if context.yes:
-        for line in diffs.stat_lines(terminal, files):
-            terminal.say(line)
-    else:
-        terminal.page(list(diffs.lines(terminal, files)))
+    return files
+
+
+def _summary(context: Context, planned: Sequence[Planned]) -> Iterator[str]:
+    """One line for each file, with what is put in or taken out below it; what the hooks run is said once."""
+    from ...agents.setup.summary import summary
+
+    terminal = context.terminal
+    commands: list[str] = []
+    changed = [c for p in planned for c in p.changes if c.differs]
+    for change, file in zip(changed, _files(context, planned), strict=True):
+        found = summary(change)
+        commands += found.commands
+        name = terminal.style(diffs.name_of(file), "bold")
+        own = terminal.style("  takeback's own", "dim") if found.is_own else ""
+        yield f"{diffs.sign(terminal, file.status)} {name}  {diffs.what_of(terminal, file)}{own}"
+        for words in found.words:
+            yield from (f"    {line}" for line in textwrap.wrap(safe(words), max(40, terminal.width - 4)))
+    if commands:
+        yield ""
+        yield "each hook runs"
+        yield from (f"    {safe(command)}" for command in dict.fromkeys(commands))
 
 
 def _diffs(planned: Sequence[Planned]) -> Iterator[FileDiff]:
@@ -116,7 +150,7 @@ def _status(change: Change) -> str:
 
 def shape(planned: Planned, place: Place) -> dict[str, object]:
     files = [
-        {"path": str(c.path), "change": _status(c) if c.differs else "none", "kept": c.kept}
+        {"path": str(c.path), "change": _status(c) if c.differs else "none", "kept": c.kept, "note": c.note}
         for c in planned.changes
         if c.differs or c.after is not None
     ]
@@ -124,10 +158,16 @@ def shape(planned: Planned, place: Place) -> dict[str, object]:
     return {"agent": setup.name, "scope": "user" if place.user else "project", "files": files}
 
 
-def approved_or_shown(context: Context, question: str, shown: dict[str, object]) -> bool:
+def approved_or_shown(context: Context, question: str, planned: Sequence[Planned], shown: dict[str, object]) -> bool:
     """Asks; without a person to ask, the JSON report says what was wanted."""
     try:
-        return approving.approved(context, question)
+        if not context.asks or not any(change.differs for p in planned for change in p.changes):
+            return approving.approved(context, question)
+        while (answer := context.terminal.ask(f"{question} [y/N/d diff]").lower()) in ("d", "diff"):
+            _show_diff(context, planned)
+        if answer not in ("y", "yes"):
+            context.terminal.say("nothing was changed")
+        return answer in ("y", "yes")
     except ApprovalNeeded as error:
         if not context.json:
             raise
@@ -136,5 +176,25 @@ def approved_or_shown(context: Context, question: str, shown: dict[str, object])
         return False
 
 
-def apply(planned: Sequence[Planned], home: Path) -> None:
-    changes.apply([c for p in planned for c in p.changes], home)
+def apply(
+    context: Context, shown: list[Planned], plan: Callable[[], list[Planned]], settings: Settings
+) -> list[Planned]:
+    """Writes what was planned and shown. It is planned once more, with nobody else at it: what a person has seen is
+    what is done, and with --yes whatever is still left to do. Returns what was done."""
+    if not any(c.differs or c.record or c.old for p in shown for c in p.changes):
+        return shown
+    with changes.alone(settings.home, settings.lock_timeout, settings.portable):
+        planned = plan()
+        if not context.yes and _outcome(planned) != _outcome(shown):
+            raise TakebackError("these files were changed meanwhile; nothing was changed by this", "try again")
+        changes.apply([c for p in planned for c in p.changes], settings.home)
+    return planned
+
+
+def _outcome(planned: Sequence[Planned]) -> list[tuple[Path, bytes | None, bytes | None]]:
+    return [(c.path, c.found.data, c.after) for p in planned for c in p.changes]
+
+
+def count(planned: Sequence[Planned]) -> int:
+    """How many files change."""
+    return sum(change.differs for p in planned for change in p.changes)

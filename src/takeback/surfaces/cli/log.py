@@ -9,7 +9,7 @@ from ...errors import UsageError
 from ...filters import KEYS
 from . import ledger, shapes
 from .diffs import counts
-from .terminal import age, cells, clip, counted, pad, safe
+from .terminal import age, cells, clip, clip_middle, counted, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ def lines(terminal: Terminal, rows: Sequence[LogRow], now: float, turns: Mapping
     ids = max(r.short for r in rows)
     ages = [age(now - r.at) for r in rows]
     ages_width = max(map(len, ages))
-    actors = max(cells(_who(r, False)) for r in rows)
+    groups = list(grouped(rows))
+    actors = max(cells(_who(row, turn in turns)) for turn, group in groups for row in group)
 
     def line(row: LogRow, inside: bool) -> str:
         head = f"{'  ' * inside}{row.number:>{numbers}}  "
@@ -102,13 +103,13 @@ def lines(terminal: Terminal, rows: Sequence[LogRow], now: float, turns: Mapping
         who = pad(terminal.style(_who(row, inside), "cyan"), actors) + ("  " if actors else "")
         room = max(30, terminal.width - numbers - ids - ages_width - actors - 14 - 2 * inside)
         told = _what(row, inside)
-        what = clip(told, room) if terminal.out_is_tty else told
+        what = clip_middle(told, room) if terminal.out_is_tty else told
         if not row.live:
             what = terminal.style(what, "dim")
         when = pad(age(now - row.at), ages_width)
         return f"{head}{id}  {when}  {mark(terminal, row)} {who}{what}".rstrip()
 
-    for turn, group in grouped(rows):
+    for turn, group in groups:
         if turn in turns:
             yield heading(terminal, turns[turn])
         yield from (line(row, turn in turns) for row in group)
@@ -135,9 +136,8 @@ def heading(terminal: Terminal, turn: TurnSeen) -> str:
     """claude · 14:02 · “add a login form” · 3 calls · 5 files +40 −2"""
     import time
 
-    asked = [f"“{clip(safe(turn.prompt), 60)}”"] if turn.prompt else []
-    parts = [terminal.style(safe(turn.agent), "cyan"), time.strftime("%H:%M", time.localtime(turn.at)), *asked]
-    parts.append(counted(turn.calls, "call"))
+    begin = [terminal.style(safe(turn.agent), "cyan"), time.strftime("%H:%M", time.localtime(turn.at))]
+    parts = [counted(turn.calls, "call")]
     nothing = "" if turn.outside or turn.git else "nothing changed"
     amount = counted(len(turn.files), "file") if turn.files else nothing
     lines = counts(terminal, turn.added or 0, turn.removed or 0)
@@ -145,13 +145,15 @@ def heading(terminal: Terminal, turn: TurnSeen) -> str:
     parts += [f"git: {turn.git}"] if turn.git else []
     parts += [f"{turn.outside:,} outside the files"] if turn.outside else []
     parts += ["taken back"] if not turn.live else []
-    told = " · ".join(parts)
+    room = terminal.width - 15 - sum(cells(part) + 3 for part in (*begin, *parts)) if terminal.out_is_tty else 60
+    asked = [f"“{clip(safe(turn.prompt), max(12, min(60, room)))}”"] if turn.prompt else []
+    told = " · ".join([*begin, *asked, *parts])
     return f"{terminal.style(turn.id[:8], 'bold')}  {terminal.style(told, 'dim') if not turn.live else told}"
 
 
 def _who(row: LogRow, inside: bool) -> str:
-    """Below an agent's heading, what nobody known did is a person's."""
-    return safe(row.actor) or ("you" if inside and row.kind == "effect" else "")
+    """Below an agent's heading, what nobody known did is told as such."""
+    return safe(row.actor) or ("unattributed" if inside and row.kind == "effect" else "")
 
 
 def mark(terminal: Terminal, row: LogRow) -> str:

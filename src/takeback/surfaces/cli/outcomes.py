@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...agents.conversation import way_to_forget
 from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, text
-from ...repository import amount, called
+from ...repository import INDEX, amount, called
 from . import acts
 from .plans import listed_turns
 from .shapes import turns_taken
@@ -167,18 +167,24 @@ def _why(kept: Sequence[Result]) -> str:
 
 
 def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
-    """Each path that was kept, with the exact command that takes it too."""
-    results = {r.path for r in outcome.results if r.result == KEPT}
+    """Each path that was kept, with the reason and the exact command that takes it too."""
+    notes = {(r.path, r.verdict): r.note for r in outcome.results if r.result == KEPT}
     told = 0
+    staged: dict[str, list[bytes]] = {}  # entries of the index that nothing here takes, by the reason
     for step in outcome.plan.steps:
         kept_then = outcome.finished_earlier and not step.taken  # by its plan, which has no results here
-        if not (step.path in results or kept_then) or (step.taken and not step.units):
+        key = (step.path, step.verdict)  # of a path with two steps, the one that was kept
+        if not (key in notes or kept_then) or (step.taken and not step.units):
+            continue
+        step = step._replace(note=notes.get(key) or step.note)
+        if step.path.startswith(INDEX) and not step.note.startswith("changed "):
+            staged.setdefault(step.note, []).append(step.path)
             continue
         told += 1
         if told > _MOST_KEPT:
             continue
         if step.domain == "git":
-            how = _command(step, history) if step.note.startswith("changed by") else ""
+            how = _command(step, history) if step.note.startswith("changed ") else ""
             yield f"  kept {safe(called(step.path))}: {safe(step.note)}{how}"
             continue
         if step.domain != "files":
@@ -186,6 +192,8 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
             yield f"  kept {_act_name(act) if act else safe(text(step.path))}: {safe(step.note)}"
             continue
         yield f"  kept {safe(text(step.path))}{_command(step, history)}"
+    for note, paths in staged.items():
+        yield f"  kept {safe(amount(paths) if len(paths) > 1 else called(paths[0]))}: {safe(note)}"
     if told > _MOST_KEPT:
         yield (
             f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them" if outcome.id else "  …"
@@ -195,6 +203,8 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
 def _command(step: Step, history: History) -> str:
     if step.verdict == "uncovered":
         return f": {safe(step.note or 'it is not captured, so nothing takes it back')}"
+    if step.note.startswith("it still holds ") and "/.git, " in step.note:  # which force does not touch
+        return f": {safe(step.note)}"
     ids = ids_of(step, history)
     if not ids:
         return ""
@@ -220,6 +230,8 @@ def way_back(outcome: Outcome, history: History) -> str:
 def _again(plan: Plan, history: History) -> str:
     """After a redo, what it redid is done once more by the verb that did it."""
     found = [t for id in plan.request.takebacks if (t := history.takebacks.get(id)) is not None and t.rows]
+    if len(found) > 1 and all(t.verb == "undo" for t in found):
+        return f"takeback undo {sum(len(t.request.turns) for t in found)}"
     if len(found) == 1:
         request = found[0].request
         target = next((c.id[:8] for c in history.checkpoints if c.seq == request.since), "")

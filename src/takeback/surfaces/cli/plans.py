@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from ...effects import (
     COMPENSATING,
     DRIFTED,
@@ -44,8 +46,9 @@ _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> Iterator[str]:
     yield terminal.style(heading(plan, workspace.history()), "bold")
     counted_refs = refs.is_counted(plan.steps)
-    joined = plan if all_steps else plan._replace(steps=tuple(refs.joined(plan.steps)))
-    shown = list(joined.steps) if all_steps else some(joined, terminal)
+    joined = [refs.Joined(step) for step in plan.steps] if all_steps else refs.joined(plan.steps)
+    chosen = joined if all_steps else some(joined, terminal, refs.current(workspace, plan.steps, read))
+    shown = [found.step for found in chosen]
     cheap, again = len(shown) <= _MANY, plan.request.verb == "redo"
     domains = max((cells(s.domain) for s in shown), default=0)
     rows = [_row(terminal, workspace, step, cheap, again, all_steps, counted_refs) for step in shown]
@@ -64,10 +67,13 @@ def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
             yield line
         if row.origin:
             yield indent + terminal.style(row.origin, "dim")
-    if hidden := len(joined.steps) - len(shown):
+    if hidden := len(plan.steps) - sum(found.steps for found in chosen):
+        if any(step.domain == "git" for step in plan.steps):
+            yield f"  {refs.amounts(plan.steps)}"
         yield terminal.style(f"  … and {hidden:,} more (see all: --all-steps or takeback diff)", "dim")
     yield totals(plan)
     yield from left_lines(plan, workspace.history())
+    yield from unrecorded_lines(workspace, plan)
 
 
 class Shown(NamedTuple):
@@ -79,13 +85,27 @@ class Shown(NamedTuple):
     origin: str = ""
 
 
-def some(plan: Plan, terminal: Terminal) -> list[Step]:
-    """All steps, or as many as a screen holds: what is kept is never crowded out by what is taken."""
-    if len(plan.steps) < _MANY:
-        return list(plan.steps)
+def some(steps: list[refs.Joined], terminal: Terminal, current: set[bytes]) -> list[refs.Joined]:
+    """All steps, or as many as a screen holds: what is kept is never crowded out by what is taken, nor HEAD and its
+    branch by other refs."""
+    if len(steps) < _MANY:
+        return steps
     room = max(12, min(_MANY, terminal.height - 6) if terminal.out_is_tty else 24)
-    kept = plan.kept[: room // 2]
-    return [*plan.taken[: room - len(kept)], *kept]
+    first = [at for at, (step, _) in enumerate(steps) if refs.is_first(step, current)][: room // 2]
+    room -= len(first)
+    others = [at for at in range(len(steps)) if at not in first]
+    kept = [at for at in others if not steps[at].step.taken][: room // 2]
+    taken = [at for at in others if steps[at].step.taken][: room - len(kept)]
+    return [steps[at] for at in sorted([*first, *taken, *kept])]
+
+
+def unrecorded_lines(workspace: Workspace, plan: Plan) -> Iterator[str]:
+    """What of git is not recorded, unless a step says so already."""
+    if (plan.request.only and "git" not in plan.request.only) or "git" in plan.request.without:
+        return
+    for why in workspace.git_not_recorded():
+        if not any(step.note == why for step in plan.steps):
+            yield f"git: {safe(why)}"
 
 
 def heading(plan: Plan, history: History) -> str:
@@ -229,9 +249,19 @@ def listed_turns(turns: Sequence[Turn], history: History, most: int = 3) -> str:
     for turn in turns:
         asked = history.agent_turns.get(turn)
         prompt = f" “{clip(safe(asked.prompt), 48)}”" if asked is not None and asked.prompt else ""
-        names.append(f"{safe(turn.actor) or 'by hand'}{prompt}")
+        names.append(f"{safe(turn.actor) or 'by hand'}{prompt or _command(turn, history)}")
     unique = list(dict.fromkeys(names))
     return ", ".join(unique[:most]) + (", …" if len(unique) > most else "")
+
+
+def _command(turn: Turn, history: History) -> str:
+    """What was run, or the moment that was watched."""
+    did = next((e for e in reversed(history.effects) if turn in e.turns), None)
+    if turn.actor not in ("run", "watch") or did is None:
+        return ""
+    command = did.summary.removeprefix("run: ").partition(" · ")[0]
+    told = f"“{clip(safe(command), 48)}”" if turn.actor == "run" else time.strftime("%H:%M:%S", time.localtime(did.at))
+    return f" {told}"
 
 
 def left_lines(plan: Plan, history: History) -> Iterator[str]:

@@ -8,7 +8,7 @@ from .terminal import counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ...agents.setup.targets import Place
@@ -22,7 +22,7 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Protects this folder, as init does, and puts takeback's hooks into the configuration of your\n"
         "coding agents: from then on each of their calls is in the journal and can be taken back. It\n"
-        "shows every change first, and asks. All else in those files stays as it is, and `takeback\n"
+        "shows what changes first, and asks. All else in those files stays as it is, and `takeback\n"
         "unprotect` gives each back byte for byte. Done twice it changes nothing; after an upgrade it\n"
         "renews what is old. See docs/agents.md."
     )
@@ -49,22 +49,22 @@ def run(context: Context, args: Namespace) -> int:
         raise UsageError("no coding agent was found on this machine", "name one: takeback protect claude")
     ours = configuring.ours()
     configuring.warn_of_cache(context)
-    planned = [
-        configuring.Planned(s, changes.protecting(s.targets(place, ours), settings.home, args.mcp)) for s in setups
-    ]
-    shown: dict[str, object] = {
-        "root": str(root),
-        "created": False,
-        "agents": [{**configuring.shape(p, place), "left_to_do": p.setup.left_to_do(place)} for p in planned],
-    }
-    count = sum(change.differs for p in planned for change in p.changes)
+
+    def plan() -> list[Planned]:
+        return [
+            configuring.Planned(s, changes.protecting(s.targets(place, ours), settings.home, args.mcp)) for s in setups
+        ]
+
+    planned = plan()
+    count = configuring.count(planned)
     if count or here is None:
         if count and not context.json:
             configuring.show(context, planned)
-        if not configuring.approved_or_shown(context, _question(root, count, here is None), shown):
+        shown = _shape(planned, place, created=False)
+        if not configuring.approved_or_shown(context, _question(root, count, here is None), planned, shown):
             return 4
-    created = _apply(context, planned, settings.home, here, root, args.user)
-    _tell(context, planned, place, count, {**shown, "created": created})
+    created, done = _apply(context, lambda: configuring.apply(context, planned, plan, settings), here, root, args.user)
+    _tell(context, done, place, created)
     if there := configuring.elsewhere(setups, place, ours):
         where, option = ("this project", "") if args.user else ("your own configuration", " --user")
         context.terminal.hint(f"{', '.join(there)}: also set up in {where}; one is enough (takeback unprotect{option})")
@@ -80,38 +80,44 @@ def _question(root: Path, count: int, fresh: bool) -> str:
     return asked[:1].upper() + asked[1:] + "?"
 
 
-def _apply(context: Context, planned: Sequence[Planned], home: Path, here: Path | None, root: Path, user: bool) -> bool:
-    """Writes the files; a folder that was not protected yet is, and its first checkpoint has them."""
+def _shape(planned: Sequence[Planned], place: Place, created: bool) -> dict[str, object]:
+    agents = [{**configuring.shape(p, place), "left_to_do": p.setup.left_to_do(place)} for p in planned]
+    return {"root": str(place.root), "created": created, "agents": agents}
 
-    def write() -> None:
-        configuring.apply(planned, home)
 
+def _apply(
+    context: Context, write: Callable[[], list[Planned]], here: Path | None, root: Path, user: bool
+) -> tuple[bool, list[Planned]]:
+    """Writes the files; a folder that was not protected yet is, and its first checkpoint has them. Says whether it
+    was, and what was written."""
     if here is not None:
-        write()
-        return False
+        return False, write()
+    done: list[Planned] = []
     try:
-        workspace, first = init.ensure(context, root, write)
+        workspace, first = init.ensure(context, root, lambda: done.extend(write()))
     except UsageError as error:
         if not user:
             raise
         context.terminal.hint(f"takeback: {safe(error.message)}: it is not protected itself")
         context.terminal.hint("  → protect each project with takeback init")
-        write()
-        return False
+        return False, write()
     workspace.close()
-    return first is not None
+    return first is not None, done
 
 
-def _tell(context: Context, planned: Sequence[Planned], place: Place, count: int, shown: dict[str, object]) -> None:
-    terminal = context.terminal
+def _tell(context: Context, planned: Sequence[Planned], place: Place, created: bool) -> None:
+    terminal, count = context.terminal, configuring.count(planned)
     if context.json:
-        terminal.json(shown)
+        terminal.json(_shape(planned, place, created))
         return
     titles = ", ".join(p.setup.title for p in planned)
     where = "wherever you work" if place.user else f"in {safe(str(place.root))}"
     done = "set up" if count else "set up already; nothing was changed"
     terminal.say(f"{terminal.style(titles, 'bold')}: {done}, {where}")
     for p in planned:
+        for change in p.changes:
+            if change.note:
+                terminal.say(f"  {p.setup.title}: {safe(str(change.path))}: {change.note}")
         if todo := p.setup.left_to_do(place):
             terminal.say(f"  {p.setup.title}: {todo}")
     if not place.user and count and (place.root / ".git").exists():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, STATES
+from ...effects import DONE, STATES, domain_of, raw
+from ...repository import amount
 from ...units import format_size
 from . import acts, diffs, masks, shapes
 from .log import mark
@@ -10,7 +11,7 @@ from .terminal import age, clip, counted, moment, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from ...acts import Act, Undo
@@ -73,19 +74,24 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
         yield f"  taken by {id[:8]}"
     for path, why in found.partial:
         yield terminal.style(f"  lacks    {safe(path)}: {safe(why)}", "red")
-    for path, id in found.took:
+    for path, id in _in_words(found.took):
         yield f"  took     {safe(path)} of {id[:8]}"
-    for path, id in found.kept:
+    for path, id in _in_words(found.kept):
         too = "" if id in found.outside else f" · take it too: takeback revert {id[:8]} --force"
         yield f"  kept     {safe(path)} of {id[:8]}{too}"
     for undo in found.undos:
         said = f": {safe(undo.note)}" if undo.note else ""
         yield f"  {'tried' if undo.result != DONE else 'sent':<8} {moment(undo.at)}, {undo.result}{said}"
         yield from _facts(terminal, undo.evidence)
-    if found.files:
+    whole = row.domain == "git" and row.kind == "effect"  # asked for by itself
+    git = [] if whole else [raw(f.path) for f in found.files if domain_of(raw(f.path)) == "git"]
+    files = [f for f in found.files if whole or domain_of(raw(f.path)) != "git"]
+    if files:
         yield ""
-        yield from (diffs.stat_lines if stat else diffs.lines)(terminal, found.files)
-        yield diffs.totals(terminal, found.files)
+        yield from (diffs.stat_lines if stat else diffs.lines)(terminal, files)
+        yield diffs.totals(terminal, files)
+    if git:
+        yield f"git: {safe(amount(git))}"
     if found.tree:
         yield ""
         for path, kind, mode, size in found.tree:
@@ -120,6 +126,17 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             yield f"  outside  {row.number} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
         elif kind == "call" or row.domain != "files":
             yield f"  effect   {row.number} {row.id[:8]} {safe(row.summary)}"
+
+
+def _in_words(found: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Files one by one, then what of git belongs to the same entry, together."""
+    git: dict[str, list[bytes]] = {}
+    for path, id in found:
+        if domain_of(raw(path)) == "git":
+            git.setdefault(id, []).append(raw(path))
+        else:
+            yield path, id
+    yield from ((f"in git {amount(paths)}", id) for id, paths in git.items())
 
 
 def _prompt(turn: TurnSeen, kind: str) -> str:

@@ -8,7 +8,7 @@ from ...repository import amount
 from ...units import format_size
 from . import acts, shapes
 from .diffs import sign
-from .terminal import age, cells, clip, counted, listed, pad, safe
+from .terminal import age, cells, clip, counted, listed, pad, safe, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def run(context: Context, args: Namespace) -> int:
         else:
             for line in shown:
                 context.terminal.write(line)
-        context.terminal.hint(f"next: {_next(found, workspace)}")
+        for line in wrapped(f"next: {_next(found, workspace)}", context.terminal.width, 6):
+            context.terminal.hint(line)
         return 0
 
 
@@ -104,7 +105,7 @@ def _failures(workspace: Workspace) -> list[hook_record.Record]:
     """What hooks could not do here of late, oldest first."""
     since, root = workspace.clock() - _OF_LATE, str(workspace.root)
     records = hook_record.read(workspace.settings.home)
-    return [r for r in records if r.result == hook_record.FAILED and r.at > since and r.root in ("", root)]
+    return [r for r in records if r.result == hook_record.FAILED and r.at > since and r.root == root]
 
 
 def _hooks(terminal: Terminal, workspace: Workspace) -> Iterator[str]:
@@ -132,10 +133,14 @@ def _coverage(terminal: Terminal, found: Status, everything: bool) -> Iterator[s
         yield style(f"not captured, though it should be: {counted(len(found.lacking), 'path')}", "red")
         for path, why in found.lacking if everything else found.lacking[:10]:
             yield f"  ! {safe(path)}: {safe(why)}"
-    if found.uncovered:
-        most = len(found.uncovered) if everything else 4
-        named = ", ".join(f"{safe(path)} ({safe(why)})" for path, why in found.uncovered[:most])
-        yield f"not covered: {named}{', …' if len(found.uncovered) > most else ''}"
+    for path, why in found.uncovered:
+        if path == ".git" and why != "git":  # more than that it is no file of the project
+            yield style(f"git: {safe(why)}", "yellow")
+    uncovered = [(path, why) for path, why in found.uncovered if path != ".git" or why == "git"]
+    if uncovered:
+        most = len(uncovered) if everything else 4
+        named = ", ".join(f"{safe(path)} ({safe(why)})" for path, why in uncovered[:most])
+        yield f"not covered: {named}{', …' if len(uncovered) > most else ''}"
     if found.held_back:
         yield (
             "excluded by the project's own rules, and captured until you confirm them: "

@@ -256,6 +256,8 @@ def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = F
         context.terminal.json({"plan": _shape(workspace, plan), "applied": False})
     elif not plan.steps or plan.idle:
         context.terminal.write(nothing_said(plan))
+        for line in plans.unrecorded_lines(workspace, plan):
+            context.terminal.hint(line)
     else:
         shown = plans.lines(context.terminal, workspace, plan, all_steps)
         if all_steps:
@@ -320,6 +322,8 @@ def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
     if not outcome.results and not outcome.finished_earlier:
         context.terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
         for line in plans.left_lines(outcome.plan, workspace.history()):
+            context.terminal.hint(line)
+        for line in plans.unrecorded_lines(workspace, outcome.plan):
             context.terminal.hint(line)
         return 0
     return outcomes.report(context.terminal, workspace, outcome)

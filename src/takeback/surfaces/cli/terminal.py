@@ -81,6 +81,26 @@ def clip_path(path: str, width: int) -> str:
     return "…" + path
 
 
+def clip_middle(text: str, width: int) -> str:
+    """A text cut in its middle: how it begins and how it ends say most."""
+    if cells(text) <= width:
+        return text
+    end = text[-(width // 3) :] if width >= 3 else ""
+    while cells(end) > width // 3:
+        end = end[1:]
+    return clip(text, width - cells(end)) + end
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """Lines broken between words."""
+    import textwrap
+
+    more = " " * indent
+    return textwrap.wrap(
+        text, max(20, width), subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+    ) or [text]
+
+
 def age(seconds: float) -> str:
     """How long ago, as people say it."""
     if seconds < 10:

@@ -38,19 +38,23 @@ def run(context: Context, args: Namespace) -> int:
 
     _must_be_a_person(context)
     root = context.root() or context.cwd
-    home = context.settings(root).home
+    settings = context.settings(root)
     place = configuring.place_of(context, root, args.user)
     setups = configuring.named(args.agents or list(SETUPS))
     ours = configuring.ours()
-    planned = [configuring.Planned(s, changes.unprotecting(s.targets(place, ours), home)) for s in setups]
+
+    def plan() -> list[Planned]:
+        return [configuring.Planned(s, changes.unprotecting(s.targets(place, ours), settings.home)) for s in setups]
+
+    planned = plan()
     shown: dict[str, object] = {"root": str(root), "agents": [configuring.shape(p, place) for p in planned]}
-    count = sum(change.differs for p in planned for change in p.changes)
+    count = configuring.count(planned)
     if count:
         if not context.json:
             configuring.show(context, planned)
-        if not configuring.approved_or_shown(context, f"Change {counted(count, 'file')}?", shown):
+        if not configuring.approved_or_shown(context, f"Change {counted(count, 'file')}?", planned, shown):
             return 4
-    configuring.apply(planned, home)
+    planned = configuring.apply(context, planned, plan, settings)
     if there := configuring.elsewhere(setups, place, ours):
         where, option = ("this project", "") if args.user else ("your own configuration", " --user")
         context.terminal.hint(f"{', '.join(there)}: still set up in {where} (takeback unprotect{option})")

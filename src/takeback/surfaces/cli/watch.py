@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import time
 
-from ...effects import FOLDER, text
+from ...effects import FOLDER, domain_of, text
 from ...errors import Locked, TakebackError
+from ...repository import amount
 from . import init, shapes
 from .capturing import captured, with_progress
 from .diffs import sign
@@ -208,12 +209,16 @@ class Watch:
     def _said(self, found: Moment) -> str:
         """'14:02:11  3 files  ~ src/a.py + b.txt - c/   undo with takeback undo'"""
         style = self.terminal.style
-        shown = _tops(found.changes)
+        git = [c.path for c in found.changes if domain_of(c.path) == "git"]
+        files = tuple(c for c in found.changes if domain_of(c.path) != "git")
+        shown = _tops(files)
         listed = " ".join(f"{sign(self.terminal, _kind(c))} {safe(_name(c))}" for c in shown[:_SHOWN])
         more = f" … {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
         how = "undo with takeback undo" if found.is_turn else f"anyone's: takeback revert {found.id[:8]}"
         when = time.strftime("%H:%M:%S", time.localtime(found.at))
-        return f"{style(when, 'dim')}  {_counted(found.changes)}  {listed}{more}   {style(how, 'dim')}"
+        told = [f"{_counted(files)}  {listed}{more}"] if files else []
+        told += [f"git: {safe(amount(git))}"] if git else []
+        return f"{style(when, 'dim')}  {'  '.join(told)}   {style(how, 'dim')}"
 
     def _line(self, value: dict[str, Any]) -> None:
         import json
