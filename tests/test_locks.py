@@ -137,6 +137,14 @@ def test_the_timeout_passes(any_lock: Lock) -> None:
         pass
 
 
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system does not list locks")
+def test_it_says_who_holds_it(tmp_path: Path) -> None:
+    lock = Lock(tmp_path / "store")
+    with lock.hold(0), pytest.raises(Locked) as error:
+        Lock(lock.path).acquire(0)
+    assert f", {os.getpid()})" in error.value.message
+
+
 def test_the_default_hint_says_what_to_do(any_lock: Lock) -> None:
     with any_lock.hold(0), pytest.raises(Locked) as error:
         any_lock.acquire(-1)

@@ -154,9 +154,9 @@ class Repository:
         return Part(b"", None, f"{_SAID[name]} cannot be read ({why}){self._mend(name)}")
 
     def _mend(self, name: str) -> str:
-        if name == "head":
-            return "; git symbolic-ref HEAD refs/heads/BRANCH mends it"
         own = ".git" if os.path.basename(self.path) == ".git" else self.path
+        if name == "head":  # git itself takes it for no repository then
+            return f"; echo ref: refs/heads/BRANCH > {own}/HEAD mends it"
         return f"; rm {own}/index && git reset makes it anew from HEAD" if name == "index" else ""
 
     def _head(self, known: bytes) -> Part:

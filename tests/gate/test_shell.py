@@ -87,6 +87,18 @@ def test_a_folder_that_is_copied_is_refused_for_what_lies_in_it(project: Path):
         assert [r for r in gate.shell(command, str(project), str(project), HOME) if r.refuse], command
 
 
+def test_a_copied_file_turns_no_hooks_off(project: Path):
+    (project / "settings.json").write_text('{"disableAllHooks": true}')
+    for command in (
+        "cp settings.json .claude/",
+        "mv settings.json .claude/settings.json",
+        "cp settings.json ~/.claude",
+    ):
+        assert [r for r in gate.shell(command, str(project), str(project), HOME) if r.refuse], command
+    (project / "settings.json").write_text("{}")
+    assert not [r for r in gate.shell("cp settings.json .claude/", str(project), str(project), HOME) if r.refuse]
+
+
 def test_an_agents_file_without_our_hooks_is_the_agents(project: Path):
     (project / ".claude" / "settings.local.json").write_text("{}")
     assert not gate.shell("rm .claude/settings.local.json", str(project), str(project), HOME)
@@ -300,7 +312,9 @@ SLOW = [
 @pytest.mark.parametrize("command", SLOW, ids=range(len(SLOW)))
 def test_what_is_not_judged_in_time_is_asked_for(command: str):
     """The hook is given a minute; what it says later nobody hears, and the push would pass."""
-    told = "import sys; from takeback import gate; found = gate.shell(sys.stdin.read(), '/srv/p', '/srv/p', '/home/me')\n"
+    told = (
+        "import sys; from takeback import gate; found = gate.shell(sys.stdin.read(), '/srv/p', '/srv/p', '/home/me')\n"
+    )
     told += "print({risk.kind for risk in found} & {'unknown', 'push'} and 'asked')"
     found = subprocess.run([sys.executable, "-c", told], input=command, capture_output=True, text=True, timeout=30)
     assert found.stdout.strip() == "asked", found.stderr

@@ -655,7 +655,7 @@ def test_an_interrupted_take_back_is_told(session, ws, project):
     with pytest.raises(RuntimeError):
         _interrupt(ws)
     told = session.before("2", "Bash", {"command": "make"})
-    assert "interrupted" in told["systemMessage"]
+    assert "an undo was interrupted" in told["systemMessage"]
     assert is_denied(session.before("3", "Bash", {"command": "make"}, environ={"TAKEBACK_HOOKS_FAILURE": "closed"}))
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from ..typed import TYPE_CHECKING
 from . import finding
 from .files import FOUND
-from .state import ASSIGNMENT, Command, State, resolved
-from .words import APART, UNKNOWN, ansi
+from .state import ASSIGNMENT, Command, State, program, resolved
+from .words import APART, UNKNOWN, ansi, named
 
 if TYPE_CHECKING:
     from .parsing import Shell
 
+_TAKES_MANY = named("rm rmdir unlink shred chmod chown chgrp touch ls cat grep mv sed stat file wc")
 _LONGEST = 100_000  # characters that are printed
 
 
@@ -175,7 +176,12 @@ def find(shell: Shell, words: list[str], state: State, stdin: str | None) -> str
         if test in ("-exec", "-execdir", "-ok", "-okdir"):
             stop = next((at for at in range(position, len(tests)) if tests[at] in (";", "+")), len(tests))
             inner = tests[position + 1 : stop]
-            for below in [*(_anything(place) for place in places), *found]:
+            every = [*map(_anything, places), *found]
+            if inner and program(inner[0]) in _TAKES_MANY and len(every) * len(inner) < _LONGEST:
+                many = [each for w in inner for each in (every if w == "{}" else [w])]
+                shell.simple(many, {}, None, state.copy())
+                continue
+            for below in every:
                 if sum(word.count("{}") for word in inner) * len(below) > _LONGEST:
                     shell.cannot_see(" ".join(inner))
                     break

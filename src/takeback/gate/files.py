@@ -62,6 +62,8 @@ def touched(command: Command) -> list[Touched]:
         found += [Touched(word[3:]) for word in words if word.startswith("of=")]
     elif name in ("find", "gfind") and "-delete" in words:
         found += [Touched(f"{place.rstrip('/')}/*", True, True) for place in parted(words)[0]]
+    elif name in ("find", "gfind"):
+        found += [Touched(words[at + 1]) for at, w in enumerate(words[:-1]) if w.startswith("-fprint") or w == "-fls"]
     elif name in ("curl", "wget"):
         found += [Touched(path) for path in _downloads(name, words)]
     elif name in ("tar", "bsdtar", "gtar"):

@@ -70,7 +70,9 @@ def _of(command: Command, where: Places) -> Iterator[Risk]:
             yield from elsewhere(command._replace(words=tuple(words)), where, said)
     for known, args in _disguises(name, words):
         rule = rules.matching(known, args)
-        if rule is not None and not rules.is_download(rule, known, args) and not rules.is_greeting(known, args):
+        if command.stdin is None and rules.is_greeting(known, args):
+            break
+        if rule is not None and not rules.is_download(rule, known, args):
             undo = rules.push_undo(args) if rule.kind == rules.PUSH and known == "git" else rule.undo
             yield Risk(rule.kind, said, rule.why, undo)
             break

@@ -222,8 +222,25 @@ def _settings(command: Command, shell: Shell, where: Places, text: str) -> Itera
             continue
         _, path = where.of(each.path, command.cwd)
         said = "\n".join((shell.written.get(resolved(each.path, command.cwd), ""), command.stdin or "", text))
-        if (switch := switches.in_file(path, said)) is not None:
-            yield _never(*switch)
+        into = [(path, source) for source in each.sources[:_MOST_FILES]]
+        into += [(f"{path}/{source.rpartition('/')[2]}", source) for _, source in into]
+        for target, source in into or [(path, "")]:
+            if switches.is_settings(target):
+                copied = _text_of(resolved(source, command.cwd)) if source else ""
+                if (switch := switches.in_file(target, f"{said}\n{copied}")) is not None:
+                    yield _never(*switch)
+                    break
+
+
+def _text_of(path: str) -> str:
+    """What a file says that is about to be copied; nothing, if it is no plain file."""
+    try:
+        if UNKNOWN in path or not os.path.isfile(path):
+            return ""
+        with open(path, "rb") as file:
+            return file.read(1 << 20).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def _verbs(command: Command) -> list[Risk]:

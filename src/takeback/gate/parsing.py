@@ -20,6 +20,7 @@ from .wrappers import CODE, KEYWORDS, SHELL_VALUES, SHELLS, WRAPPERS, Wrapper, i
 
 _DEEPEST = 16  # wrappers around wrappers
 _MOST = 1500  # commands of one text
+_GROUPS = re.compile(r"[{}!\s]+")  # tree-sitter takes braces behind a `!` or `time` for one word
 _LOOPS = (24, 8, 3, 1)  # words of a loop that are gone through, by how deep it lies in others
 _LONGEST = 400_000  # characters of a command that are read
 _LONGEST_VALUE = 20_000  # of a variable
@@ -463,7 +464,7 @@ class Shell:
     ) -> str:
         """One command, with its words known; returns what it prints."""
         words, assigned = list(words), dict(assigned)
-        while words and (words[0] in KEYWORDS or ASSIGNMENT.fullmatch(words[0])):
+        while words and (words[0] in KEYWORDS or _GROUPS.fullmatch(words[0]) or ASSIGNMENT.fullmatch(words[0])):
             if (found := ASSIGNMENT.fullmatch(words[0])) is not None:
                 before = state.variables.get(found[1], "") if found[2] else ""
                 assigned[found[1]] = before + found[3]

@@ -12,11 +12,9 @@ _FINE: Mapping[str, tuple[str, ...] | None] = {
     "TAKEBACK_AUTOPILOT": ("1", "true", "yes", "on"),
     "TAKEBACK_ACTOR": None,
 }
-_VARIABLE = re.compile(
-    r"""(?<![A-Za-z0-9_])(TAKEBACK(?:_[A-Z0-9_]+)?)["']?\s{0,9}[=:]\s{0,9}["']?([^\s"',;}]{0,99})"""
-)
+_VARIABLE = re.compile(r"""(?<![A-Za-z0-9_])(TAKEBACK(?:_[A-Z0-9_]+)?)["']?\s{0,9}[=:]\s{0,9}["']?([^\s"',;}]{0,99})""")
 _HOOKS_OFF = (
-    re.compile(r"disableAllHooks[\"']?\s{0,9}[:=,]\s{0,9}[\"']?(?!false|null)[\w$]"),
+    re.compile(r"disableAllHooks[\"']?\s{0,9}[:=,]\s{0,9}[\"']?(?!false|null)[\w$]+"),
     re.compile(r"\bhooks(?:Config)?[\"']?\s{0,9}[=:]\s{0,9}[\"']?(?:false|0|off)\b", re.IGNORECASE),
     re.compile(r"\b(?:codex_)?hooks\s{0,9}=\s{0,9}false\b", re.IGNORECASE),
     re.compile(r"[\"']?hooks(?:Config)?[\"']?\s{0,9}:\s{0,9}\{\s{0,9}[\"']?(?:disabled[\"']?\s{0,9}:\s{0,9}true|"

@@ -282,6 +282,11 @@ def test_blame_prints_regions_with_turn_agent_and_prompt(worked):
     assert gone.code == 2 and "src/legacy.py is gone" in gone.err
 
 
+def test_blame_names_nobody_where_nobody_is_known(worked):
+    (line,) = worked.ok("blame", "notes.txt").out.splitlines()
+    assert "  unattributed  " in line and "you" not in line
+
+
 def test_blame_masks_secrets_where_nobody_owns_the_terminal(worked):
     secret = "sk_live_" + "a1b2c3d4" * 4
     (worked.project / ".env").write_text(f"KEY={secret}\n")

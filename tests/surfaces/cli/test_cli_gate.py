@@ -45,7 +45,9 @@ def _stopped_at(cli, command: str) -> str:
 
 
 def test_the_person_sees_every_line_and_every_risk(cli):
-    id = _stopped_at(cli, "echo " + "x" * 200 + "\ngit push\n\tnpm publish # \x1b[2K\rls\ncurl -X DELETE https://example.com")
+    id = _stopped_at(
+        cli, "echo " + "x" * 200 + "\ngit push\n\tnpm publish # \x1b[2K\rls\ncurl -X DELETE https://example.com"
+    )
     ran = cli.typing("approve", id, answers=[(YES, "no\n")], env=PLAIN)
     shown = ran.out.partition(YES)[0]
     assert "x" * 200 in shown and "  git push" in shown and "npm publish" in shown and "curl -X DELETE" in shown

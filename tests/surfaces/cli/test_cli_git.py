@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from repositories import PERSON, Repo
@@ -105,11 +107,14 @@ def test_objects_that_git_collected_are_told_in_the_plan(cli, repo):
 
 
 def test_a_path_that_is_taken_and_kept_is_told_once(cli, repo):
-    for script in ("git commit -q --allow-empty -m a", "git commit -q --allow-empty -m b"):
-        work(cli, repo, script)
-        repo("commit", "-q", "--allow-empty", "-m", "by a person")
-    err = cli("undo", "2", "--yes").err
-    assert "kept main: \n" not in err and err.count("kept main: changed by you since") == err.count("kept main")
+    work(cli, repo, "git commit -q --allow-empty -m a")
+    repo("commit", "-q", "--allow-empty", "-m", "by a person")
+    cli.ok("checkpoint")
+    work(cli, repo, "git commit -q --allow-empty -m b")
+    ran = cli("rollback", "start", "--actor", "run", "--yes")
+    assert ran.out.count("  main") == 2, ran
+    assert "kept main: \n" not in ran.err and ran.err.count("kept main: changed by you since") == 1
+    assert ran.err.count("kept main") == 1
 
 
 def test_redo_of_many_says_how_to_undo_as_many(cli, repo):
@@ -155,6 +160,17 @@ def test_a_folder_inside_a_repository_says_that_git_is_not_recorded(bare, monkey
     bare.ok("run", "--", "sh", "-c", "echo x > made")
     ran = bare.ok("undo", "--yes")
     assert (ran.out + ran.err).count(line) == 1
+
+
+def test_a_head_that_cannot_be_read_is_said_with_what_mends_it(cli, repo):
+    work(cli, repo, "echo x > f0")
+    (repo.root / ".git/HEAD").write_text("garbage\n")
+    mend = "echo ref: refs/heads/BRANCH > .git/HEAD"
+    ran = cli.ok("undo", "--yes")
+    assert (ran.out + ran.err).count("git: HEAD cannot be read (a ref makes no sense); " + mend) == 1
+    assert mend in cli.ok("status").out
+    subprocess.run(["sh", "-c", mend.replace("BRANCH", "main")], cwd=repo.root, check=True)
+    assert repo("status", "--porcelain") == ""
 
 
 def test_show_has_files_first_and_git_in_words(cli, repo):

@@ -285,7 +285,7 @@ def test_take_backs_finish_the_interrupted_one_and_do_nothing_more(interrupted, 
 
 def test_log_and_show_say_that_it_was_interrupted_and_nothing_else(interrupted) -> None:
     line = next(line for line in interrupted.ok("log").out.splitlines() if "rollback" in line)
-    assert line.endswith("rollback to start: interrupted (takeback resume finishes it)")
+    assert line.endswith('"start": interrupted (takeback resume finishes it)')
     row = next(row for row in interrupted("log", "--json").json["rows"] if row["kind"] == "takeback")
     assert row["live"] is True and row["state"] == "live"
     assert "interrupted (takeback resume finishes it)" in interrupted.ok("show", row["id"]).out

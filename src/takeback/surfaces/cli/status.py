@@ -49,7 +49,8 @@ def run(context: Context, args: Namespace) -> int:
         else:
             for line in shown:
                 context.terminal.write(line)
-        for line in wrapped(f"next: {_next(found, workspace)}", context.terminal.width, 6):
+        told = f"next: {_next(found, workspace)}"
+        for line in wrapped(told, context.terminal.width, 6) if context.terminal.err_is_tty else [told]:
             context.terminal.hint(line)
         return 0
 
