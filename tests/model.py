@@ -366,7 +366,9 @@ class Workspace:
             by_path = {path: set(self.layers(path, min(units).seq)) for path, units in by_path.items()}
         acts = sorted(u.seq for u in ours if u.path.startswith("act:") and self.act_verdict(u) in TAKEN)
         steps = [step for path, units in by_path.items() for step in self.path_steps(path, units, request, acts)]
-        if request.verb == "undo" and not request.everything:  # what earlier ones kept, and is still not free, is theirs
+        if (
+            request.verb == "undo" and not request.everything
+        ):  # what earlier ones kept, and is still not free, is theirs
             asked = lambda s: any(self.turns(u.seq) & set(request.target) for u in s.units)
             steps = [s for s in steps if s.verdict in TAKEN or asked(s)]
         steps.sort(key=lambda s: (s.verdict not in TAKEN, -s.segment, not s.path.startswith("act:"), s.path))
@@ -393,7 +395,9 @@ class Workspace:
                 kept |= set(run)
                 above += run
                 continue
-            verdict = MERGED if above and not is_back else EXACT if not path.startswith("act:") else self.act_verdict(run[0])
+            verdict = (
+                MERGED if above and not is_back else EXACT if not path.startswith("act:") else self.act_verdict(run[0])
+            )
             first = steps.get(segment)
             expected, units = (first.expected, first.units | set(run)) if first else (state, frozenset(run))
             steps[segment] = Step(path, expected, target, verdict, units, segment)

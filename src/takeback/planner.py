@@ -440,10 +440,14 @@ class Planner:
             try:
                 if not is_back and ((foreign and not request.merge) or (above and domain_of(path) != "files")):
                     raise Conflict
-                goal = state if is_back else (
-                    self.merge(after, state, before, request.markers)
-                    if above
-                    else self._timed(path, before, run[-1].seq, lowest)
+                goal = (
+                    state
+                    if is_back
+                    else (
+                        self.merge(after, state, before, request.markers)
+                        if above
+                        else self._timed(path, before, run[-1].seq, lowest)
+                    )
                 )
             except Conflict:
                 kept |= set(run)

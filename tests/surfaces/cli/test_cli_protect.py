@@ -82,7 +82,9 @@ def test_on_a_terminal_it_says_what_is_put_in_and_shows_the_diff_when_asked(alon
     assert "@@" not in short and "@@" in long and long.count("start.py claude ") == 9
     alone.ok("protect", "claude", "--mcp", "--yes")
     gone = alone.typing("unprotect", answers=[("[y/N/d diff]", "y\n")])
-    assert gone.code == 0 and "− 9 hooks of takeback's: SessionStart" in gone.out and "− mcpServers.takeback" in gone.out
+    assert (
+        gone.code == 0 and "− 9 hooks of takeback's: SessionStart" in gone.out and "− mcpServers.takeback" in gone.out
+    )
 
 
 def test_those_found_are_set_up(alone: Cli, own_home: Path) -> None:
