@@ -81,20 +81,25 @@ def _mask_lines(lines: Iterable[bytes], mark: int) -> list[bytes]:
     inside = _starts_inside(told)
     dense = [_DENSE.fullmatch(line[mark:].strip()) is not None for line in told]
     out = []
+    above = b""  # lines of a command that goes on in this one
     for at, line in enumerate(told):
         head, said = line[:mark], line[mark:]
         begins, ends = _is_edge(said, b"BEGIN"), _is_edge(said, b"END")
         if inside or begins or (dense[at] and any(dense[max(0, at - 1) : at] + dense[at + 1 : at + 2])):
             out.append(head + _MASK if said else line)
         else:
-            out.append(head + _mask_line(said))
+            out.append(head + _mask_line(said, above))
         inside = (inside or begins) and not ends
+        above = above + said.rstrip(b"\r\n") + b"\n" if said.rstrip().endswith(b"\\") else b""
     return out
 
 
-def _mask_line(line: bytes) -> bytes:
+def _mask_line(line: bytes, above: bytes = b"") -> bytes:
     said = line.decode("utf-8", "surrogateescape")
     masked = redact.text(said)
+    if above:
+        whole = redact.text(above.decode("utf-8", "surrogateescape") + said)
+        masked = redact.text(whole.split("\n", above.count(b"\n"))[-1])
     return line if masked == said else masked.encode("utf-8", "surrogateescape")
 
 
