@@ -49,7 +49,7 @@ class TestClaude(Scenarios, OwnCommand):
             Turn("", [agent.write("other.txt", "other\n")], go),
             Turn("done"),
         )
-        place.takeback("status")
+        place.takeback("rollback", "--all", "--dry-run")  # looks at the tree
         whose = {path: e.calls for e in place.effects() for path in e.changes}
         other = {b.id for b in place.history().brackets.values() if b.call.tool == "Write"}
         assert set(whose[b"other.txt"]) == other
