@@ -54,7 +54,7 @@ def main() -> int:
         print(red(f"\n{failed} of 4 proofs failed."))
         return 1
     print(bold("\nFour proofs, nothing lost, nothing left behind.") + " Your turn:")
-    print(f"  {dim('$')} takeback init      {dim('# in a project of yours; then let your agent loose')}\n")
+    print(f"  {dim('$')} takeback protect   {dim('# in a project of yours; then let your agent loose')}\n")
     return 0
 
 
