@@ -1,8 +1,9 @@
 """takeback email: stage, pending, release by a typed yes, cancel; with a real SMTP server."""
 
-from __future__ import time
+from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
