@@ -106,7 +106,7 @@ def age(root: Path | str, seconds: float = 5.0) -> None:
     for n, (folder, folders, files) in enumerate(os.walk(os.fsencode(root), topdown=False)):
         for m, name in enumerate(sorted(files + folders)):
             when = base + n * 1_000_003_000 + m * 1_009
-            os.utime(os.path.join(folder, name), ns=(when, when), follow_symlinks=False)  # noqa: PTH118
+            os.utime(os.path.join(folder, name), ns=(when, when), follow_symlinks=False)
     os.utime(root, ns=(base - 1, base - 1))
 
 

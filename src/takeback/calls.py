@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from . import ancestry, brackets, redact
 from .brackets import AgentTurn, Bracket, Call, Caller
 from .capture.scan import Look, Scan
-from .effects import Takeback, Turn
+from .effects import Takeback, Turn, text
 from .history import pack_snapshot
 from .ids import new_id
 from .journal import New
@@ -99,7 +99,7 @@ def begin_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call) -> Ope
         look = _scan(ws, tree)
     else:
         look = _named(ws, tree, [*call.paths, *(path for b in over for path in b.call.paths)])
-    rows = _found(ws, look, over)
+    rows = ws.observer.rows_of(look, cut={b.id for b in over})
     turn = brackets.newest_turn(journal, caller)
     if turn is None:
         rows.append(brackets.turn_row(caller, ""))
@@ -125,7 +125,7 @@ def end_call(
     bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
-    rows = _found(ws, look, ())
+    rows = ws.observer.rows_of(look)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         if bracket.id not in closed:
@@ -145,7 +145,7 @@ def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> t
     scans = any(b.call.scans for b in left)
     named = [path for b in left for path in b.call.paths]
     look = _scan(ws, tree, thorough=whole_session) if scans else _named(ws, tree, named)
-    rows = _found(ws, look, left)
+    rows = ws.observer.rows_of(look, cut={b.id for b in left})
     ws.observer.journal_look(look, rows)
     return tuple(row.id for row in rows if row.kind == "change")
 
@@ -202,18 +202,6 @@ def _named(ws: Guarded, tree: OpenFolder, paths: Iterable[bytes]) -> Look:
     return Scan(tree, observer.known(), observer.rules(tree), ws.store.blobs, observer.limits()).named(paths)
 
 
-def _found(ws: Guarded, look: Look, over: Iterable[Bracket]) -> list[New]:
-    """The rows of what a look found, and those that close what is over."""
-    cut = {b.id for b in over}
-    rows = ws.observer.rows_of(look, cut=cut)
-    closed = {row.body["open"] for row in rows if row.kind == "close"}
-    staying = [b for b in brackets.open_ones(ws.store.journal) if b.id not in cut | closed] if cut - closed else []
-    oldest = min((b.seq for b in staying), default=0)
-    for bracket in (b for b in over if b.id not in closed):
-        rows += brackets.cut_rows(bracket, oldest)
-    return rows
-
-
 def _checkpoint_row(ws: Guarded, look: Look, turn: str, caller: Caller, label: str, named: bool) -> New:
     ws.observer.store_tree(look.index)
     body: dict[str, Any] = {
@@ -224,7 +212,7 @@ def _checkpoint_row(ws: Guarded, look: Look, turn: str, caller: Caller, label: s
         "turn": turn,
     }
     if look.lacking:
-        body["partial"] = [[path.decode("utf-8", "surrogateescape"), why] for path, why in look.lacking]
+        body["partial"] = [[text(path), why] for path, why in look.lacking]
     return New("checkpoint", new_id(), body)
 
 

@@ -187,7 +187,7 @@ class Guarded:
             raise UsageError("a path cannot hold a NUL byte", "name the path without it")
         if os.path.isabs(given):
             parent = os.path.realpath(os.path.dirname(given.rstrip("/")))
-            given = os.path.relpath(os.path.join(parent, os.path.basename(given.rstrip("/"))), self.root)  # noqa: PTH118
+            given = os.path.relpath(os.path.join(parent, os.path.basename(given.rstrip("/"))), self.root)
             if given == ".." or given.startswith(".." + os.sep):
                 raise UsageError(f"{os.fsdecode(path)} lies outside the workspace {self.root}", "name a path inside it")
         normal = os.path.normpath(given).replace(os.sep, "/")

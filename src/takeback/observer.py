@@ -282,7 +282,7 @@ class Observer:
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
                 rows += self._row_of(changes, owners, told, {"cut": True, **domain} if is_cut else domain)
-        return rows + (self._closing(found, cut) if look.whole else [])
+        return rows + self._closing(found, cut, look.whole)
 
     def _row_of(self, changes: Sequence[Change], owners: Owners, summary: str, also: Mapping[str, Any]) -> list[New]:
         if not changes:
@@ -298,9 +298,10 @@ class Observer:
             body["summary"] = f"{summary} · {amount}"
         return [New("change", new_id(), {**body, **packed})]
 
-    def _closing(self, found: Sequence[Bracket], cut: Collection[str]) -> list[New]:
-        """Brackets that nobody will close any more: what they did has just been found."""
-        over = {bracket.id for bracket in found if bracket.id in cut or bracket.caller.is_gone}
+    def _closing(self, found: Sequence[Bracket], cut: Collection[str], whole: bool) -> list[New]:
+        """Brackets that are taken to be over; after a whole look, also those that nobody will close any more: what they
+        did has just been found."""
+        over = {bracket.id for bracket in found if bracket.id in cut or (whole and bracket.caller.is_gone)}
         oldest = min((b.seq for b in found if b.id not in over), default=0)
         rows: list[New] = []
         for bracket in (b for b in found if b.id in over):

@@ -102,7 +102,7 @@ class Repository:
             raise Unusable(".git is a symbolic link, which is not followed")
         try:
             if stat.S_ISDIR(kind):
-                own, path = tree.child(b".git"), os.path.join(root, ".git")  # noqa: PTH118 - a root may be no UTF-8
+                own, path = tree.child(b".git"), os.path.join(root, ".git")
             else:
                 path = _led_to(tree, b".git", b"gitdir:", root)
                 own = open_root(path)
@@ -261,14 +261,14 @@ class Repository:
         places = []
         if mine != os.path.realpath(self.common_path):
             places.append((self.common_path, f"the main work tree is on it: {there}"))
-        folder = os.path.join(self.common_path, "worktrees")  # noqa: PTH118
+        folder = os.path.join(self.common_path, "worktrees")
         try:
             names = sorted(os.listdir(folder))
         except OSError:
             names = []
         for name in names:
             told = f"the work tree {name} is on it: git worktree remove {name} or {there}"
-            places.append((os.path.join(folder, name), told))  # noqa: PTH118
+            places.append((os.path.join(folder, name), told))
         for path, told in places:
             if os.path.realpath(path) == mine:
                 continue
@@ -348,7 +348,7 @@ def _led_to(folder: OpenFolder, name: bytes, word: bytes, beside: str) -> str:
     path = os.fsdecode(data[len(word) :].strip())
     if not path or "\0" in path:
         raise Unusable(f"{name.decode()} leads nowhere")
-    return os.path.normpath(os.path.join(beside, path))  # noqa: PTH118
+    return os.path.normpath(os.path.join(beside, path))
 
 
 def _read(folder: OpenFolder, name: bytes, most: int) -> bytes:
@@ -395,7 +395,7 @@ def above(root: str) -> str:
     """The folder whose repository a folder without one of its own lies in; empty where there is none."""
     here = os.path.dirname(root)
     while True:
-        if os.path.lexists(os.path.join(here, ".git")):  # noqa: PTH118
+        if os.path.lexists(os.path.join(here, ".git")):
             return here
         here, below = os.path.dirname(here), here
         if here == below:

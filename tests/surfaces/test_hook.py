@@ -851,3 +851,12 @@ def test_hidden_from_the_one_screen_help():
         [sys.executable, "-m", "takeback", "help", "hook"], capture_output=True, text=True, check=True
     )
     assert "AGENT [EVENT]" in helped.stdout
+
+
+@pytest.mark.parametrize("name", ["cwd", "workdir", "directory", "dir_path", "working_directory"])
+def test_a_command_is_judged_in_the_folder_it_is_told_to_run_in(session, ws, tmp_path, name):
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    session.prompt("tidy")
+    session.before("1", "Bash", {"command": "touch made", name: str(elsewhere)})
+    session.after("1", "Bash", {"command": "touch made", name: str(elsewhere)})
+    assert [act.target for act in ws.effects()] == [str(elsewhere / "made")]

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..typed import Any
 from .events import Agent
 
 AGENTS = {
-    "claude": "takeback.agents.claude:Claude",
-    "codex": "takeback.agents.codex:Codex",
-    "gemini": "takeback.agents.gemini:Gemini",
-    "copilot": "takeback.agents.copilot:Copilot",
-    "qwen": "takeback.agents.qwen:Qwen",
-    "opencode": "takeback.agents.opencode:Opencode",
-    "cursor": "takeback.agents.cursor:Cursor",
-}
+    "claude": "Claude",
+    "codex": "Codex",
+    "gemini": "Gemini",
+    "copilot": "Copilot",
+    "qwen": "Qwen",
+    "opencode": "Opencode",
+    "cursor": "Cursor",
+}  # by name; each has a module of that name here, and one in setup/
 
 
 def load(name: str) -> Agent:
     """The agent of this name."""
+    made: Agent = part_of(__name__, name)
+    return made
+
+
+def part_of(package: str, name: str) -> Any:
+    """What a package has of the agent of this name."""
     from importlib import import_module
 
     if name not in AGENTS:
         raise UsageError(f"no agent is called {name!r}", f"name one of: {', '.join(AGENTS)}")
-    module, _, found = AGENTS[name].partition(":")
-    made: Agent = getattr(import_module(module), found)()
-    return made
+    return getattr(import_module(f"{package}.{name}"), AGENTS[name])()

@@ -26,6 +26,7 @@ SHELL = "shell"  # a command
 UNKNOWN = "unknown"  # it may do anything: other MCP servers' tools, and what is newer than this program
 
 ALLOW, ASK, DENY = "allow", "ask", "deny"
+FOLDERS = ("workdir", "working_directory", "directory", "dir_path", "cwd")  # what agents call where a shell is to run
 
 
 class Event(NamedTuple):

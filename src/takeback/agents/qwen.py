@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..callers import Caller
 from ..typed import Any
 from . import events as kinds
+from .claude import Claude
 from .dialect import Dialect, table
 from .events import Event
 
@@ -20,18 +21,7 @@ _READERS = (
 class Qwen(Dialect):
     name = "qwen"
     title = "Qwen Code"
-    events: Mapping[str, str] = {
-        "SessionStart": kinds.START,
-        "UserPromptSubmit": kinds.PROMPT,
-        "PreToolUse": kinds.BEFORE,
-        "PostToolUse": kinds.AFTER,
-        "PostToolUseFailure": kinds.AFTER,
-        "Stop": kinds.REST,
-        "StopFailure": kinds.REST,
-        "SubagentStop": kinds.REST,
-        "SessionEnd": kinds.END,
-        "Notification": kinds.OTHER,
-    }
+    events: Mapping[str, str] = {**Claude.events, "Notification": kinds.OTHER}
     tools: Mapping[str, str] = {
         **dict.fromkeys(_READERS.split(), kinds.READS),
         **dict.fromkeys(("agent", "task"), kinds.READS),  # the calls of a subagent have hooks of their own

@@ -127,7 +127,7 @@ def _execute(argv: Sequence[str], environ: Mapping[str, str]) -> OSError:
     found = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     failed: OSError = found
     for folder in folders if name else ():
-        path = os.path.join(folder or ".", name) if "/" not in name else name  # noqa: PTH118
+        path = os.path.join(folder or ".", name) if "/" not in name else name
         try:
             try:
                 os.execve(path, list(argv), dict(environ))

@@ -93,7 +93,7 @@ class Command:
         if "\0" in given:
             raise UsageError("run_in cannot hold a NUL byte", "name the folder without it")
         root = os.path.realpath(self._world.root)
-        joined = os.path.normpath(os.path.join(root, given))  # noqa: PTH118
+        joined = os.path.normpath(os.path.join(root, given))
         real = Path(os.path.realpath(joined))
         if real.is_relative_to(root):
             if not os.path.isabs(given) and not Path(joined).is_relative_to(root):
@@ -193,7 +193,7 @@ class Command:
         env = self._environment({name: values[name] for name in args.get("env", ())})
         if key:
             env["TAKEBACK_KEY"] = key
-        folder = os.path.join(os.path.realpath(self._world.root), args.get("run_in", ""))  # noqa: PTH118
+        folder = os.path.join(os.path.realpath(self._world.root), args.get("run_in", ""))
         secrets = [value for name, value in values.items() if name not in _BASE]
         return _run(argv or _shell(words["shell"]), folder, env, timeout, secrets, mark)
 

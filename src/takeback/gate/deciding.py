@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from .. import redact
 from ..agents.events import ASK as ASKED
-from ..agents.events import DENY, SHELL, Answer, Event
+from ..agents.events import DENY, FOLDERS, SHELL, Answer, Event
 from ..ids import new_id
 from ..journal import New
 from ..policy import ALLOW, ASK, REFUSE, Policy
@@ -28,7 +28,6 @@ LARGEST = 20_000  # characters of a call that a person is shown whole; a longer 
 _SHOWN = 8  # letters of an id
 _RISKS = 100  # of one call that a person is shown
 _PART = 1000  # characters of what a risk says
-_WHERE = ("cwd", "workdir", "directory", "dir_path", "working_directory")  # what shells call the folder they run in
 
 
 class Decided(NamedTuple):
@@ -59,7 +58,7 @@ def fingerprint(event: Event) -> str:
 
     given: Any = dict(event.input)
     if event.does == SHELL and event.command:
-        given = [event.command, event.cwd, [event.input.get(name) for name in _WHERE]]
+        given = [event.command, event.cwd, [event.input.get(name) for name in FOLDERS]]
     told = json.dumps([event.tool, event.server, given], sort_keys=True, default=str)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 

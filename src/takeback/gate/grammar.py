@@ -56,7 +56,7 @@ def _binding(package: str) -> Any:
     found = util.find_spec(package)
     for folder in found.submodule_search_locations or () if found else ():
         for suffix in machinery.EXTENSION_SUFFIXES:
-            path = os.path.join(folder, "_binding" + suffix)  # noqa: PTH118
+            path = os.path.join(folder, "_binding" + suffix)
             if os.path.exists(path):
                 name = f"{package}._binding"
                 loader = machinery.ExtensionFileLoader(name, path)

@@ -74,6 +74,6 @@ def _real(path: str, follow: bool) -> str:
         if follow:
             return os.path.realpath(path)
         head, tail = os.path.split(path)
-        return os.path.join(os.path.realpath(head), tail) if tail else os.path.realpath(path)  # noqa: PTH118
+        return os.path.join(os.path.realpath(head), tail) if tail else os.path.realpath(path)
     except (OSError, ValueError):
         return path

@@ -39,7 +39,7 @@ class PortableFolder:
         pass
 
     def _at(self, name: bytes) -> bytes:
-        return os.path.join(self.absolute, name)  # noqa: PTH118 - bytes, and pathlib knows none
+        return os.path.join(self.absolute, name)
 
     def child(self, name: bytes) -> PortableFolder:
         return PortableFolder(self._at(name), self.path + b"/" + name if self.path else name)

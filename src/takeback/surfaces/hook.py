@@ -39,7 +39,6 @@ _SUMMARY = 100  # characters
 _PATIENCE = 10.0  # seconds at most to wait for the store, with an agent waiting
 _COMMAND = 4096  # characters of a command that are read for its summary
 _NAMED = 8  # paths that are named of a take-back, the rest is counted
-_FOLDERS = ("workdir", "directory", "dir_path", "cwd")  # where a shell is told to run, by the names that agents give it
 _UNSEEN = "unknown"  # a risk of which nothing is known, and so nothing to journal
 _EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "notebookedit"), "Patch": ("patch",)}
 
@@ -200,8 +199,8 @@ def _gated(
     from .. import gate
     from ..settings import user_config
 
-    folder = next((text for name in _FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
-    there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))  # noqa: PTH118
+    folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
+    there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))
     stores, config = (str(place.home),), (str(user_config(asked.environ)),)
     try:
         risks = gate.tool(there, str(place.root), asked.environ.get("HOME", ""), stores, config)
@@ -265,10 +264,10 @@ def _divided(event: Event, root: Path) -> tuple[tuple[bytes, ...], tuple[str, ..
     inside: dict[bytes, None] = {}
     outside: dict[str, None] = {}
     for given in event.paths:
-        path = os.path.join(event.cwd or str(root), os.path.expanduser(given) if given.startswith("~/") else given)  # noqa: PTH118
+        path = os.path.join(event.cwd or str(root), os.path.expanduser(given) if given.startswith("~/") else given)
         path = os.path.normpath(path)
         folder, name = os.path.split(path)
-        for found in (os.path.join(os.path.realpath(folder), name), os.path.realpath(path)):  # noqa: PTH118
+        for found in (os.path.join(os.path.realpath(folder), name), os.path.realpath(path)):
             below = os.path.relpath(found, root)
             if below == os.pardir or below.startswith(os.pardir + os.sep):
                 outside[found] = None

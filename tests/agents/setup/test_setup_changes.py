@@ -16,7 +16,7 @@ from test_setup_documents import documents
 
 from takeback.agent_files import is_agents_own
 from takeback.agents import AGENTS
-from takeback.agents.setup import SETUPS, changes, lines, load, records
+from takeback.agents.setup import changes, lines, load, records
 from takeback.agents.setup.targets import Ours, Place
 from takeback.errors import TakebackError
 
@@ -42,13 +42,13 @@ class Machine:
     def protect(
         self, *names: str, user: bool = False, mcp: bool = True, by: Ours | None = None
     ) -> list[changes.Change]:
-        targets = [t for n in names or SETUPS for t in load(n).targets(self.place(user), by or ours())]
+        targets = [t for n in names or AGENTS for t in load(n).targets(self.place(user), by or ours())]
         planned = changes.protecting(targets, self.store, mcp)
         changes.apply(planned, self.store)
         return planned
 
     def unprotect(self, *names: str, user: bool = False) -> list[changes.Change]:
-        targets = [t for n in names or SETUPS for t in load(n).targets(self.place(user), ours())]
+        targets = [t for n in names or AGENTS for t in load(n).targets(self.place(user), ours())]
         planned = changes.unprotecting(targets, self.store)
         changes.apply(planned, self.store)
         return planned
@@ -90,7 +90,7 @@ OF_USER = {
 
 
 def test_every_agent_can_be_set_up() -> None:
-    assert list(SETUPS) == list(AGENTS) == list(FILES)
+    assert list(AGENTS) == list(FILES)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

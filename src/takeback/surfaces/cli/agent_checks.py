@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 from ... import hook_record
-from ...agents.setup import SETUPS, changes, jsonc, lines, load
+from ...agents import AGENTS
+from ...agents.setup import changes, jsonc, lines, load
 from ...agents.setup.codex import trust
 from ...agents.setup.targets import Config, Whole
 from ...errors import TakebackError
@@ -58,7 +59,7 @@ class _Hooks(NamedTuple):
 def found(context: Context, home: Path, root: Path | None, seen: Mapping[str, float]) -> Iterator[Finding]:
     """One line for each agent that is on this machine or has hooks of ours."""
     here = root or context.cwd
-    for setup in map(load, SETUPS):
+    for setup in map(load, AGENTS):
         places = [configuring.place_of(context, here, user) for user in (False, True)]
         hooks = [h for place in places if (h := _hooks(setup, place)).there]
         if broken := _broken(home, setup, places):

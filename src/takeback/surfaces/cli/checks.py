@@ -141,7 +141,7 @@ def _permissions(folder: Path) -> Check:
     loose = []
     for here, folders, names in os.walk(folder):
         for name, wanted in [(".", 0o700), *((f, 0o700) for f in folders), *((n, 0o600) for n in names)]:
-            path = os.path.normpath(os.path.join(here, name))  # noqa: PTH118
+            path = os.path.normpath(os.path.join(here, name))
             try:
                 mode = stat.S_IMODE(os.lstat(path).st_mode)
             except OSError:

@@ -8,7 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from ...agents.setup import SETUPS, changes, load
+from ...agents import AGENTS
+from ...agents.setup import changes, load
 from ...agents.setup.targets import Ours, Place
 from ...errors import ApprovalNeeded, TakebackError
 from ...typed import NamedTuple
@@ -71,7 +72,7 @@ def is_found(setup: Setup, place: Place) -> bool:
 
 
 def found(place: Place) -> list[Setup]:
-    return [setup for setup in map(load, SETUPS) if is_found(setup, place)]
+    return [setup for setup in map(load, AGENTS) if is_found(setup, place)]
 
 
 def elsewhere(setups: Sequence[Setup], place: Place, ours: Ours) -> list[str]:

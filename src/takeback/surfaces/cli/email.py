@@ -124,7 +124,7 @@ def _read(context: Context, given: str) -> str:
         if given == "-":
             data = sys.stdin.buffer.read()
         else:
-            with open(os.path.join(context.cwd, given), "rb") as file:  # noqa: PTH118
+            with open(os.path.join(context.cwd, given), "rb") as file:
                 data = file.read()
         return data.decode()
     except OSError as error:

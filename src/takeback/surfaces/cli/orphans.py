@@ -74,7 +74,7 @@ def _size(folder: Path) -> int:
     for here, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118
+                total += os.lstat(os.path.join(here, name)).st_size
             except OSError:
                 continue
     return total

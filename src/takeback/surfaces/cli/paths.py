@@ -32,11 +32,11 @@ def inside(here: Here, workspace: Workspace, given: str, present: bool = False) 
     if "\0" in given:
         raise UsageError("a path cannot hold a NUL byte", "name the path without it")
     root = str(workspace.root)
-    whole = os.path.normpath(os.path.join(here.cwd, given))  # noqa: PTH118
+    whole = os.path.normpath(os.path.join(here.cwd, given))
     if whole != root and not whole.startswith(root.rstrip("/") + os.sep):
         # Perhaps it reaches the root through a link above it.
         parent, name = os.path.split(whole)
-        whole = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
+        whole = os.path.join(os.path.realpath(parent), name)
         if whole != root and not whole.startswith(root.rstrip("/") + os.sep):
             raise UsageError(f"{safe(given)} lies outside the workspace {safe(root)}", "name a path inside it")
     path = os.path.relpath(whole, root)
@@ -50,11 +50,11 @@ def inside(here: Here, workspace: Workspace, given: str, present: bool = False) 
 def _no_link_above(root: str, path: str, given: str) -> None:
     above = os.path.dirname(path)
     while above:
-        full = os.path.join(root, above)  # noqa: PTH118
+        full = os.path.join(root, above)
         if os.path.islink(full):
             raise UsageError(
                 f"{safe(given)} goes through the symlink {safe(above)}",
-                f"name it where it really is: {safe(os.path.realpath(os.path.join(root, path)))}",  # noqa: PTH118
+                f"name it where it really is: {safe(os.path.realpath(os.path.join(root, path)))}",
             )
         above = os.path.dirname(above)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...agents.setup import SETUPS
+from ...agents import AGENTS
 from . import configuring
 from .approving import only_a_person
 from .terminal import counted, safe
@@ -40,7 +40,7 @@ def run(context: Context, args: Namespace) -> int:
     root = context.root() or context.cwd
     settings = context.settings(root)
     place = configuring.place_of(context, root, args.user)
-    setups = configuring.named(args.agents or list(SETUPS))
+    setups = configuring.named(args.agents or list(AGENTS))
     ours = configuring.ours()
 
     def plan() -> list[Planned]:
