@@ -47,11 +47,13 @@ print("\n".join(project["build-system"]["requires"] + project["dependency-groups
     .venv/bin/python -m pip install --disable-pip-version-check --quiet -r .venv/dev.txt -e . || return 1
     # Not built for every system: tests that need them say so and are skipped.
     .venv/bin/python -c 'import tomllib
-print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["databases"]))' >.venv/databases.txt
+groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]
+print("\n".join(groups["databases"] + groups["integrations"]))' >.venv/optional.txt
+    .venv/bin/python -m pip install --disable-pip-version-check --quiet -r .venv/optional.txt && return 0
     while read -r package; do
         .venv/bin/python -m pip install --disable-pip-version-check --quiet "$package" ||
             echo "$package cannot be installed here: tests that need it are skipped" >&2
-    done <.venv/databases.txt
+    done <.venv/optional.txt
 }
 
 if ! command -v git >/dev/null 2>&1; then

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from conformance.blobs import blobs_conformance
 from support import PORTABLE
@@ -17,6 +18,7 @@ from takeback import packs as module
 from takeback.blobs import BIG, MemoryBlobs
 from takeback.errors import Damaged
 from takeback.packs import Packs
+from takeback.records import ZSTD, decompress
 
 
 @pytest.mark.parametrize("kind", ["packs", "memory", "packs sealed early"])
@@ -64,6 +66,13 @@ def test_a_process_that_stores_little_need_not_load_zstandard(tmp_path: Path):
         assert [packs.get(id) for id in ids] == many
     """
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("level", [-5, -1, 1, 3, 19])
+def test_what_was_packed_at_any_level_can_be_read(level: int):
+    data = b"".join(b"%d, " % n for n in range(5000))
+    packed = zstandard.ZstdCompressor(level=level, write_content_size=True).compress(data)
+    assert decompress(ZSTD, packed, len(data)) == data
 
 
 def test_what_was_flushed_is_there_after_reopening(packs: Packs):

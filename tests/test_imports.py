@@ -13,7 +13,7 @@ SOURCE = Path(takeback.__file__).parent
 
 # From the ground up: a module imports from its own layer and those below it.
 LAYERS = [
-    {"effects", "errors", "ids", "typed", "units", "acts", "redact", "policy"},
+    {"effects", "errors", "ids", "typed", "units", "acts", "redact", "policy", "patterns", "digests"},
     {
         "journal",
         "blobs",
@@ -31,6 +31,7 @@ LAYERS = [
         "textdiff",
         "workers",
         "exchange",
+        "state_stores",
         "ancestry",
         "agent_files",
         "hook_record",
@@ -60,6 +61,9 @@ LAYERS = [
         "recording",
         "moments",
         "calls",
+        "announced",
+        "toolcalls",
+        "declared",
         "agents",
         "gate",
         "prune",
@@ -72,7 +76,7 @@ LAYERS = [
         "rules",
         "filters",
     },
-    {"surfaces", "__init__", "__main__"},
+    {"surfaces", "integrations", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 MODULES = sorted(p for p in SOURCE.rglob("*.py"))

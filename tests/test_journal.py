@@ -10,7 +10,7 @@ import pytest
 
 from takeback.errors import Damaged, TakebackError
 from takeback.ids import new_id
-from takeback.journal import VERSION, Journal, New, spans
+from takeback.journal import VERSION, Journal, New, glimpse, spans
 
 
 @pytest.fixture
@@ -54,6 +54,21 @@ def test_the_file_is_private(journal: Journal):
     journal.append([note()], 0)
     for path in journal.path.parent.iterdir():  # type: ignore[union-attr]
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+@pytest.mark.parametrize("name", ["100%", "what?mode=memory", "a#b", "ü", "a b", "%3f"])
+def test_the_name_of_its_folder_may_be_any(tmp_path: Path, name: str):
+    folder = tmp_path / name
+    folder.mkdir()
+    made = Journal(folder / "journal.db", create=True)
+    made.append([note(1)], 0)
+    made.close()
+    assert (folder / "journal.db").stat().st_size
+    again = Journal(folder / "journal.db")
+    assert [row.body["n"] for row in again.rows()] == [1]
+    again.close()
+    assert [row.body["n"] for row in glimpse(folder / "journal.db", ["note"], 5)] == [1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name]
 
 
 def test_a_failing_append_leaves_nothing(journal: Journal):

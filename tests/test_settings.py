@@ -96,6 +96,11 @@ def test_defaults(place: Place) -> None:
         ("email.gmail_api_base", "https://gmail.googleapis.com", "default"),
         ("email.outlook_access_token", "none", "default"),
         ("email.outlook_api_base", "https://graph.microsoft.com/v1.0", "default"),
+        ("walrus.publisher", "none", "default"),
+        ("walrus.aggregator", "none", "default"),
+        ("walrus.epochs", 5, "default"),
+        ("walrus.deletable", True, "default"),
+        ("walrus.key_file", "", "default"),
         ("home", str(place.state / "takeback"), "environment XDG_STATE_HOME"),
         ("portable", False, "default"),
     ]
@@ -141,6 +146,12 @@ gmail_access_token = "ya29.secret"
 gmail_api_base = "http://127.0.0.1:1"
 outlook_access_token = "eyJ.secret"
 outlook_api_base = "http://127.0.0.1:2"
+[walrus]
+publisher = "https://publisher.example/my-key"
+aggregator = "https://aggregator.example"
+epochs = 53
+deletable = false
+key_file = "/home/ada/walrus.key"
 """
 OUTSIDE = {
     "policy": Policy({"http.compensating": "allow"}, True, {"push": "allow"}),
@@ -155,6 +166,11 @@ OUTSIDE = {
     "gmail_api_base": "http://127.0.0.1:1",
     "outlook_access_token": "eyJ.secret",
     "outlook_api_base": "http://127.0.0.1:2",
+    "walrus_publisher": "https://publisher.example/my-key",
+    "walrus_aggregator": "https://aggregator.example",
+    "walrus_epochs": 53,
+    "walrus_deletable": False,
+    "walrus_key_file": "/home/ada/walrus.key",
 }
 
 
@@ -218,6 +234,11 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         GMAIL_API_BASE="http://g",
         OUTLOOK_ACCESS_TOKEN="o",
         OUTLOOK_API_BASE="http://o",
+        TAKEBACK_WALRUS_PUBLISHER="http://127.0.0.1:3",
+        TAKEBACK_WALRUS_AGGREGATOR="http://127.0.0.1:4/",
+        TAKEBACK_WALRUS_EPOCHS="2",
+        TAKEBACK_WALRUS_DELETABLE="1",
+        TAKEBACK_WALRUS_KEY_FILE="/k",
     )
     assert settings == Settings(
         home=place.root,
@@ -248,6 +269,11 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         gmail_api_base="http://g",
         outlook_access_token="o",
         outlook_api_base="http://o",
+        walrus_publisher="http://127.0.0.1:3",
+        walrus_aggregator="http://127.0.0.1:4/",
+        walrus_epochs=2,
+        walrus_deletable=True,
+        walrus_key_file="/k",
     )
     for setting, (_, _, source) in zip(SETTINGS, settings.rows()):
         assert source == (str(place.config) if setting.key in IN_FILES_ONLY else f"environment {setting.env}")
@@ -261,6 +287,41 @@ def test_what_is_private_is_shown_as_set(place: Place) -> None:
     assert "secret" not in shown and "hunter2" not in shown
     assert ("email.smtp_url", "set", str(place.config)) in settings.rows()
     assert settings.smtp_url == OUTSIDE["smtp_url"], "the project's file says nothing about where mail goes"
+    assert ("walrus.publisher", "https://publisher.example", str(place.config)) in settings.rows(), "a path may be a key"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'publisher = "https://evil.example"',
+        'aggregator = "https://evil.example"',
+        "epochs = 1",
+        "deletable = false",
+        'key_file = "/tmp/known.key"',
+    ],
+)
+def test_a_project_says_nothing_about_where_state_goes(place: Place, line: str) -> None:
+    place.project(f"[walrus]\n{line}\n")
+    settings = place.load()
+    assert settings._replace(ignored=()) == Settings(settings.home, sources=settings.sources)
+    assert f"walrus.{line.split()[0]}" in settings.ignored[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'publisher = "publisher.example"',
+        'publisher = "ftp://publisher.example"',
+        'publisher = "https://user:password@publisher.example"',
+        'publisher = "https://publisher.example/?epochs=1"',
+        "epochs = 0",
+        'key_file = "walrus.key"',
+    ],
+)
+def test_what_walrus_cannot_be_set_to(place: Place, line: str) -> None:
+    place.user(f"[walrus]\n{line}\n")
+    with pytest.raises(UsageError, match="must be"):
+        place.load()
 
 
 def test_a_variable_that_others_use_too_stops_nothing(place: Place) -> None:

@@ -52,3 +52,27 @@ def test_acts_alike() -> None:
         Ours()  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         Ours(1).x = 2  # type: ignore[misc]
+
+
+def test_the_first_ones_and_the_later_ones_are_made_alike() -> None:
+    class Fresh(typed.NamedTuple):
+        x: int
+        y: int = 2
+        z: int = 3
+
+    for number in range(2 * typed._FEW):
+        assert Fresh(number) == (number, 2, 3)
+        assert Fresh(number, z=5) == Fresh(z=5, x=number) == (number, 2, 5)
+        assert Fresh(1, 2, number) == (1, 2, number)
+
+
+def test_the_first_ones_refuse_what_the_later_ones_refuse() -> None:
+    wrong: list[tuple[list[int], dict[str, int]]] = [([], {}), ([1, 2, 3], {}), ([1], {"x": 1}), ([1], {"w": 1})]
+    for values, named in wrong:
+
+        class Fresh(typed.NamedTuple):
+            x: int
+            y: int = 2
+
+        with pytest.raises(TypeError):
+            Fresh(*values, **named)

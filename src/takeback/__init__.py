@@ -84,10 +84,11 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(f".{_TYPES[name]}", __name__), name)
 
 
-def open(root: str | _os.PathLike[str], create: bool = False, store: str | None = None) -> Workspace:
+def open(root: str | _os.PathLike[str], create: bool | str = False, store: str | None = None) -> Workspace:
     """Opens the workspace of a project root.
 
-    `create` protects the folder first if it is not protected yet. `store` is None for the user's state folder, a path
+    `create` protects the folder first if it is not protected yet; "state" makes a store for threads alone, where none
+    is, and captures no file. `store` is None for the user's state folder, a path
     for another home, or "memory" for a store that lives no longer than this object."""
     from pathlib import Path
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
 
+from .digests import sha256
 from .records import Bad, chunks, missing
 from .typed import Protocol
 

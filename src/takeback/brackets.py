@@ -87,6 +87,7 @@ def open_row(turn: Turn, caller: Caller, call: Call, oldest: int) -> New:
         body["acts"] = [body_of(act, {}) for act in call.acts]
     if call.asked:
         body["asked"] = True
+    body |= {name: said for name, said in (("thread", call.thread), ("cursor", call.cursor)) if said}
     return New("open", new_id(), body)
 
 
@@ -139,7 +140,9 @@ def bracket_of(row: Row, body: Mapping[str, Any]) -> Bracket:
     caller = _caller_of(body)
     paths = tuple(raw(path) for path in body.get("paths", ()))
     acts = tuple(_act_of(act) for act in body.get("acts", ()))
-    call = Call(body["key"], body["tool"], body["summary"], paths, body["scans"], acts, body.get("asked", False))
+    stood = body.get("thread", ""), body.get("cursor", "")
+    asked = body.get("asked", False)
+    call = Call(body["key"], body["tool"], body["summary"], paths, body["scans"], acts, asked, *stood)
     return Bracket(row.seq, row.id, row.at, Turn(caller.agent, body["turn"]), caller, call)
 
 

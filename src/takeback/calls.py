@@ -16,15 +16,13 @@ from collections.abc import Iterable
 from . import ancestry, brackets, redact
 from .brackets import AgentTurn, Bracket, Call, Caller
 from .capture.scan import Look, Scan
-from .effects import Takeback, Turn, text
-from .history import pack_snapshot
+from .effects import Takeback, Turn, domain_of
 from .ids import new_id
-from .journal import New
-from .recording import cleaned
 from .safefs import Folder as OpenFolder
-from .typed import TYPE_CHECKING, Any, NamedTuple
+from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from .acts import NewAct
     from .guarded import Guarded
 
 CALL, TURN, SESSION = "call", "turn", "session"  # how often a checkpoint is taken
@@ -76,7 +74,11 @@ def begin_turn(ws: Guarded, tree: OpenFolder, caller: Caller, prompt: str) -> Be
     rows = [*found, begun]
     checkpoint = ""
     if ws.settings.granularity != SESSION or before is None:
-        rows.append(_checkpoint_row(ws, look, begun.id, caller, line or f"{caller.agent} begins", before is None))
+        rows.append(
+            ws.observer.checkpoint_row(
+                look, line or f"{caller.agent} begins", before is None, agent=caller.agent, turn=begun.id
+            )
+        )
         checkpoint = rows[-1].id
     ws.observer.journal_look(look, rows)
     return Begun(Turn(caller.agent, begun.id), checkpoint, told, tuple(look.lacking))
@@ -91,23 +93,22 @@ def begin_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call) -> Ope
         call = call._replace(key=f"{call.key}.{new_id()[:8]}")  # another one, with the same content
     elif known:
         return Opened(known[0])
-    acts = tuple(cleaned(act, ws.environ) for act in call.acts)
-    call = call._replace(summary=redact.text(call.summary), acts=acts)
+    call = call._replace(summary=redact.text(call.summary), acts=_cleaned(ws, call))
     over = [b for b in found if caller.one_at_a_time and _same_lane(b.caller, caller)]
     granular = ws.settings.granularity == CALL
     if call.scans or granular or any(b.call.scans for b in over):
         look = _scan(ws, tree)
     else:
         look = _named(ws, tree, [*call.paths, *(path for b in over for path in b.call.paths)])
-    rows = ws.observer.rows_of(look, cut={b.id for b in over})
+    rows = ws.observer.rows_of(look, cut={b.id for b in over}, at_work=found)
     turn = brackets.newest_turn(journal, caller)
     if turn is None:
         rows.append(brackets.turn_row(caller, ""))
     number = turn.id if turn is not None else rows[-1].id
     if turn is None and look.whole:
-        rows.append(_checkpoint_row(ws, look, number, caller, f"{caller.agent} begins", named=True))
+        rows.append(ws.observer.checkpoint_row(look, f"{caller.agent} begins", True, agent=caller.agent, turn=number))
     if granular:
-        rows.append(_checkpoint_row(ws, look, number, caller, f"before {call.summary}", named=False))
+        rows.append(ws.observer.checkpoint_row(look, f"before {call.summary}", False, agent=caller.agent, turn=number))
     closed = {row.body["open"] for row in rows if row.kind == "close"}
     oldest = min((b.seq for b in found if b.id not in closed), default=0)
     opened = brackets.open_row(Turn(caller.agent, number), caller, call, oldest)
@@ -125,7 +126,7 @@ def end_call(
     bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
-    rows = ws.observer.rows_of(look)
+    rows = ws.observer.rows_of(look, at_work=found)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         if bracket.id not in closed:
@@ -193,27 +194,27 @@ def deadline(ws: Guarded) -> float:
     return DEADLINE if chosen is None else chosen
 
 
+def _cleaned(ws: Guarded, call: Call) -> tuple[NewAct, ...]:
+    """What a call will do outside the files, as it may be kept."""
+    if not call.acts:
+        return ()
+    from .recording import cleaned
+
+    return tuple(cleaned(act, ws.environ) for act in call.acts)
+
+
 def _scan(ws: Guarded, tree: OpenFolder, thorough: bool = False) -> Look:
     return ws.observer.scan(tree, ws.observer.known(), deadline=deadline(ws), thorough=thorough)
 
 
 def _named(ws: Guarded, tree: OpenFolder, paths: Iterable[bytes]) -> Look:
-    observer = ws.observer
-    return Scan(tree, observer.known(), observer.rules(tree), ws.store.blobs, observer.limits()).named(paths)
-
-
-def _checkpoint_row(ws: Guarded, look: Look, turn: str, caller: Caller, label: str, named: bool) -> New:
-    ws.observer.store_tree(look.index)
-    body: dict[str, Any] = {
-        "label": label,
-        "named": named,
-        "snapshot": pack_snapshot(look.index.snapshot()),
-        "agent": caller.agent,
-        "turn": turn,
-    }
-    if look.lacking:
-        body["partial"] = [[text(path), why] for path, why in look.lacking]
-    return New("checkpoint", new_id(), body)
+    """Threads among them are no paths of the tree, and are looked at too."""
+    observer, wanted = ws.observer, list(paths)
+    files = [path for path in wanted if domain_of(path) != "state"]
+    look = Scan(tree, observer.known(), observer.rules(tree), ws.store.blobs, observer.limits()).named(files)
+    if len(files) < len(wanted) and observer.has_threads:
+        look.threads = observer.thread_state.look()
+    return look
 
 
 def _is_heard_twice(ws: Guarded, before: AgentTurn, line: str) -> bool:

@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Sequence
 
-from .effects import FILE, FOLDER, LINK, Change, Entry, State
+from .effects import FILE, FOLDER, LINK, Change, Entry, State, entry_of
 from .errors import Damaged
 
 _MAGIC = b"tbc1"
@@ -126,7 +126,7 @@ def _read_states(reader: _Reader, count: int) -> list[State]:
     joined = reader.take(length)
     groups = joined.split(b"\0") if length else [b""] * count
     times = reader.column("q", count), reader.column("I", count), reader.column("I", count)
-    entries = map(Entry._make, zip(kinds, modes, sizes, contents, xattrs, groups, *times))
+    entries = map(entry_of, zip(kinds, modes, sizes, contents, xattrs, groups, *times))
     return [e if e.kind else None for e in entries]
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 Undo = str | Callable[..., Any]
-_REFERENCE = re.compile(r"\{(result|args)((?:\.[\w-]+)*)\}")
+REFERENCE = re.compile(r"\{(result|args)((?:\.[\w-]+)*)\}")
 _SUMMARY = 160  # characters
 _LONGEST = 100_000  # characters of a result, or of an undo's arguments
 _NO_UNDO = "no undo was given"
@@ -212,7 +212,7 @@ class Recorder:
         found: list[Act] = []
 
         def instead(ledger: list[Act]) -> Act | None:
-            if (before := _done_before(ledger, act, how)) is not None:
+            if (before := done_before(ledger, act, how)) is not None:
                 found.append(before)
             return before
 
@@ -235,7 +235,7 @@ class Recorder:
         elif given is None:
             kwargs = {"result": result}
         else:
-            kwargs = _filled(given, {"result": result, "args": arguments})
+            kwargs = filled(given, {"result": result, "args": arguments})
         if len(json.dumps(python.as_json(kwargs))) > _LONGEST:
             raise UsageError("the undo's arguments are too long to be kept", "pass an id, and look the rest up by it")
         more = {"probe": probe, "idempotent": how.idempotent}
@@ -294,7 +294,7 @@ def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple
     return act if act.step else act._replace(step=here.path), by
 
 
-def _done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
+def done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
     """The act that stands for this one already, by its key. What was taken back is not repeated unasked."""
     for old in ledger if act.key else ():
         if old.key != act.key or old.state == FAILED:
@@ -361,19 +361,19 @@ def _recorded_result(act: Act) -> Any:
 def _needs_result(how: Undoing) -> bool:
     if how.undo_args is None or callable(how.undo_args):
         return True
-    return any(found[0] == "result" for found in _REFERENCE.findall(json.dumps(how.undo_args, default=str)))
+    return any(found[0] == "result" for found in REFERENCE.findall(json.dumps(how.undo_args, default=str)))
 
 
-def _filled(value: Any, known: Mapping[str, Any]) -> Any:
+def filled(value: Any, known: Mapping[str, Any]) -> Any:
     """With every `{result.…}` and `{args.…}` replaced; one that stands alone keeps its type."""
     if isinstance(value, str):
-        if alone := _REFERENCE.fullmatch(value):
+        if alone := REFERENCE.fullmatch(value):
             return _looked_up(alone, known)
-        return _REFERENCE.sub(lambda found: str(_looked_up(found, known)), value)
+        return REFERENCE.sub(lambda found: str(_looked_up(found, known)), value)
     if isinstance(value, Mapping):
-        return {name: _filled(inner, known) for name, inner in value.items()}
+        return {name: filled(inner, known) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_filled(inner, known) for inner in value]
+        return [filled(inner, known) for inner in value]
     return value
 
 

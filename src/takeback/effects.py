@@ -9,8 +9,8 @@ Nothing here reads the world, the clock or the environment.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from .typed import Any, NamedTuple, Protocol
 
@@ -46,12 +46,39 @@ class Entry(NamedTuple):
     gid: int
 
 
-STATES = frozenset({"files", "git"})  # domains whose paths have states that come back; the others act outside
+# An entry of its nine values, without a look at how many they are: change lists and folders have very many.
+entry_of: Callable[[tuple[Any, ...]], Entry] = partial(tuple.__new__, Entry)
+
+STATES = frozenset({"files", "git", "state"})  # domains whose paths have states that come back; others act outside
+_THREAD = b"//"  # before a thread's name: no file has such a path
 
 
 def domain_of(path: bytes) -> str:
     """Which of those a path is in: no file below .git is ever captured, so that they never clash."""
+    if path.startswith(_THREAD):
+        return "state"
     return "git" if path.startswith(b".git/") else "files"
+
+
+def path_of_thread(thread: str) -> bytes:
+    return _THREAD + raw(thread)
+
+
+def thread_of(path: bytes) -> str:
+    """The thread that a path of the domain `state` stands for."""
+    return text(path.removeprefix(_THREAD))
+
+
+def short_id(id: str) -> str:
+    """The id of a state checkpoint as people read it: ours by its first letters, others' whole."""
+    return id[:8] if len(id) == 32 and "-" not in id else id
+
+
+def state_of_thread(document: bytes) -> State:
+    """A thread whose state is told by this document; without one it is not there."""
+    from .digests import sha256
+
+    return Entry(FILE, 0, len(document), sha256(document).digest(), b"", b"", 0, 0, 0) if document else None
 
 
 UNOBSERVED = Entry(UNSEEN, 0, 0, b"", b"", b"", 0, 0, 0)
@@ -179,7 +206,7 @@ class Request(NamedTuple):
     label: str = ""  # what the target is called, for people
     rows: tuple[str, ...] = ()  # revert: effect ids
     paths: tuple[bytes, ...] = ()  # revert PATH, restore
-    checkpoint: str = ""  # restore
+    checkpoint: str = ""  # restore; of a thread, its state checkpoint
     actors: tuple[str, ...] | None = None
     everything: bool = False
     merge: bool = False
@@ -188,6 +215,8 @@ class Request(NamedTuple):
     only: tuple[str, ...] = ()  # domains; none: all of them
     without: tuple[str, ...] = ()  # domains
     leave: tuple[str, ...] = ()  # ids of outside effects that stay
+    state: bool = False  # undo, rollback: threads too, which they leave alone unless asked
+    threads: tuple[str, ...] = ()  # of the threads only these; none: all of them
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
@@ -208,7 +237,9 @@ class Request(NamedTuple):
             out["without"] = list(self.without)
         if self.leave:
             out["leave"] = list(self.leave)
-        for name in ("since", "label", "checkpoint", "everything", "merge", "markers", "force"):
+        if self.threads:
+            out["threads"] = list(self.threads)
+        for name in ("since", "label", "checkpoint", "everything", "merge", "markers", "force", "state"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
         return out
@@ -224,6 +255,7 @@ class Request(NamedTuple):
         known["only"] = tuple(data.get("only", ()))
         known["without"] = tuple(data.get("without", ()))
         known["leave"] = tuple(data.get("leave", ()))
+        known["threads"] = tuple(data.get("threads", ()))
         return cls(**known)
 
 
@@ -248,6 +280,22 @@ class Step(NamedTuple):
         return Step(self.domain, self.path, self.goal, self.expected, self.verdict, self.units)
 
 
+class Ahead(NamedTuple):
+    """A thread that a take-back leaves where it is."""
+
+    thread: str
+    ahead: int  # state checkpoints since the target
+    command: str  # what takes it back too
+
+
+class Distance(NamedTuple):
+    """What a take-back of files or of threads alone leaves behind of the other."""
+
+    state: tuple[Ahead, ...] = ()
+    files: int = 0  # that changed since the target, as far as is known
+    command: str = ""  # what takes them back too
+
+
 _NO_TIMES: Mapping[bytes, Entry] = {}
 
 
@@ -261,6 +309,7 @@ class Plan(NamedTuple):
     id: str = ""
     folder_times: Mapping[bytes, Entry] = _NO_TIMES
     own: frozenset[bytes] = frozenset()  # left too, as they are an agent's own: taken back only by name
+    distance: Distance = Distance()
 
     @property
     def taken(self) -> list[Step]:
@@ -286,6 +335,7 @@ class Plan(NamedTuple):
     def hash(self) -> str:
         """Covers what would be done; of a kept step only that it is kept, of one that changes nothing not even that. No
         times, ids or journal head."""
+        import hashlib
         import json
 
         seen = hashlib.sha256(f"{self.workspace}\0{json.dumps(self.request.to_json(), sort_keys=True)}".encode())

@@ -9,6 +9,7 @@ TakebackError            exit 1   it failed; nothing was lost
 ├── NoWorkspace          exit 10  nothing is protected here
 ├── Locked               exit 11  another process is at work
 ├── Damaged              exit 1   the store does not hold what its records say
+├── Moved                exit 1   another was faster: the thread's head is not the one that was seen
 ├── NotDone              exit 1   raised by a harness's own function: it did nothing
 ├── RepeatedEffect       exit 1   the same thing was done before, and taken back
 └── Off                  exit 1   takeback is turned off
@@ -62,6 +63,10 @@ class Locked(TakebackError):
 
 class Damaged(TakebackError):
     pass
+
+
+class Moved(TakebackError):
+    """A thread's head is not the one that whoever saves went on from."""
 
 
 class NotDone(TakebackError):

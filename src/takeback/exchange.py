@@ -102,28 +102,29 @@ def exchange(
         asked = http.client.HTTPConnection(at.host, at.port)
         asked.default_port = _PORTS[at.scheme]
         asked.sock = line
+        cut: OSError | None = None
         try:
             asked.request(method, at.target, body, dict(headers))
-        except OSError as error:
-            return Reply(why=_reason(error))
+        except OSError as error:  # a server may answer and hang up before it has read a large body
+            cut = error
         response = http.client.HTTPResponse(line, method=method)  # type: ignore[arg-type]
         try:
             response.begin()
         except (OSError, http.client.HTTPException) as error:
             status = response.status  # known as soon as its line was read, even if the headers never came
-            return Reply(status, whole=False) if isinstance(status, int) else Reply(why=_reason(error))
+            return Reply(status, whole=False) if isinstance(status, int) else Reply(why=_reason(cut or error))
         found, whole = _body(response, most)
         return Reply(response.status, {k.lower(): v for k, v in response.getheaders()}, found, whole)
 
 
 def _body(response: http.client.HTTPResponse, most: int) -> tuple[bytes, bool]:
-    found = b""
+    found = bytearray()
     try:
-        while len(found) < most and (more := response.read1(most - len(found))):
+        while len(found) < most and (more := response.read1(min(most - len(found), MOST))):
             found += more
     except (OSError, http.client.HTTPException, ValueError):
-        return found, False
-    return found, len(found) >= most or not response.length
+        return bytes(found), False
+    return bytes(found), len(found) >= most or not response.length
 
 
 def _said(url: str) -> str:

@@ -2,8 +2,8 @@
 
     takeback row + intent row (one synced transaction) ─► act ─► sync ─► outcome row
 
-One intent and one outcome per segment, whatever its size; an act outside the files is a segment of its own, while files
-and their git repository are two that begin and end together. An intent without an outcome is an interrupted take-back,
+One intent and one outcome per segment, whatever its size; an act outside the files is a segment of its own, while files,
+their git repository and threads are some that begin and end together. An intent without an outcome is an interrupted take-back,
 which `finish` brings to its end and `abort` brings back, from any process: files as they should be, outside acts never
 twice.
 """
@@ -284,7 +284,7 @@ class Executor:
 
 
 def _batches(groups: Sequence[tuple[str, list[Step]]]) -> list[list[int]]:
-    """Segments that begin and end together: files and their repository, which an abort brings back as one."""
+    """Segments that begin and end together: files, their repository, threads, which an abort brings back as one."""
     batches: list[list[int]] = []
     for number, (domain, steps) in enumerate(groups):
         last = groups[number - 1] if number else None

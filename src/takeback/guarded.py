@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gc
 import os
-import threading
 import time
+from _thread import RLock  # all that we need of threading, which would cost every start
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +27,7 @@ from .typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from .doing import Recorder
     from .takebacks import Takebacks
+    from .threads import Threads
 
 _LONG = 3600.0  # seconds
 
@@ -50,10 +51,12 @@ class Guarded:
         self.clock = clock
         self.observer = Observer(root, opened, settings, clock)
         self._inode = inode
-        self._mutex = threading.RLock()
+        self._mutex = RLock()
         self._closed = False
         self._is_applying = False
         self._made: Takebacks | None = None
+        self._threads: Threads | None = None
+        self.observer.threads = lambda: self.threads
         self.open_steps: list[Recorder] = []  # of harnesses in this process
         self.asked_by = ""  # the agent that asks, where no process above this one tells
         self.by_command = False  # asked by a command, which an agent runs in a call; not by a tool of ours
@@ -64,6 +67,8 @@ class Guarded:
                 self._closed = True
                 if self.observer.suspects is not None:
                     self.observer.suspects.close()
+                if self._threads is not None:
+                    self._threads.close()
                 self.store.close()
 
     @property
@@ -86,6 +91,16 @@ class Guarded:
         if self._made is None:
             self._made = Takebacks(self.id, self.observer, self.environ, self._unlocked)
         return self._made
+
+    @property
+    def threads(self) -> Threads:
+        """What agents remember: threads of state checkpoints."""
+        from .threads import Threads
+
+        with self._mutex:
+            if self._threads is None:
+                self._threads = Threads(self)
+            return self._threads
 
     # -- locks and guards ----------------------------------------------------
 

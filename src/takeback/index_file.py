@@ -124,7 +124,10 @@ def frame(was: Index, now: Index) -> tuple[bytes, bytes]:
 
 def _is_mostly_new(was: Index, now: Index) -> bool:
     """Whether most folders differ: then what leads there is too long to append, and not worth making."""
-    differing = sum(was.folders.get(path) is not record for path, record in now.folders.items())
+    if now.origin is was.origin:
+        differing = len(now.touched)
+    else:
+        differing = sum(was.folders.get(path) is not record for path, record in now.folders.items())
     return differing > len(now.folders) // 2
 
 

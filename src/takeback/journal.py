@@ -10,7 +10,6 @@ leaves the one before.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import struct
@@ -19,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .digests import sha256
 from .errors import Damaged, TakebackError
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +30,8 @@ else:
     except ImportError:
         import sqlite3
 
-VERSION = 1
+VERSION = 2  # 1 until the first row of a thread's state: an older program cannot read those
+STATE_ROWS = ("state", "value", "writes", "thread")  # of threads: many and large, so read only by who asks for them
 _TABLE = (
     "CREATE TABLE log(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, at INTEGER NOT NULL, "
     "body_hash BLOB NOT NULL, prev BLOB NOT NULL, hash BLOB NOT NULL, body BLOB)"
@@ -39,6 +40,7 @@ _KIND_INDEX = "CREATE INDEX log_kind ON log(kind, seq)"
 _SCHEMA = {("table", "log", _TABLE), ("index", "log_kind", _KIND_INDEX), ("index", "sqlite_autoindex_log_1", None)}
 _START = bytes(32)
 _HEAD = struct.Struct("<Q32s")
+_SALT = 8
 
 
 class Row(NamedTuple):
@@ -46,14 +48,14 @@ class Row(NamedTuple):
     id: str
     kind: str
     at: float  # seconds since the epoch
-    body: Mapping[str, Any] | None  # None: pruned, or damaged
+    body: Mapping[str, Any] | None  # None: pruned, or damaged; of a row of STATE_ROWS that nobody asked for, empty
     damaged: bool = False  # the row is not as it was written: nothing in it can be relied on
 
 
 class New(NamedTuple):
     kind: str
     id: str
-    body: Mapping[str, Any]
+    body: Mapping[str, Any]  # of a "value" {"bytes": …}, which is stored as it is; JSON of all else
 
 
 class Head(NamedTuple):
@@ -67,7 +69,7 @@ class BadRow(NamedTuple):
 
 
 def _chained(seq: int, id: str, kind: str, at: int, body_hash: bytes, prev: bytes) -> bytes:
-    digest = hashlib.sha256()
+    digest = sha256()
     for part in (str(seq).encode(), id.encode(), kind.encode(), str(at).encode(), body_hash, prev):
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.digest()
@@ -92,6 +94,7 @@ class Journal:
     def __init__(self, path: Path | None, create: bool = False) -> None:
         self.path = path
         self._head_file = path.with_name("head") if path else None
+        self._has_state = False  # whether the format says so
         with _explained():
             self._db = self._connect(create)
 
@@ -101,7 +104,7 @@ class Journal:
         else:
             if create and not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
-            uri = f"{self.path.as_uri()}?mode=rw"
+            uri = f"{_uri(self.path)}?mode=rw"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
         try:
             return self._prepared(db, create)
@@ -123,7 +126,7 @@ class Journal:
             db.execute("BEGIN IMMEDIATE")
             db.execute(_TABLE)
             db.execute(_KIND_INDEX)
-            db.execute(f"PRAGMA user_version={VERSION}")
+            db.execute("PRAGMA user_version=1")
             db.execute("COMMIT")
             return db
         (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -170,6 +173,9 @@ class Journal:
                     raise Damaged(_cut_said(*cut), "run takeback repair to go on without them; it is recorded")
                 head = self.head()
                 seqs = []
+                if not self._has_state and any(new.kind in STATE_ROWS for new in rows):
+                    self._db.execute(f"PRAGMA user_version={VERSION}")
+                    self._has_state = True
                 for new in rows:
                     row = _stored(new, head, at)
                     self._db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
@@ -188,17 +194,34 @@ class Journal:
             pass  # the rows are committed; a head that lags behind them is fine
         return seqs
 
-    def rows(self, after: int = 0, kinds: Iterable[str] = ()) -> Iterator[Row]:
-        """Rows in order, each checked against its own hashes as it is read; altered ones say so and have no body."""
+    def rows(self, after: int = 0, kinds: Iterable[str] = (), full: Iterable[str] = ()) -> Iterator[Row]:
+        """Rows in order, each checked against its own hashes as it is read; altered ones say so and have no body.
+        Those of threads come without theirs, unless their kind is asked for in `kinds` or `full`."""
         wanted = tuple(kinds)
         where = f" AND kind IN ({','.join('?' * len(wanted))})" if wanted else ""
+        light = frozenset(STATE_ROWS) - {*wanted, *full}
+        named = ",".join(f"'{kind}'" for kind in light)
+        body = f"CASE WHEN kind IN ({named}) AND body IS NOT NULL THEN x'' ELSE body END" if light else "body"
         with _explained():
             found = self._db.execute(
-                f"SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE seq > ?{where} ORDER BY seq",
+                f"SELECT seq, id, kind, at, body_hash, prev, hash, {body} FROM log WHERE seq > ?{where} ORDER BY seq",
                 (after, *wanted),
             ).fetchall()
         for row in found:
-            yield _checked(row)
+            yield _checked(row, light)
+
+    def at(self, seqs: Sequence[int]) -> dict[int, Row]:
+        """The rows of these numbers, with their bodies."""
+        out: dict[int, Row] = {}
+        for first in range(0, len(seqs), 500):
+            some = seqs[first : first + 500]
+            marks = ",".join("?" * len(some))
+            with _explained():
+                found = self._db.execute(
+                    f"SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE seq IN ({marks})", some
+                ).fetchall()
+            out.update((row[0], _checked(row)) for row in found)
+        return out
 
     def get(self, id: str) -> Row | None:
         with _explained():
@@ -227,6 +250,27 @@ class Journal:
         if found is None:
             return Head(0, _START)
         return Head(found[0], found[1] if isinstance(found[1], bytes) else _START)  # altered: the chain breaks there
+
+    def hash_at(self, seq: int) -> bytes | None:
+        with _explained():
+            found = self._db.execute("SELECT hash FROM log WHERE seq = ?", (seq,)).fetchone()
+        return None if found is None or not isinstance(found[0], bytes) else found[0]
+
+    def newest_id(self, kind: str) -> str:
+        """Of the rows of a kind that have not been pruned; empty if there is none."""
+        with _explained():
+            found = self._db.execute(
+                "SELECT id FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq DESC LIMIT 1", (kind,)
+            ).fetchone()
+        return found[0] if found is not None else ""
+
+    def newest(self, *kinds: str) -> int:
+        """The number of the newest row of these kinds; 0 if there is none."""
+        with _explained():
+            found = [
+                self._db.execute("SELECT max(seq) FROM log WHERE kind = ?", (kind,)).fetchone()[0] for kind in kinds
+            ]
+        return max((seq for seq in found if seq is not None), default=0)
 
     def last(self, kind: str) -> Row | None:
         return next(self.newest_first(kind), None)
@@ -358,10 +402,17 @@ class Journal:
             yield BadRow(kept.seq, "the journal was rewritten: its head is not the one that was kept")
 
 
+def _uri(path: Path) -> str:
+    """As SQLite reads it. `Path.as_uri` brings in all of urllib for it, at the cost of a start."""
+    if os.name == "nt":
+        return path.as_uri()
+    return "file://" + str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
 def glimpse(path: Path, kinds: Sequence[str], most: int) -> list[Row]:
     """The newest rows of these kinds that are not pruned. Read-only, and it waits for nobody: a person is typing."""
     marks = ",".join("?" * len(kinds))
-    db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.1)
+    db = sqlite3.connect(f"{_uri(path)}?mode=ro", uri=True, timeout=0.1)
     try:
         found = db.execute(
             "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log "
@@ -433,8 +484,11 @@ Stored = tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]
 
 def _stored(new: New, head: Head, at: float) -> Stored:
     """A new row as it is written after the head."""
-    body = json.dumps({**new.body, "salt": os.urandom(8).hex()}, separators=(",", ":")).encode()
-    body_hash = hashlib.sha256(body).digest()
+    if new.kind == "value":
+        body = os.urandom(_SALT) + new.body["bytes"]
+    else:
+        body = json.dumps({**new.body, "salt": os.urandom(_SALT).hex()}, separators=(",", ":")).encode()
+    body_hash = sha256(body).digest()
     seq, when = head.seq + 1, int(at * 1e6)
     hash = _chained(seq, new.id, new.kind, when, body_hash, head.hash)
     return seq, new.id, new.kind, when, body_hash, head.hash, hash, body
@@ -445,14 +499,18 @@ def holds(row: Stored) -> bool:
     seq, id, kind, at, body_hash, prev, hash, body = row
     try:
         return _chained(seq, id, kind, at, body_hash, prev) == hash and (
-            body is None or hashlib.sha256(body).digest() == body_hash
+            body is None or sha256(body).digest() == body_hash
         )
     except (AttributeError, TypeError):
         return False
 
 
-def _checked(row: Stored) -> Row:
+def _checked(row: Stored, light: frozenset[str] = frozenset()) -> Row:
+    """A row as it is handed out; of the kinds in `light` the body was not read."""
     seq, id, kind, at, _, _, _, body = row
-    if not holds(row):
+    is_left_out = body is not None and kind in light
+    if not holds((*row[:7], None) if is_left_out else row):
         return Row(seq, str(id), str(kind), at / 1e6 if isinstance(at, int) else 0.0, None, damaged=True)
-    return Row(seq, id, kind, at / 1e6, None if body is None else json.loads(body))
+    if body is None or is_left_out:
+        return Row(seq, id, kind, at / 1e6, None if body is None else {})
+    return Row(seq, id, kind, at / 1e6, {"bytes": body[_SALT:]} if kind == "value" else json.loads(body))

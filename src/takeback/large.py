@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
 from pathlib import Path
 
+from .digests import stream
 from .errors import Damaged
 from .records import (
     CLOEXEC,
@@ -74,7 +74,7 @@ class LargeFiles:
                 raise damaged(id, where, "its footer is not readable")
             _, codec, _, _, raw, stored, _ = record
             file.seek(0)
-            digest, length = sha256(), 0
+            digest, length = stream(), 0
             try:
                 for chunk in decoded(file, codec, stored):
                     digest.update(chunk)
@@ -108,7 +108,7 @@ class LargeFiles:
         fd = os.open(staging, os.O_RDWR | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o600)
         try:
             with os.fdopen(fd, "w+b", buffering=0) as file:
-                digest, raw, chunk = sha256(), 0, next(content, b"")
+                digest, raw, chunk = stream(), 0, next(content, b"")
                 codec = RAW if not sparse and compress(chunk[:_SAMPLE])[0] == RAW else ZSTD
                 shared = codec == RAW and source is not None and not self._portable and reflink(source, fd)
                 if shared:  # hash what was cloned, not what the source has become since

@@ -15,8 +15,8 @@ inherited, but its connections must not be used, or closed, in a child either.
 
 from __future__ import annotations
 
+import _thread
 import os
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,10 +81,10 @@ class NullLock(Lock):
 
     def __init__(self, name: str = "memory") -> None:
         self.path = Path(name)
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
 
     def acquire(self, timeout: float, holder_hint: str = HINT) -> None:
-        if not self._lock.acquire(timeout=min(max(timeout, 0), threading.TIMEOUT_MAX)):
+        if not self._lock.acquire(timeout=min(max(timeout, 0), _thread.TIMEOUT_MAX)):
             raise _still_locked(self.path.name, timeout, holder_hint)
 
     def release(self) -> None:

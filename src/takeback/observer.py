@@ -10,16 +10,16 @@ import os
 import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
-from . import brackets, repository, trees
+from . import brackets, trees
 from .brackets import Bracket, Owners
 from .capture import runs
-from .capture.git_state import GitState
 from .capture.scan import Limits, Look, Scan
-from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same
+from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same, text
 from .errors import Damaged, UsageError
-from .history import History, pack_list, unpack_list, unpack_snapshot
+from .history import History, pack_list, pack_snapshot, unpack_list, unpack_snapshot
 from .ids import new_id
 from .index import Index
 from .index_file import IndexFile
@@ -33,13 +33,17 @@ from .store import Store
 from .typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .capture.git_state import GitState
     from .capture.suspects import Suspects
+    from .capture.thread_state import Seen, ThreadState
+    from .threads import Threads
 
 Progress = Callable[[int], None]
 _FOLDERS = 256  # decoded ones kept by whoever asks for many states
 MANY = 10_000  # changes: from here on the memory they took is worth giving back
 _BEHIND = 32  # rows that an index which needs no change may lie behind the journal: they are replayed each time
 _GIT = {"domain": "git"}
+_STATE = {"domain": "state"}
 _TREE_ROWS = ("change", "note", "outcome")  # rows that move the known tree
 
 
@@ -55,13 +59,37 @@ class Observer:
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.broken_rules = ""  # why the project's own rules do not count
         self._index = IndexFile(store.folder and store.folder / "index")
-        self.git = GitState(root, store.folder, store.journal, store.blobs)
+        self.threads: Callable[[], Threads] | None = None  # those of the workspace
+        self._thread_state: ThreadState | None = None
         self._history: tuple[int, History] | None = None
+
+    @cached_property
+    def git(self) -> GitState:
+        """What is known of the project's repository; loaded when it is asked for."""
+        from .capture.git_state import GitState
+
+        return GitState(self.root, self.store.folder, self.store.journal, self.store.blobs)
+
+    @property
+    def thread_state(self) -> ThreadState:
+        """What is known of the threads; loaded where there are any."""
+        if self._thread_state is None:
+            from .capture.thread_state import ThreadState
+
+            assert self.threads is not None
+            self._thread_state = ThreadState(self.store.folder, self.store.journal, self.store.blobs, self.threads)
+        return self._thread_state
+
+    @property
+    def has_threads(self) -> bool:
+        return self.threads is not None and self.store.journal.newest("state") > 0
 
     def forget(self) -> None:
         """Drops what is cached in memory: after a failure the files say what is true."""
         self._index.forget()
         self.git.forget()
+        if self._thread_state is not None:
+            self._thread_state.forget()
 
     def forget_history(self) -> None:
         self._history = None
@@ -70,6 +98,8 @@ class Observer:
         """Knows nothing any more: the next checkpoint is a first one."""
         self._index.remove()
         self.git.remove()
+        if self.has_threads:
+            self.thread_state.remove()
 
     # -- the known tree ------------------------------------------------------
 
@@ -238,6 +268,7 @@ class Observer:
         deadline: float | None = None,
         thorough: bool = False,  # every folder is visited, whatever a watcher tells
         git: bool = True,  # the project's repository too, unless the settings leave it alone
+        threads: bool = True,  # those too, unless a take-back is under way, whose own work they may show
     ) -> Look:
         running = self.open_intents()
         limits, rules = self.limits(deadline, running[1] if running else ()), self.rules(tree)
@@ -249,7 +280,28 @@ class Observer:
                 look.lacking += look.git.lacking
             except Exception as error:  # a repository, or our cache of it, must not make a look at the files fail
                 look.lacking.append((b".git", f"it cannot be read ({type(error).__name__}: {error})"))
+        if threads and not running and self.has_threads:
+            try:
+                look.threads = self.thread_state.look(dry)
+            except Exception as error:  # nor must a damaged cache of theirs
+                look.lacking.append((b"//", f"the threads cannot be read ({type(error).__name__}: {error})"))
         return look
+
+    def look_at_threads(self) -> None:
+        """Looks at the threads alone and journals what differs: the tree is not touched."""
+        if not self.has_threads:
+            return
+        seen = self.thread_state.look()
+        rows: list[New] = []
+        at_work = brackets.open_ones(self.store.journal)
+        running = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
+        for owners, changes in _by_owner(seen.changes, at_work, running):
+            told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
+            rows += self._row_of(changes, owners, told, _STATE, seen)
+        self.store.blobs.flush()
+        if rows:
+            self.store.journal.append(rows, self.clock())
+        self.thread_state.journaled(seen)
 
     def rows_of(
         self,
@@ -260,31 +312,44 @@ class Observer:
         summary: str = "",
         cut: Collection[str] = (),
         running: Sequence[Turn] = (),
+        at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
         of the calls and runs at work, of which those in `cut` are taken to be over. A summary is told with their
         number. After a whole look, brackets of processes that are gone are closed."""
-        if look.first:
+        if look.first and look.threads is None:
             return []
         if actor and not turns:
             turns = [Turn(actor, self.history().current_turn(actor))]
-        git = look.git.changes if look.git is not None else ()
+        git = look.git.changes if look.git is not None and not look.first else ()
+        seen = look.threads
+        moved = seen.changes if seen is not None else ()
+        found_files: Sequence[Change] = () if look.first else look.changes
         if turns or takeback:
             also = {"takeback": takeback} if takeback else {}
             owners = Owners(tuple(turns))
-            return self._row_of(look.changes, owners, summary, also) + self._row_of(git, owners, summary, also | _GIT)
-        found = brackets.open_ones(self.store.journal)
+            rows = self._row_of(found_files, owners, summary, also) + self._row_of(git, owners, summary, also | _GIT)
+            return rows + self._row_of(moved, owners, summary, also | _STATE, seen)
+        found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
-        rows: list[New] = []
-        for all_of_it, domain in ((look.changes, {}), (git, _GIT)):
+        rows = []
+        by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
+        for all_of_it, domain in by_domain:
             for owners, changes in _by_owner(all_of_it, found, running):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
-                rows += self._row_of(changes, owners, told, {"cut": True, **domain} if is_cut else domain)
+                rows += self._row_of(changes, owners, told, {"cut": True, **domain} if is_cut else domain, seen)
         return rows + self._closing(found, cut, look.whole)
 
-    def _row_of(self, changes: Sequence[Change], owners: Owners, summary: str, also: Mapping[str, Any]) -> list[New]:
+    def _row_of(
+        self,
+        changes: Sequence[Change],
+        owners: Owners,
+        summary: str,
+        also: Mapping[str, Any],
+        threads: Seen | None = None,
+    ) -> list[New]:
         if not changes:
             return []
         packed = {"list": pack_list(list(changes), self.store.blobs.put)}
@@ -293,9 +358,10 @@ class Observer:
         body: dict[str, Any] = {"turns": [list(turn) for turn in owners.turns], **also}
         if owners.calls:
             body["calls"] = [bracket.id for bracket in owners.calls]
-        if summary:
-            amount = repository.amount(c.path for c in changes) if also.get("domain") == "git" else _amount(changes)
-            body["summary"] = f"{summary} · {amount}"
+        if threads is not None and also.get("domain") == "state":  # told always: nobody can count it later
+            body["summary"] = " · ".join(filter(None, (summary, threads.told(c.path for c in changes))))
+        elif summary:
+            body["summary"] = f"{summary} · {_amount(changes, also.get('domain') == 'git')}"
         return [New("change", new_id(), {**body, **packed})]
 
     def _closing(self, found: Sequence[Bracket], cut: Collection[str], whole: bool) -> list[New]:
@@ -325,7 +391,18 @@ class Observer:
             self.suspects.looked(look.index)
         if look.git is not None:
             self.git.journaled(look.git, look.index.seq)
+        if look.threads is not None:
+            self.thread_state.journaled(look.threads)
         return seqs
+
+    def checkpoint_row(self, look: Look, label: str, named: bool, **also: str) -> New:
+        """A checkpoint of what a whole look found; its folder objects are stored."""
+        self.store_tree(look.index)
+        body: dict[str, Any] = {"label": label, "named": named, "snapshot": pack_snapshot(look.index.snapshot())}
+        body |= {name: value for name, value in also.items() if value}
+        if look.lacking:
+            body["partial"] = [[text(path), why] for path, why in look.lacking]
+        return New("checkpoint", new_id(), body)
 
     def store_tree(self, index: Index) -> None:
         """Stores the folder objects of a snapshot that are not stored yet; below one that is, all are."""
@@ -373,8 +450,12 @@ def _by_owner(
     return list(apart.items())
 
 
-def _amount(changes: Sequence[Change]) -> str:
+def _amount(changes: Sequence[Change], of_git: bool) -> str:
     """'3 files'; of folders alone, these."""
+    if of_git:
+        from .repository import amount
+
+        return amount(c.path for c in changes)
     work = [c.after or c.before for c in changes if is_work(c)]
     files = sum(state is not None and state.kind != FOLDER for state in work)
     count, word = (files, "file") if files else (len(work), "folder")

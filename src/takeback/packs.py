@@ -16,10 +16,10 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
 from pathlib import Path
 
 from .blobs import BIG
+from .digests import sha256
 from .errors import Damaged
 from .large import LargeFiles
 from .records import (
@@ -45,7 +45,7 @@ from .records import (
 from .typed import NamedTuple
 
 _TOC = struct.Struct("<32sQ")
-_TOC_ROW = _TOC.size + CRC.size  # in a toc each row has its own checksum
+_TOC_ROW = struct.Struct("<32sQI")  # in a toc each row has its own checksum
 _SEAL = 64 << 20
 _LONG = 4096  # blobs: a longer table of contents is sorted and sealed, since a toc is read row by row
 _BUFFER = 4 << 20
@@ -178,14 +178,15 @@ class Packs:
         except FileNotFoundError:
             toc = b""
         self._trusted.pop(name, None)
-        for at in range(0, len(toc) - _TOC_ROW + 1, _TOC_ROW):
-            id, offset = _TOC.unpack_from(toc, at)
-            if toc[at : at + _TOC_ROW] != _toc_row(id, offset):
+        view, at = memoryview(toc), 0
+        for id, offset, crc in _TOC_ROW.iter_unpack(view[: len(toc) // _TOC_ROW.size * _TOC_ROW.size]):
+            if zlib.crc32(view[at : at + _TOC.size]) != crc:
                 self._trusted[name] = at  # what a power cut or a bad disk left: from here on the records tell
                 break
             if offset < size:
                 found[id] = _Found(name, offset)
-                end = max(end, offset)
+                end = offset if offset > end else end
+            at += _TOC_ROW.size
         with open(path, "rb") as file:
             if found:  # the last one listed tells where the walk goes on, if it is whole
                 if (record := read_head(file, end)) is None or end + HEAD + record[4] > size:
@@ -379,7 +380,7 @@ class Packs:
 
     def _append_toc(self, name: str, rows: list[bytes]) -> None:
         with open(self.packs / f"{name}.toc", "ab", opener=private) as toc:
-            end = toc.tell() - toc.tell() % _TOC_ROW
+            end = toc.tell() - toc.tell() % _TOC_ROW.size
             toc.truncate(min(end, self._trusted.pop(name, end)))
             toc.write(b"".join(rows))
 

@@ -11,7 +11,7 @@ drifted, and is kept, or merged when asked:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import groupby
 
 from .acts import BEGUN, Act, depends
@@ -39,6 +39,7 @@ from .effects import (
     domain_of,
     same,
     text,
+    thread_of,
 )
 from .errors import NotFound, UsageError
 from .history import History
@@ -50,7 +51,8 @@ Known = Callable[[bytes], State]
 ALREADY = "already as it was"
 LINKS_ONLY = "only its hard links"
 _NOT_CAPTURED = "it is not captured, so it is not touched"
-_ORDER = {"files": 1, "git": 2}  # within a segment: git last, whose index remembers the files as they are then
+_ORDER = {"files": 1, "git": 2, "state": 3}  # within a segment: git after files, which its index remembers as they are
+_NO_GOALS: Mapping[bytes, State] = {}
 CUT_OFF = "found after the call was cut off; may include yours"
 
 
@@ -114,7 +116,7 @@ class Planner:
         ours, left = self._select(request)
         if own := {u for u in ours if not request.paths and self._is_own(u.path) and not self._is_outside(u.seq)}:
             ours, left = ours - own, left | own
-        if not (request.only or request.without or request.leave or self.left_alone):
+        if not (request.only or request.without or request.leave or self.left_alone or self._has_threads()):
             return ours, left
         return {u for u in ours if self._is_in_scope(u, request)}, {u for u in left if self._is_in_scope(u, request)}
 
@@ -142,12 +144,17 @@ class Planner:
         domain = self.history.by_seq[unit.seq].domain
         if domain not in STATES and text(unit.path) in request.leave:
             return False
+        if domain == "state" and request.threads and thread_of(unit.path) not in request.threads:
+            return False
         return self._is_domain_in_scope(domain, request)
 
     def _is_domain_in_scope(self, domain: str, request: Request) -> bool:
-        if domain in self.left_alone:
+        if domain in self.left_alone or (domain == "state" and not takes_threads(request)):
             return False
         return (not request.only or domain in request.only) and domain not in request.without
+
+    def _has_threads(self) -> bool:
+        return any(e.domain == "state" for e in self.history.effects)
 
     def _select_undo(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, wanted = self.history, set(request.turns)
@@ -173,7 +180,8 @@ class Planner:
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
         shown = history.shown(since)
-        somebody = any(e.is_known and e.domain in STATES for e in history.effects if e.seq >= since)  # live or not
+        known = (e for e in history.effects if e.seq >= since and e.is_known)  # live or not
+        somebody = any(e.domain in STATES and e.domain != "state" for e in known)
         if request.everything or not (somebody or request.actors):
             return shown, set()
 
@@ -190,6 +198,7 @@ class Planner:
             # What was recorded outside the files was recorded to be taken back, whoever did it.
             ours = {u for u in inside if history.by_seq[u.seq].takeback or history.by_seq[u.seq].is_known}
             ours |= {u for u in inside if self._is_outside(u.seq)}
+            ours |= {u for u in shown if domain_of(u.path) == "state"}  # asked for by name
         return ours, {u for u in inside - ours if u in history.live}
 
     def _select_revert(self, request: Request) -> set[Unit]:
@@ -203,7 +212,8 @@ class Planner:
 
     # -- planning ------------------------------------------------------------
 
-    def plan(self, request: Request) -> Plan:
+    def plan(self, request: Request, goals: Mapping[bytes, State] = _NO_GOALS) -> Plan:
+        """`goals` says what threads were where a rollback leads: that may lie between two looks at them."""
         ours, left = self.select(request)
         self._alone = request.verb == "revert"
         grouped: dict[bytes, list[Unit]] = {}  # lists: large trees have many paths, and a set is five times as heavy
@@ -222,7 +232,11 @@ class Planner:
         ours.clear()  # large trees have many: each is let go once its step is made
         steps: list[Step] = []
         for path in sorted(grouped):  # neighbours one after another: their folder is decoded once
-            steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
+            if domain_of(path) == "state":
+                steps += self._thread_steps(path, grouped.pop(path), request, lowest, goals)
+            else:
+                steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
+        steps += self._threads_between(goals, steps, request)
         steps += [self._act_step(path, units, acts) for path, units in outside.items()]
         steps = self._with_doubts(self._with_real_groups(self._standing_on(steps), request.since))
         steps = self._asked_for(steps, request)
@@ -237,10 +251,28 @@ class Planner:
             own=own,
         )
 
+    def _thread_steps(
+        self, path: bytes, units: list[Unit], request: Request, lowest: int, goals: Mapping[bytes, State]
+    ) -> list[Step]:
+        """A thread comes last, after all that acts outside: so it is one step, however many acts there are."""
+        layers = self.history.layers(path, request.since)
+        if path not in goals or not set(layers) <= set(units):
+            return self._path_steps(path, units, request, [], lowest)
+        present, goal = self.known(path), goals[path]
+        return [] if same(present, goal) else [Step("state", path, present, goal, EXACT, tuple(layers))]
+
+    def _threads_between(self, goals: Mapping[bytes, State], steps: list[Step], request: Request) -> Iterable[Step]:
+        """Threads of which nothing shows since the target, as a take-back went back further than that."""
+        planned = {step.path for step in steps}
+        for path, goal in sorted(goals.items()) if not request.actors else ():
+            present = self.known(path)
+            if path not in planned and not same(present, goal) and not self.history.layers(path, request.since):
+                yield Step("state", path, present, goal, EXACT, ())
+
     def _add_folders(self, by_path: dict[bytes, set[Unit]]) -> None:
         """By force: also the folders that a path needs and that are gone, and what others put into one that goes."""
         for path, units in list(by_path.items()):
-            if not units:
+            if not units or domain_of(path) == "state":
                 continue
             since = min(units).seq
             above = parent(path)
@@ -514,7 +546,8 @@ class Planner:
             if u not in units and u in history.live and not history.by_seq[u.seq].takeback
             for a in history.actors(u)
         }
-        who = ", ".join(sorted(a or "you" for a in names)) or "a take-back that merged"
+        again = "a take-back that merged" if domain_of(path) == "files" else "a take-back"
+        who = ", ".join(sorted(a or "you" for a in names)) or again
         return Step(
             domain_of(path),
             path,
@@ -595,8 +628,10 @@ class Planner:
     def _times(self, steps: list[Step], left: set[Unit], request: Request) -> dict[bytes, Entry]:
         """The times to put back besides the steps: of folders, which our own writing moves, where all that changed in
         them goes back; and of what only its times changed in rows that go back whole."""
+        if not self._is_domain_in_scope("files", request):
+            return {}
         steps = [s for s in steps if s.domain == "files"]
-        left = {u for u in left if not self._is_outside(u.seq)}
+        left = {u for u in left if not self._is_outside(u.seq) and domain_of(u.path) != "state"}
         taken, stay = [s for s in steps if s.taken], [s for s in steps if not s.taken]
         kept = {u for s in stay for u in s.units} | left
         disturbed = {parent(u.path) for u in kept} | {parent(s.path) for s in stay}
@@ -627,6 +662,11 @@ class Planner:
             if earliest is not None and now is not None:
                 found[path] = now._replace(mtime_ns=earliest.mtime_ns, uid=earliest.uid, gid=earliest.gid)
         return found
+
+
+def takes_threads(request: Request) -> bool:
+    """Whether threads are in its scope: undo and rollback leave them alone, unless asked; what is named is named."""
+    return request.verb not in ("undo", "rollback") or request.state or "state" in request.only
 
 
 def can_settle(act: Act) -> bool:

@@ -36,6 +36,7 @@ CALLS = {
     "erase": "making git forget what its undo needs",
     "system": "disks, users, and stopping the machine",
     "tool": "another server's tool that acts, by its annotations or its name",
+    "repeat": "doing again what was done before and taken back",
     "unknown": "code that cannot be read before it runs",
     "outside": "writing outside the workspace, which is journaled as uncovered",
 }

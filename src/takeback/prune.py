@@ -14,7 +14,7 @@ from .effects import STATES, text
 from .errors import NotFound, UsageError
 from .history import History
 from .ids import new_id
-from .journal import New, Row, spans
+from .journal import STATE_ROWS, New, Row, spans
 from .reach import needs
 from .safefs import keys
 from .units import format_size
@@ -65,7 +65,7 @@ def prune(ws: Guarded, asked: Asked) -> Pruned:
     if asked.keep is not None and asked.keep < 1:
         raise UsageError("prune keeps at least one checkpoint", "use --all to empty the workspace")
     horizon = _horizon(ws, history, asked)
-    doomed = _doomed(ws, history, horizon, asked.everything)
+    doomed = _doomed(ws, history, horizon, asked.everything) + _doomed_states(ws, asked.everything)
     gone = tuple(r.id for r in doomed if r.kind == "checkpoint")
     staying = _staying(ws, history, doomed, asked)
     if asked.dry_run or (asked.automatic and not doomed):
@@ -79,6 +79,8 @@ def prune(ws: Guarded, asked: Asked) -> Pruned:
     body = {"forgot": spans(seqs), "horizon": horizon, "automatic": asked.automatic}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
     ws.store.journal.forget(seqs)
+    if any(row.kind in STATE_ROWS for row in doomed):
+        ws.threads.forget()
     if asked.everything:
         ws.observer.start_anew()
     freed = collect(ws)
@@ -115,7 +117,7 @@ def _fitting(ws: Guarded, history: History, budget: int) -> int:
         return 0
     budget -= _besides_blobs(ws)
     sizes = ws.store.blobs.sizes()
-    rows = [row for row in ws.store.journal.rows() if row.body is not None]
+    rows = [row for row in ws.store.journal.rows(full=("state",)) if row.body is not None]
     rows.sort(key=lambda row: (row.id in history.pins, row.seq), reverse=True)
     horizon, total = history.checkpoints[-1].seq, 0
     counted: set[bytes] = set()
@@ -142,7 +144,7 @@ def _staying(ws: Guarded, history: History, doomed: list[Row], asked: Asked) -> 
     if asked.max_bytes is None or asked.everything or ws.store.size() <= asked.max_bytes:
         return {}
     going = {row.seq for row in doomed}
-    rows = [row for row in ws.store.journal.rows() if row.seq not in going]
+    rows = [row for row in ws.store.journal.rows(full=("state",)) if row.seq not in going]
     last = history.checkpoints[-1].seq if history.checkpoints else 0
     rest = "what is younger than a day" if asked.automatic else "what else stays"
     sizes = ws.store.blobs.sizes()
@@ -176,7 +178,7 @@ def _doomed(ws: Guarded, history: History, horizon: int, everything: bool) -> li
     work = _work_needed(history, horizon, everything)
     outside = {e.takeback for e in history.effects if e.takeback and e.domain not in STATES}
     outside |= {act.in_doubt for act in history.acts.values() if act.in_doubt}
-    for row in ws.store.journal.rows():
+    for row in ws.store.journal.rows(full=("state",)):
         altered = row.damaged and (everything or row.seq >= history.horizon)
         if row.seq >= horizon or (row.body is None and not altered):
             continue
@@ -189,6 +191,15 @@ def _doomed(ws: Guarded, history: History, horizon: int, everything: bool) -> li
         ):
             doomed.append(row)
     return doomed
+
+
+def _doomed_states(ws: Guarded, everything: bool) -> list[Row]:
+    """Rows of threads that lost their use when state was removed. What was not removed stays, however old."""
+    if not ws.store.journal.newest_id("state"):
+        return []
+    if everything:
+        return [row for row in ws.store.journal.rows(kinds=STATE_ROWS) if row.body is not None]
+    return list(ws.store.journal.at(ws.threads.forgettable()).values())
 
 
 def _work_needed(history: History, horizon: int, everything: bool) -> set[str]:
@@ -224,7 +235,7 @@ def collect(ws: Guarded, purge: frozenset[bytes] = frozenset()) -> int:
     """Drops the bytes that no row needs any more."""
     live: set[bytes] = set()
     seen: set[bytes] = set()
-    for row in ws.store.journal.rows():
+    for row in ws.store.journal.rows(full=("state",)):
         live.update(need.id for need in needs(row, ws.store.blobs, seen))
     if any(seq >= ws.history().horizon for seq in ws.history().damaged):
         live.update(ws.store.blobs.ids())  # what a damaged row needs is not known, so nothing is dropped
@@ -241,7 +252,7 @@ def _prune_path(ws: Guarded, history: History, asked: Asked) -> Pruned:
         raise UsageError("prune --path needs a path inside the workspace", "to forget everything, say prune --all")
     wanted: set[bytes] = set()
     elsewhere: dict[bytes, set[bytes]] = {}
-    for row in ws.store.journal.rows():
+    for row in ws.store.journal.rows(full=("state",)):
         for need in needs(row, ws.store.blobs, None):
             if need.path == path or need.path.startswith(path + b"/"):
                 wanted.add(need.id)

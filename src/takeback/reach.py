@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from . import changes as change_lists
 from . import trees
 from .blobs import Blobs
-from .effects import FILE, LINK
+from .effects import FILE, LINK, raw
 from .errors import Damaged
 from .history import unpack_list, unpack_snapshot
 from .journal import Row
@@ -34,6 +34,8 @@ def needs(row: Row, blobs: Blobs, seen: set[bytes] | None) -> Iterator[Need]:
         return
     for id in _held(body) if row.kind == "act" else ():
         yield Need(id, b"")
+    for id in body.get("blobs", ()) if row.kind == "state" else ():
+        yield Need(bytes.fromhex(id), b"//" + raw(body["thread"]))
     for packed in [body["list"]] if "list" in body else [s["list"] for s in body.get("segments", ())]:
         if "blob" in packed:
             yield Need(bytes.fromhex(packed["blob"]), b"")

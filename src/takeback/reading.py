@@ -9,10 +9,10 @@ import errno
 import os
 import stat
 import time
-from hashlib import sha256
 
 from . import trees
 from .blobs import BIG, Blobs
+from .digests import sha256, stream
 from .effects import FILE, FOLDER, LINK, Entry
 from .errors import TakebackError
 from .safefs import Folder as OpenFolder
@@ -100,7 +100,7 @@ class Reader:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
                     raise _store_failed(error) from error
                 raise
-        digest, size = sha256(), 0
+        digest, size = stream(), 0
         while chunk := os.read(fd, 1 << 20):
             digest.update(chunk)
             size += len(chunk)

@@ -15,10 +15,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 
+from . import patterns
 from .typed import Any, NamedTuple
 
 MASK = "[redacted]"
-REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+REFERENCE = patterns.pattern(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
 _SHORTEST = 4  # of a variable's value: shorter ones would take half of any text with them
 _DEEPEST = 100  # nobody answers deeper than this in earnest
@@ -146,16 +147,16 @@ _NAMES = frozenset(
     ("password", "passwd", "pwd", "passphrase", "passcode", "secret", "secrets", "token", "apikey", "api key",
      "access key", "secret key", "private key", "signing key", "encryption key", "account key", "auth key",
      "authorization", "cookie", "set cookie", "credential", "credentials", "access token", "client secret", "jwt",
-     "connection string", "bearer", "session id", "sessionid", "otp", "cvc", "cvv", "pin code")
+     "connection string", "bearer", "session id", "sessionid", "otp", "cvc", "cvv", "pin code", "walrus key")
 )  # fmt: skip
 _ENDINGS = ("password", "passwd", "passphrase", "apikey", "secretkey", "accesstoken", "authtoken")  # PGPASSWORD
 _NO_SECRETS = frozenset(("page token", "cursor token", "continuation token", "sync token", "cancellation token"))
 _ABOUT = frozenset(("type", "kind", "name", "id", "scheme", "format", "in", "at", "expires", "url", "scope", "count"))
 _SCHEME = r"(?i:bearer|basic|bot|splunk|jwt|hawk|negotiate|discogs|[a-z-]{0,24}(?:token|key|auth|login|oauth))"
-_REFERENCES = re.compile(
+_REFERENCES = patterns.pattern(
     rf"\s*(?:{_SCHEME}[ =]\s*)?(?:(?:[A-Za-z][\w-]{{0,40}}=)?[\"']?{REFERENCE.pattern}[\"']?\s*(?:[:;,.&]\s*)?)+"
 )
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
+_WORDS = patterns.pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
 _NAME = r"(?P<name>[A-Za-z_][\w.-]{1,60})"  # any: whether it is a secret's, `is_secret_name` says
 _IN_URL = rf"[?&;]{_NAME}=(?P<s>[^\s&;\"'<>#\[$][^\s&;\"'<>#]*)"
 _IN_TEXT = (
@@ -346,6 +347,8 @@ def _is_basic(secret: str) -> bool:
 
 def _written(values: Iterable[str]) -> list[str]:
     """Values of variables as they may show up: plain, in a URL, in JSON, in base64; longest first."""
+    if not values:
+        return []
     from base64 import b64encode
     from json import dumps
 

@@ -11,14 +11,14 @@ raises for what it finds: a part that cannot be read is named and left as it was
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import sha256
 
 from . import git_index
+from .digests import sha256
 from .effects import FILE, Entry
+from .patterns import pattern
 from .safefs import Folder as OpenFolder
 from .safefs import keys, open_root
 from .typed import NamedTuple
@@ -40,8 +40,8 @@ _MOST_REFS = 100_000
 _LARGEST = 512 << 20  # bytes of an index
 _LARGE = 64 << 20  # of packed-refs, and of the stash's log
 _SMALL = 1 << 20  # of a ref, a message, the configuration
-_OBJECT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_SYMBOLIC = re.compile(rb"ref: *(refs/[^\0\n]+)")
+_OBJECT = pattern(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SYMBOLIC = pattern(rb"ref: *(refs/[^\0\n]+)")
 GONE = "the repository is gone, and its objects are not in the store"
 PARTS = ("head", "refs", "stash", "merging", "index")
 _SAID = {"head": "HEAD", "refs": "refs", "stash": "the stash", "merging": "a merge under way", "index": "the index"}

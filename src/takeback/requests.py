@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from . import names, trees
-from .effects import UNSEEN, Checkpoint, Entry, Request, Turn, raw, text
+from .effects import UNSEEN, Checkpoint, Entry, Request, Turn, raw, short_id, text
 from .errors import NotFound, UsageError
 from .history import History
 from .planner import Planner, revert_request
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .threads import Threads
 
 Relative = Callable[[str], bytes]  # a path as typed → below the root
 
@@ -20,8 +24,9 @@ def resolve(
     what: Sequence[str | int],
     options: Request,
     spared: Collection[Turn] = (),
+    threads: Threads | None = None,
 ) -> Request:
-    """`spared` are turns that undo steps over."""
+    """`spared` are turns that undo steps over; `threads` is needed for the verb that is about one."""
     history = planner.history
     if verb in ("undo", "redo"):
         n = _count(what[0] if what else 1)
@@ -40,7 +45,27 @@ def resolve(
         return options._replace(checkpoint=checkpoint.id, since=checkpoint.seq, label=called(checkpoint), paths=paths)
     if verb == "compensate":
         return _rollback(history, str(what[0]), options) if what else options
+    if verb == "thread" and threads is not None:
+        return _thread(history, threads, [str(w) for w in what], options)
     raise UsageError(f"{verb} cannot be planned", "plan one of: undo, redo, rollback, revert, restore, compensate")
+
+
+def _thread(history: History, threads: Threads, what: Sequence[str], options: Request) -> Request:
+    """A thread back to one of its state checkpoints: a rollback to the row that it is in."""
+    if len(what) != 2 or not all(what):
+        raise UsageError(
+            "going back needs a thread and one of its state checkpoints", "takeback thread rollback THREAD CHECKPOINT"
+        )
+    found = threads.get(*what)
+    if found.seq < history.horizon and not options.only:
+        raise NotFound(
+            f"{short_id(found.id)} lies before the prune horizon: what changed in the files since then is gone",
+            f"go back in the thread alone: takeback thread rollback {found.thread} {short_id(found.id)}",
+        )
+    label = f"{short_id(found.id)} of thread {found.thread}"
+    ends = (max(t.rows) for t in history.takebacks.values() if t.rows and t.seq < found.seq < max(t.rows))
+    since = next(ends, found.seq - 1) + 1  # what the take-back that made it did to the files is no later work
+    return options._replace(since=since, label=label, checkpoint=found.id, threads=(found.thread,))
 
 
 def _rollback(history: History, name: str, options: Request) -> Request:

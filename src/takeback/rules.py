@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
+from .digests import sha256
 from .errors import UsageError
 from .typed import TYPE_CHECKING, NamedTuple
 
@@ -199,6 +200,4 @@ def _is_rule(line: str) -> bool:
 
 
 def _digest(rules: list[tuple[str, str]]) -> str:
-    import hashlib
-
-    return hashlib.sha256(repr(rules).encode()).hexdigest()
+    return sha256(repr(rules).encode()).hexdigest()

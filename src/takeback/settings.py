@@ -110,6 +110,23 @@ def _read_text_value(value: Any) -> str:
     return value
 
 
+def _read_address(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", value):
+        raise ValueError
+    return value
+
+
+def _origin(address: str) -> str:
+    """As it is shown: the path of an address may be its owner's key."""
+    return "/".join(address.split("/")[:3]) or "none"
+
+
+def _read_absolute(value: Any) -> str:
+    if not isinstance(value, str) or not os.path.isabs(value):
+        raise ValueError
+    return value
+
+
 def _read_provider(value: Any) -> str:
     if value not in ("", "gmail", "outlook", "smtp"):
         raise ValueError
@@ -148,6 +165,8 @@ PATTERNS = Kind(
 TEXT = Kind("text", _read_text_value, show=lambda value: value or "none")
 SECRET = Kind("text", _read_text_value, show=lambda value: "set" if value else "none")
 PROVIDER = Kind('"gmail", "outlook" or "smtp"', _read_provider, show=lambda value: value or "none")
+ADDRESS = Kind('an address, such as "https://publisher.example.com"', _read_address, show=_origin)
+FILE = Kind("an absolute path", _read_absolute, show=lambda path: path or "none")
 POLICY = Kind(
     'a table such as [policy.http] with compensating = "allow", "ask" or "refuse"', policy.read, show=policy.shown
 )
@@ -193,7 +212,7 @@ def _opened(new: str, old: str) -> bool:
     return new == "open" and old == "closed"
 
 
-_SHOWN = (SECRET, POLICY, CREDENTIALS)  # as a person reads them: no secret, no nested table
+_SHOWN = (SECRET, ADDRESS, POLICY, CREDENTIALS)  # as a person reads them: no secret, no nested table
 _NO_SOURCES: Mapping[str, str] = {}
 _NO_CREDENTIALS: Mapping[str, tuple[str, ...]] = {}
 _NO_CALLS: Mapping[str, str] = {}
@@ -234,6 +253,11 @@ class Settings(NamedTuple):
     gmail_api_base: str = "https://gmail.googleapis.com"
     outlook_access_token: str = ""
     outlook_api_base: str = "https://graph.microsoft.com/v1.0"
+    walrus_publisher: str = ""
+    walrus_aggregator: str = ""
+    walrus_epochs: int = 5
+    walrus_deletable: bool = True
+    walrus_key_file: str = ""
     sources: Mapping[str, str] = _NO_SOURCES
     ignored: tuple[str, ...] = ()
     broken: str = ""  # why the project's file does not count at all
@@ -508,6 +532,51 @@ SETTINGS: tuple[Setting, ...] = (
         "OUTLOOK_API_BASE",
         "Where Microsoft Graph is.",
         _always,
+    ),
+    Setting(
+        "walrus.publisher",
+        ADDRESS,
+        _DEFAULTS["walrus_publisher"],
+        "TAKEBACK_WALRUS_PUBLISHER",
+        "Where state is uploaded to that is kept on Walrus, encrypted.",
+        _always,
+        field="walrus_publisher",
+    ),
+    Setting(
+        "walrus.aggregator",
+        ADDRESS,
+        _DEFAULTS["walrus_aggregator"],
+        "TAKEBACK_WALRUS_AGGREGATOR",
+        "Where it is read from again.",
+        _always,
+        field="walrus_aggregator",
+    ),
+    Setting(
+        "walrus.epochs",
+        COUNT,
+        _DEFAULTS["walrus_epochs"],
+        "TAKEBACK_WALRUS_EPOCHS",
+        "For how many of the network's epochs it is paid and kept; after them it is gone.",
+        _always,
+        field="walrus_epochs",
+    ),
+    Setting(
+        "walrus.deletable",
+        SWITCH,
+        _DEFAULTS["walrus_deletable"],
+        "TAKEBACK_WALRUS_DELETABLE",
+        "Whether the owner of the publisher's wallet may delete it before that.",
+        _always,
+        field="walrus_deletable",
+    ),
+    Setting(
+        "walrus.key_file",
+        FILE,
+        _DEFAULTS["walrus_key_file"],
+        "TAKEBACK_WALRUS_KEY_FILE",
+        "A file of mode 0600 with the key it is encrypted with; TAKEBACK_WALRUS_KEY goes before it.",
+        _always,
+        field="walrus_key_file",
     ),
     Setting(
         "home",

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .blobs import Blobs, MemoryBlobs
+from .digests import sha256
 from .errors import Damaged, NoWorkspace, TakebackError
 from .ids import new_id
 from .journal import Journal
@@ -52,7 +52,7 @@ class Store(NamedTuple):
 
 def folder_name(root: Path) -> str:
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name)[:40].strip("-.") or "root"
-    return f"{slug}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
+    return f"{slug}-{sha256(os.fsencode(root)).hexdigest()[:16]}"
 
 
 def folder_of(home: Path, root: Path) -> Path:

@@ -24,6 +24,8 @@ from .effects import (
     STATES,
     UNCOVERED,
     UNOBSERVED,
+    Ahead,
+    Distance,
     Domain,
     Outcome,
     Plan,
@@ -33,9 +35,13 @@ from .effects import (
     Takeback,
     Unit,
     domain_of,
+    path_of_thread,
     raw,
     same,
+    short_id,
+    state_of_thread,
     text,
+    thread_of,
 )
 from .errors import ApprovalNeeded, Damaged, Stale, TakebackError, UsageError
 from .executor import Done, Executor, Outer, kept_results, steps_of
@@ -45,12 +51,15 @@ from .index import Index
 from .journal import New
 from .merging import Merger
 from .observer import MANY, Observer, children_of, give_back_memory, let_go, links_of, states
-from .planner import Planner
+from .planner import Planner, takes_threads
 from .policy import ALLOW, REFUSE
 from .repository import Repository, Unusable, left_to_git
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
-from .typed import Any
+from .typed import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .threads import Threads
 
 Ask = Callable[[Planner], Request]
 _MANY = 1000  # steps: beyond this nobody reads a note per step
@@ -73,8 +82,23 @@ class Takebacks:
 
     # -- planning ------------------------------------------------------------
 
-    def plan(self, tree: OpenFolder, ask: Ask) -> Plan:
-        """Looks, then plans on what is there."""
+    def plan(self, tree: OpenFolder | None, ask: Ask) -> Plan:
+        """Looks, then plans on what is there; without a tree, at the threads alone."""
+        plan = self._plan(tree, ask) if tree is not None else self._plan_of_threads(ask)
+        return plan._replace(distance=self._distance(plan.request))
+
+    def _plan_of_threads(self, ask: Ask) -> Plan:
+        self.observer.look_at_threads()
+        merger = Merger(self.store.blobs.get)
+        self.merged = merger.made
+        history = self.observer.history()
+        planner = Planner(self.id, history, self._known_threads(), merger)
+        request = ask(planner)
+        plan = planner.plan(request, self._thread_goals(request))
+        _refuse_across_damage(history, plan)
+        return plan._replace(steps=self._kept_without_states(self._kept_without_bytes(plan.steps)))
+
+    def _plan(self, tree: OpenFolder, ask: Ask) -> Plan:
         look = self.observer.look(tree)
         merger = Merger(self.store.blobs.get)
         self.merged = merger.made
@@ -87,19 +111,123 @@ class Takebacks:
         if request.verb == "restore":
             plan = planner.restore(request, self._goals(request, look.index))
         else:
-            plan = planner.plan(request)
+            plan = planner.plan(request, self._thread_goals(request))
             _refuse_across_damage(history, plan)
         if request.verb == "rollback":
             plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
         plan = plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
         plan = plan._replace(steps=self._judged(tree, plan.steps, history, known, look.git.unread if look.git else {}))
-        plan = plan._replace(steps=self._with_git_notes(tree, plan.steps))
+        plan = plan._replace(steps=self._kept_without_states(self._with_git_notes(tree, plan.steps)))
         return plan._replace(steps=self._within_policy(plan.steps)) if plan.outside else plan
 
     def _known(self, index: Index) -> Callable[[bytes], State]:
         """The last observed state of a path, whichever domain it is in."""
-        files, git = states(index), self.observer.git.states()
-        return lambda path: git(path) if domain_of(path) == "git" else files(path)
+        known = {"files": states(index), "git": self.observer.git.states(), "state": self._known_threads()}
+        return lambda path: known[domain_of(path)](path)
+
+    # -- threads -----------------------------------------------------------------
+
+    def is_of_threads(self, request: Request) -> bool:
+        """Whether it is about threads alone, so that the tree need not be looked at."""
+        if request.verb != "redo":
+            return request.only == ("state",)
+        history = self.observer.history()
+        rows = [seq for id in request.takebacks if id in history.takebacks for seq in history.takebacks[id].rows]
+        return bool(rows) and all(history.by_seq[seq].domain == "state" for seq in rows if seq in history.by_seq)
+
+    def redone(self, n: int, options: Request) -> Request:
+        """What a redo would mean, before anything is looked at: looks add no take-back."""
+        return Planner(self.id, self.observer.history(), lambda path: None, Merger(self.store.blobs.get)).redo(n, options)
+
+    def _known_threads(self) -> Callable[[bytes], State]:
+        if not self.observer.has_threads:
+            return lambda path: None
+        known = self.observer.thread_state.known().states
+        return lambda path: known.get(path)
+
+    def _threads(self) -> Threads:
+        assert self.observer.threads is not None
+        return self.observer.threads()
+
+    def _thread_goals(self, request: Request) -> dict[bytes, State]:
+        """Where a rollback leads each thread that it takes. A thread whose head is asked for stays as it is."""
+        in_scope = takes_threads(request) and "state" not in request.without
+        if request.verb != "rollback" or not in_scope or not self.observer.has_threads:
+            return {}
+        threads, found = self._threads(), {}
+        for thread in request.threads or sorted(threads.moved(request.since)):
+            at = threads.get(thread, request.checkpoint).seq if request.checkpoint else request.since
+            head = threads.find(thread)
+            is_head = bool(request.checkpoint) and head is not None and head.seq == at
+            document = threads.document(thread, None if is_head else at)
+            goal = state_of_thread(document)
+            if goal is not None:
+                self.merged[goal.content] = document
+            found[path_of_thread(thread)] = goal
+        return found
+
+    def _kept_without_states(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """A thread whose earlier state was pruned is kept and named."""
+        out = []
+        for step in steps:
+            if step.domain == "state" and step.taken and step.goal is not None:
+                document = self.merged.get(step.goal.content) or self.store.blobs.get(step.goal.content)
+                if self._threads().told_by(thread_of(step.path), document) is None:
+                    note = "its earlier state was pruned"
+                    step = step._replace(goal=step.expected, verdict=UNCOVERED, segment=-1, note=note)
+            out.append(step)
+        return tuple(sorted(out, key=lambda s: not s.taken)) if out != list(steps) else steps
+
+    def _distance(self, request: Request) -> Distance:
+        """What a take-back of files leaves of the threads, and the other way round."""
+        if request.verb not in ("undo", "rollback") or not self.observer.has_threads:
+            return Distance()
+        from shlex import quote
+
+        if request.threads and request.only:
+            shown = self.observer.history().shown(request.since)
+            files = len({unit.path for unit in shown if domain_of(unit.path) == "files"} - self._acts())
+            named = f"{quote(request.threads[0])} {short_id(request.checkpoint)}"
+            return Distance((), files, f"takeback thread rollback {named} --with-files") if files else Distance()
+        if takes_threads(request) or "state" in request.without:
+            return Distance()
+        return Distance(tuple(self._stay_undone(request) if request.verb == "undo" else self._stay(request)))
+
+    def _acts(self) -> set[bytes]:
+        return {act.path for act in self.observer.history().acts.values()}
+
+    def _stay(self, request: Request) -> Iterator[Ahead]:
+        """Threads that have moved since the target of a rollback."""
+        history, threads = self.observer.history(), self._threads()
+        target = next((c.id for c in history.checkpoints if c.seq == request.since), "")
+        if not target and request.since in history.by_seq:
+            target = history.by_seq[request.since].id
+        command = f"takeback rollback {target[:8]} --with-state" if target else "takeback rollback --with-state"
+        for thread in sorted(threads.moved(request.since)):
+            if threads.document(thread) != threads.document(thread, request.since):
+                yield Ahead(thread, threads.ahead(thread, request.since), command)
+
+    def _stay_undone(self, request: Request) -> Iterator[Ahead]:
+        """Threads that were moved in the turns which an undo takes back."""
+        from shlex import quote
+
+        history, threads, wanted = self.observer.history(), self._threads(), set(request.turns)
+        oldest: dict[bytes, int] = {}
+        for effect in history.effects:
+            if effect.domain == "state" and history.turns(effect.seq) & wanted:
+                for path in (p for p in effect.changes if (effect.seq, p) in history.live):
+                    oldest.setdefault(path, effect.seq)
+        for path, seq in sorted(oldest.items()):
+            thread, before = thread_of(path), history.change((seq, path)).before
+            told = threads.told_by(thread, self.store.blobs.get(before.content), seq) if before is not None else None
+            if told and "" in told:
+                at = told[""]
+                yield Ahead(
+                    thread, threads.ahead(thread, at.seq), f"takeback thread rollback {quote(thread)} {short_id(at.id)}"
+                )
+            else:
+                ids = " ".join(history.by_seq[unit.seq].id[:8] for unit in reversed(history.layers(path, seq)))
+                yield Ahead(thread, threads.ahead(thread, 0), f"takeback revert {ids}")
 
     def _judged(
         self,
@@ -195,15 +323,22 @@ class Takebacks:
         self.store.journal.append([New("plan", id, body)], self.observer.clock())
         return plan._replace(id=id)
 
-    def again(self, tree: OpenFolder, plan: Plan | str) -> Plan:
+    def requested(self, plan: Plan | str) -> Request:
+        """What a plan was made for."""
+        if not isinstance(plan, str):
+            return plan.request
+        history = self.observer.history()
+        return Request.from_json(history.plans[names.resolve(history, plan, plans=True).id]["request"])
+
+    def again(self, tree: OpenFolder | None, plan: Plan | str) -> Plan:
         """The same request planned anew; refused as stale if it would do something else by now."""
+        request = self.requested(plan)
         if isinstance(plan, str):
             history = self.observer.history()
             id = names.resolve(history, plan, plans=True).id
-            body = history.plans[id]
-            request, hash, seen = Request.from_json(body["request"]), body["hash"], body["steps"]
+            hash, seen = history.plans[id]["hash"], history.plans[id]["steps"]
         else:
-            id, request, hash, seen = plan.id, plan.request, plan.hash, [_saved_step(s) for s in plan.steps]
+            id, hash, seen = plan.id, plan.hash, [_saved_step(s) for s in plan.steps]
         fresh = self.plan(tree, lambda _: request)
         if fresh.hash != hash:
             raise _stale(seen, fresh)
@@ -211,7 +346,7 @@ class Takebacks:
 
     # -- applying ------------------------------------------------------------
 
-    def run(self, tree: OpenFolder, plan: Plan) -> Outcome:
+    def run(self, tree: OpenFolder | None, plan: Plan) -> Outcome:
         """Carries out a plan that was made a moment ago, under the same lock. What it does outside the files, a
         person has approved, or the owner's policy allows."""
         left = tuple(sorted({u.path for u in plan.left}))
@@ -223,18 +358,21 @@ class Takebacks:
         approval = self._approval(plan)
         for data in self.merged.values():
             self.store.blobs.put(data)
-        self._store_git(plan.taken)
-        known = states(self.observer.known())
-        times_now = {path: known(path) for path in plan.folder_times}
-        del known
+        times_now: dict[bytes, State] = {}
+        if tree is not None:
+            self._store_git(plan.taken)
+            known = states(self.observer.known())
+            times_now = {path: known(path) for path in plan.folder_times}
+            del known
         if len(plan.steps) >= MANY:
             self.observer.forget_history()  # room for the work itself; all is read anew when asked for
             self.observer.forget()
             give_back_memory()
         head = self.store.journal.head().seq
-        executor = self._executor(tree, approval, bool(plan.outside), plan.request.verb)
+        executor = self._executor(tree, approval, bool(plan.outside), plan.request)
         done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
-        self._advance(head, done, bool(plan.outside))
+        if tree is not None:
+            self._advance(head, done, bool(plan.outside))
         number = self.store.journal.count(NUMBERED, done.seq)
         return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
 
@@ -291,14 +429,21 @@ class Takebacks:
     def _act(self, path: bytes) -> Act:
         return self.observer.history().acts[text(path)]
 
-    def _executor(self, tree: OpenFolder, approval: Approval | None, outside: bool, verb: str) -> Executor:
-        files = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
-        git = Git(tree, str(self.observer.root), self.store.blobs.get, self.environ, verb)
-        known: dict[str, Domain] = {"files": files, "git": git}
+    def _executor(
+        self, tree: OpenFolder | None, approval: Approval | None, outside: bool, request: Request
+    ) -> Executor:
+        known: dict[str, Domain] = {}
+        if tree is not None:
+            known["files"] = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
+            known["git"] = Git(tree, str(self.observer.root), self.store.blobs.get, self.environ, request.verb)
         acts = self.observer.history().acts if outside else {}  # of files alone, the history may have been let go
         decide = self.observer.settings.policy.decide
 
         def domain(name: str) -> Domain:
+            if name == "state" and name not in known:
+                from .domains.state import ThreadStates
+
+                known[name] = ThreadStates(self._threads(), self.store.blobs.get, request.since or None)
             if name not in known:
                 world = self.world(approval)
                 known[name] = Acts(name, lambda: domains.load(name, world), lambda path: acts[text(path)], self.environ)
@@ -309,6 +454,7 @@ class Takebacks:
             return a is not None and b is not None and a.seq > b.seq and depends(a, b)
 
         def look(takeback: str) -> None:
+            assert tree is not None  # nothing outside is done in a take-back of threads alone
             self.observer.look(tree, takeback=takeback)
 
         def forbids(step: Step) -> str:
@@ -343,9 +489,10 @@ class Takebacks:
         kept = [] if abort else _kept_then(takeback)
         head = self.store.journal.head().seq
         outside = any(segment.domain not in STATES for segment in segments)
-        executor = self._executor(tree, self._approval_of(takeback) if outside else None, outside, takeback.verb)
+        executor = self._executor(tree, self._approval_of(takeback) if outside else None, outside, takeback.request)
         done = executor.finish(takeback, segments, abort, self.observer.known().state)
-        self._advance(head, done, outside)
+        if any(segment.domain != "state" for segment in segments):
+            self._advance(head, done, outside)
         plan = Plan(self.id, takeback.request, (*steps, *kept))
         return Outcome(plan, done.id, tuple(done.results), finished_earlier=True)
 

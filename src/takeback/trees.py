@@ -9,7 +9,6 @@ both, and the parent holds both hashes, so that times travel along without ever 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import sys
@@ -17,7 +16,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 
-from .effects import FOLDER, UNOBSERVED, Entry, Snapshot, State, raw, same, text
+from .digests import sha256
+from .effects import FOLDER, UNOBSERVED, Entry, Snapshot, State, entry_of, raw, same, text
 from .errors import Damaged
 from .typed import NamedTuple
 
@@ -120,7 +120,7 @@ def encode(folder: Folder) -> tuple[bytes, Ids]:
         )
     )
     whole = identity + times
-    return whole, Ids(hashlib.sha256(identity).digest(), hashlib.sha256(whole).digest())
+    return whole, Ids(sha256(identity).digest(), sha256(whole).digest())
 
 
 def _encode_gaps(folder: Folder) -> bytes:
@@ -178,7 +178,7 @@ def _decode(data: bytes) -> Folder:
     subtrees = {names[i]: Ids(ids[i], blob[32 * n : 32 * n + 32]) for n, i in enumerate(folders) if ids[i] != _NONE}
     for i in folders:
         ids[i] = b""
-    entries = list(map(Entry._make, zip(kinds, modes, sizes, ids, xattrs, groups, mtimes, uids, gids)))
+    entries = list(map(entry_of, zip(kinds, modes, sizes, ids, xattrs, groups, mtimes, uids, gids)))
     if at == len(data):
         return Folder(names, entries, subtrees)
     rest = json.loads(data[at:])

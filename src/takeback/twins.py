@@ -58,6 +58,9 @@ class Twins:
     async def arollback(self, to: str = "", **options: Any) -> Outcome:
         return await _in_thread(lambda: _of(self).rollback(to, **options))
 
+    async def aroll_back_thread(self, thread: str, checkpoint: str, **options: Any) -> Outcome:
+        return await _in_thread(lambda: _of(self).roll_back_thread(thread, checkpoint, **options))
+
     async def arevert(self, *what: str, **options: Any) -> Outcome:
         return await _in_thread(lambda: _of(self).revert(*what, **options))
 

@@ -43,9 +43,16 @@ else:
 
     _ALIKE = {name: _Named.__dict__[name] for name in ("_make", "_replace", "_asdict", "__repr__", "__getnewargs__")}
 
+    _FEW = 8  # instances that a class has before it is worth a function of its own to make them
+    _made: dict[type, int] = {}
+
     def _first(cls, /, *values, **named):
-        """Makes the first instance of a class, and with it what makes all others: most classes of a run need none."""
+        """Makes the first instances of a class, then what makes all others: most classes of a run have few."""
         made = next(one for one in cls.__mro__ if "_fields" in one.__dict__)
+        _made[made] = _made.get(made, 0) + 1
+        rest, given = made._fields[len(values) :], {**made._field_defaults, **named}
+        if _made[made] < _FEW and named.keys() <= set(rest) <= given.keys() and len(values) <= len(made._fields):
+            return tuple.__new__(cls, (*values, *map(given.__getitem__, rest)))
         names = ", ".join(made._fields)
         new = eval(f"lambda _cls, {names}: _new(_cls, ({names},))", {"_new": tuple.__new__, "__builtins__": {}})
         new.__name__, new.__qualname__ = "__new__", f"{made.__qualname__}.__new__"

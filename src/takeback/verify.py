@@ -55,9 +55,12 @@ def verify(ws: Workspace, data: bool) -> Verified:
     problems = [f"row {bad.seq}: {bad.why}" for bad in ws.store.journal.check()]
     bad = {b.id: b for b in ws.store.blobs.check(data, ws.progress)}
     problems += [f"blob {b.id.hex()[:12]} ({b.where}): {b.why}" for b in bad.values()]
-    rows = list(ws.store.journal.rows())
+    rows = list(ws.store.journal.rows(full=("state",)))
     lost, known, missing = _lost(ws, rows, bad)
     problems += [f"blob {id.hex()[:12]} is missing" for id in missing]
+    of_threads = _lost_states(ws)
+    problems += [each.why for each in of_threads if not problems]
+    lost += of_threads
     count = sum(1 for _ in ws.store.blobs.ids())
     return Verified(
         not problems,
@@ -113,6 +116,14 @@ def _lost(ws: Workspace, rows: list[Row], bad: dict[bytes, Bad]) -> tuple[list[L
     return lost, known, list(missing)
 
 
+def _lost_states(ws: Workspace) -> list[Lost]:
+    """State checkpoints that are not as they were stored."""
+    if not ws.store.journal.newest_id("state"):
+        return []
+    bad = [each for each in ws.threads.verify() if each.thread and not each.ok]
+    return [Lost(each.id, "state", f"thread {each.thread}", f"row {each.seq}: {each.why}") for each in bad]
+
+
 def _kind(row: Row) -> str:
     return {"change": "effect"}.get(row.kind, row.kind)
 
@@ -132,7 +143,7 @@ def repair(ws: Workspace) -> Repaired:
         notes.append(salvage.rebuild_journal(ws.store.folder))
         journal.reopen()
         ws.observer.forget_history()
-    rows = list(journal.rows())
+    rows = list(journal.rows(full=("state",)))
     found = list(ws.store.blobs.check(True))
     bad = {b.id: b for b in found}
     lost, _, _ = _lost(ws, rows, bad)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import marshal
 import os
 import struct
 import sys
-import threading
 from collections.abc import Callable, Iterator
 
 from .errors import TakebackError
@@ -17,7 +17,7 @@ _PARTS = 48  # of work that two processes share
 
 def allowed(wanted: bool) -> bool:
     """Never where threads live: a forked child would inherit their locks, held for ever."""
-    if not wanted or not hasattr(os, "fork") or sys.platform == "darwin" or threading.active_count() > 1:
+    if not wanted or not hasattr(os, "fork") or sys.platform == "darwin" or _thread._count() > 0:
         return False
     if (os.cpu_count() or 1) < 2:
         return False

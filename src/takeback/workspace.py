@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from . import budget, store
@@ -20,7 +21,7 @@ from .capture.scan import Look, Scan
 from .effects import Checkpoint, Outcome, Plan, Request, Step, Turn, text
 from .errors import NoWorkspace, Off, TakebackError, UsageError
 from .guarded import explained
-from .history import NUMBERED, pack_snapshot
+from .history import NUMBERED
 from .hooked import Hooked
 from .ids import new_id
 from .journal import New
@@ -128,27 +129,20 @@ class Workspace(Hooked, Twins):
             vouches = "" if running else actor
             rows = observer.rows_of(look, vouches, running=running, summary=summary)
             try:
-                observer.store_tree(look.index)
+                row = observer.checkpoint_row(look, label, is_named, actor=actor)
             except OSError as error:
                 raise TakebackError(
                     f"the store cannot be written ({error.strerror}); no checkpoint was taken",
                     "free space or mend the store, then run it again",
                 ) from error
             snapshot = look.index.snapshot()
-            partial = [[text(path), why] for path, why in look.lacking]
-            body: dict[str, Any] = {"label": label, "named": is_named, "snapshot": pack_snapshot(snapshot)}
-            if actor:
-                body["actor"] = actor
-            if partial:
-                body["partial"] = partial
-            id = new_id()
             at = self.clock()
-            seqs = observer.journal_look(look, [*rows, New("checkpoint", id, body)])
+            seqs = observer.journal_look(look, [*rows, row])
             number = self.store.journal.count(NUMBERED, seqs[-1])
             over = budget.stay_within(self)
-        lacking = tuple((path, why) for path, why in partial)
+        lacking = tuple((text(path), why) for path, why in look.lacking)
         large = tuple((text(p), why) for p, why in look.index.uncovered() if why.startswith("larger than"))
-        return Checkpoint(seqs[-1], id, at, label, is_named, snapshot, lacking, actor, number, False, large, over)
+        return Checkpoint(seqs[-1], row.id, at, label, is_named, snapshot, lacking, actor, number, False, large, over)
 
     def track(self, paths: Iterable[str | bytes], *, actor: str = "") -> Tracked:
         """Captures just these paths, before they change or after."""
@@ -256,24 +250,45 @@ class Workspace(Hooked, Twins):
         only: Iterable[str] = (),
         without: Iterable[str] = (),
         leave: Iterable[str] = (),
+        state: bool = False,
+        with_files: bool = False,
         save: bool = False,
     ) -> Plan:
         """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later.
 
-        `only` and `without` name domains; `leave` has the ids of outside effects that stay."""
+        `only` and `without` name domains; `leave` has the ids of outside effects that stay. `state` takes threads
+        along, which undo and rollback leave alone; the verb "thread", with a thread and one of its state checkpoints,
+        takes that back, and `with_files` everything since."""
         self._must_be_on()
-        options = _options(verb, actors, everything, merge, force, markers, only, without, leave)
-        with self._applying(), self._writing(), self.open_tree() as tree:
+        options = _options(verb, actors, everything, merge, force, markers, only, without, leave, state, with_files)
+        with self._applying(), self._writing(), self._tree_for(verb, what, options) as tree:
             self._must_not_be_interrupted()
             plan = self._takebacks.plan(tree, self._asked(verb, what, options))
             return self._takebacks.save(plan) if save else plan
+
+    @contextmanager
+    def _tree_for(self, verb: str, what: Sequence[str | int], options: Request) -> Iterator[OpenFolder | None]:
+        """The tree that is looked at; none, where it is about threads alone."""
+        is_count = verb == "redo" and all(str(n).isdecimal() and int(n) for n in what)
+        request = self._takebacks.redone(int(what[0]) if what else 1, options) if is_count else options
+        with self._tree_of(request) as tree:
+            yield tree
+
+    @contextmanager
+    def _tree_of(self, request: Request) -> Iterator[OpenFolder | None]:
+        if self._takebacks.is_of_threads(request):
+            yield None
+        else:
+            with self.open_tree() as tree:
+                yield tree
 
     def _asked(self, verb: str, what: Sequence[str | int], options: Request) -> Any:
         """The turn that asks for an undo is never the one it takes back."""
         from . import calls, requests
 
         spared = calls.asking(self) if verb == "undo" else frozenset()
-        return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared)
+        threads = self.threads if verb == "thread" else None
+        return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared, threads)
 
     @property
     def merged(self) -> dict[bytes, bytes]:
@@ -283,13 +298,15 @@ class Workspace(Hooked, Twins):
     def saved_plan(self, name: str) -> Plan:
         """A saved plan as it still stands, to be looked at before it is applied; refused if it is stale."""
         self._must_be_on()
-        with self._applying(), self._writing(), self.open_tree() as tree:
+        with self._applying(), self._writing(), self._tree_of(self._takebacks.requested(name)) as tree:
             self._must_not_be_interrupted()
             return self._takebacks.again(tree, name)
 
     def apply(self, plan: Plan | str) -> Outcome:
         """Carries out exactly this plan, or refuses it as stale."""
-        return self._finishing_first(lambda tree: self._takebacks.again(tree, plan))
+        return self._finishing_first(
+            lambda: self._tree_of(self._takebacks.requested(plan)), lambda tree: self._takebacks.again(tree, plan)
+        )
 
     def take_back(
         self,
@@ -302,18 +319,27 @@ class Workspace(Hooked, Twins):
         force: bool = False,
         only: Iterable[str] = (),
         without: Iterable[str] = (),
+        state: bool = False,
+        with_files: bool = False,
     ) -> Outcome:
         """Any verb that can be planned, planned and applied in one go."""
-        options = _options(verb, actors, everything, merge, force, markers, only, without)
-        return self._finishing_first(lambda tree: self._takebacks.plan(tree, self._asked(verb, what, options)))
+        options = _options(verb, actors, everything, merge, force, markers, only, without, (), state, with_files)
+        return self._finishing_first(
+            lambda: self._tree_for(verb, what, options),
+            lambda tree: self._takebacks.plan(tree, self._asked(verb, what, options)),
+        )
 
-    def _finishing_first(self, planned: Callable[[OpenFolder], Plan]) -> Outcome:
+    def _finishing_first(
+        self,
+        looked_at: Callable[[], AbstractContextManager[OpenFolder | None]],
+        planned: Callable[[OpenFolder | None], Plan],
+    ) -> Outcome:
         """Plans and applies with nobody in between; an interrupted take-back is finished instead, and nothing more."""
         self._must_be_on()
         with self._applying():
             if (earlier := self._finish_interrupted(abort=False)) is not None:
                 return earlier
-            with self._writing(), self.open_tree() as tree:
+            with self._writing(), looked_at() as tree:
                 return self._takebacks.run(tree, planned(tree))
 
     def _finish_interrupted(self, abort: bool) -> Outcome | None:
@@ -337,9 +363,10 @@ class Workspace(Hooked, Twins):
         everything: bool = False,
         merge: bool = False,
         force: bool = False,
+        state: bool = False,
     ) -> Outcome:
-        """Takes back the newest turn, or the newest n as one."""
-        return self.take_back("undo", n, actors=actors, everything=everything, merge=merge, force=force)
+        """Takes back the newest turn, or the newest n as one; with `state` what it did to threads too."""
+        return self.take_back("undo", n, actors=actors, everything=everything, merge=merge, force=force, state=state)
 
     def redo(self, n: int = 1, *, merge: bool = False, force: bool = False) -> Outcome:
         """Brings back what the newest standing undo, rollback, revert or restore took."""
@@ -353,10 +380,27 @@ class Workspace(Hooked, Twins):
         everything: bool = False,
         merge: bool = False,
         force: bool = False,
+        state: bool = False,
     ) -> Outcome:
-        """Back to a checkpoint (the newest named one), or to just before an effect."""
+        """Back to a checkpoint (the newest named one), or to just before an effect; with `state` each thread too."""
         what = (to,) if to else ()
-        return self.take_back("rollback", *what, actors=actors, everything=everything, merge=merge, force=force)
+        how: dict[str, Any] = {"everything": everything, "merge": merge, "force": force, "state": state}
+        return self.take_back("rollback", *what, actors=actors, **how)
+
+    def roll_back_thread(
+        self,
+        thread: str,
+        checkpoint: str,
+        *,
+        with_files: bool = False,
+        everything: bool = False,
+        merge: bool = False,
+        force: bool = False,
+    ) -> Outcome:
+        """A thread back to one of its state checkpoints, which becomes its new head. The tree is not touched, and need
+        not be known; `with_files` takes files, git and what was done outside since then along."""
+        how: dict[str, Any] = {"everything": everything, "merge": merge, "force": force, "with_files": with_files}
+        return self.take_back("thread", thread, checkpoint, **how)
 
     def revert(self, *what: str, merge: bool = False, force: bool = False) -> Outcome:
         """Takes back one effect, or the latest change to a path, and keeps the rest."""
@@ -748,15 +792,17 @@ class Workspace(Hooked, Twins):
 
 @explained()
 def open_workspace(
-    root: Path, settings: Settings, create: bool = False, memory: bool = False, environ: Mapping[str, str] = {}
+    root: Path, settings: Settings, create: bool | str = False, memory: bool = False, environ: Mapping[str, str] = {}
 ) -> Workspace:
-    """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed."""
+    """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed, which
+    for "state" alone it is not."""
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise UsageError(f"{root} is not a folder", "name the folder to protect")
     if memory:
         workspace = Workspace(real, store.open_memory(), settings, 0, environ=environ)
-        workspace.checkpoint("start")
+        if create != "state":
+            workspace.checkpoint("start")
         return workspace
     if not store.is_workspace(settings.home, real):
         if not create:
@@ -769,7 +815,7 @@ def open_workspace(
         store.create(settings.home, real, real.stat().st_ino)
     opened, meta = store.open_store(settings.home, real, settings.portable)
     workspace = Workspace(real, opened, settings, meta["inode"], environ=environ)
-    if create and opened.journal.last("checkpoint") is None:
+    if create and create != "state" and opened.journal.last("checkpoint") is None:
         workspace.checkpoint("start")
     return workspace
 
@@ -798,9 +844,13 @@ def _options(
     only: Iterable[str] = (),
     without: Iterable[str] = (),
     leave: Iterable[str] = (),
+    state: bool = False,
+    with_files: bool = False,
 ) -> Request:
+    if verb == "thread":
+        state, only = True, only if with_files else ("state",)
     return Request(
-        verb,
+        "rollback" if verb == "thread" else verb,
         actors=None if actors is None else tuple(sorted(set(actors))),
         everything=everything,
         merge=merge or markers,
@@ -809,4 +859,5 @@ def _options(
         only=tuple(sorted(set(only))),
         without=tuple(sorted(set(without))),
         leave=tuple(sorted(set(leave))),
+        state=state,
     )

@@ -159,10 +159,10 @@ def patched(patch: str) -> tuple[str, ...]:
 
 def by_content(tool: str, given: Mapping[str, Any]) -> str:
     """The name of a call that has none: the same before and after, since the tool and its input are."""
-    import hashlib
+    from ..digests import sha256
 
     packed = json.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
-    return BY_CONTENT + hashlib.sha256(packed).hexdigest()[:24]
+    return BY_CONTENT + sha256(packed).hexdigest()[:24]
 
 
 def hints(payload: Mapping[str, Any]) -> Mapping[str, Any]:

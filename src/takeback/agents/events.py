@@ -51,6 +51,7 @@ class Answer(NamedTuple):
     reason: str = ""  # why it is asked for or denied: for the model and the person
     context: str = ""  # told to the model with the prompt
     message: str = ""  # one line for the person
+    call: str = ""  # the id by which a person approves what is asked for or denied
 
 
 class Reply(NamedTuple):

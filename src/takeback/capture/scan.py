@@ -31,6 +31,7 @@ from ..typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from .git_state import Seen
+    from .thread_state import Seen as SeenThreads
 
 
 class Limits(NamedTuple):
@@ -68,6 +69,7 @@ class Look:
         self.held_back = held_back
         self.whole = whole
         self.git: Seen | None = None  # what the same look found of the project's git repository
+        self.threads: SeenThreads | None = None  # and of the threads, where there are any
 
 
 _FRONTIER = 32  # folders to be captured, each with all below it: so many are enough to share out

@@ -80,11 +80,13 @@ def decide(ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summa
     if decided.decision == REFUSE:
         by = "autopilot" if decided.source == "autopilot" else f"the policy ({decided.source})"
         return Answer(
-            DENY, f"{reason}; {by} refuses it. A person lets it pass once with: takeback approve {call[:_SHOWN]}"
+            DENY, f"{reason}; {by} refuses it. A person lets it pass once with: takeback approve {call[:_SHOWN]}",
+            call=call,
         )
     if can_ask:
-        return Answer(ASKED, f"{reason}. A person may also let it pass once with: takeback approve {call[:_SHOWN]}")
-    return Answer(DENY, f"{reason}. A person lets it pass once with: takeback approve {call[:_SHOWN]}")
+        also = f"{reason}. A person may also let it pass once with: takeback approve {call[:_SHOWN]}"
+        return Answer(ASKED, also, call=call)
+    return Answer(DENY, f"{reason}. A person lets it pass once with: takeback approve {call[:_SHOWN]}", call=call)
 
 
 class _Asked(NamedTuple):

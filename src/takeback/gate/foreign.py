@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from ..patterns import pattern
 from ..typed import Any
 from .words import UNKNOWN, named
 
@@ -14,7 +15,7 @@ _STARTS = named(
     "execvp execve execvpe getoutput getstatusoutput create_subprocess_shell create_subprocess_exec posix_spawn "
     "posix_spawnp"
 )
-_LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_LITERAL = pattern(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", re.DOTALL)
 
 
 def language_of(name: str) -> str:
@@ -164,8 +165,8 @@ _ENVIRONMENT_RUNS = named(
     "GIT_EDITOR EDITOR VISUAL GIT_SEQUENCE_EDITOR GIT_PAGER PAGER GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF "
     "GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND"
 )
-_SUBSTITUTES = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)", re.DOTALL)
-_SED_RUNS = re.compile(
+_SUBSTITUTES = pattern(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)", re.DOTALL)
+_SED_RUNS = pattern(
     r"(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$|/[^/]*/))?\s*!?\s*e(?:\s+([^\n]+)|\s*(?=$|[;}\n]))"
 )
 

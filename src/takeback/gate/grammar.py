@@ -16,11 +16,15 @@ from ..typed import Any
 def encoded(text: str) -> bytes:
     """A text as the parser gets it: its scanner reads beyond its tables at letters that are not ASCII, and the process
     would die of it. To bash they are letters like others, so each is written as a name."""
+    if text.isascii():
+        return text.encode()
     return re.sub(r"[^\x00-\x7f]", lambda found: f"__u{ord(found[0]):x}__", text).encode()
 
 
 def decoded(data: bytes) -> str:
     """What a part of such a text says."""
+    if b"__u" not in data:
+        return data.decode()
     return re.sub(r"__u([0-9a-f]{2,6})__", _letter, data.decode())
 
 

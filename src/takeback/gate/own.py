@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from .. import agent_files
+from ..patterns import pattern
 from ..typed import NamedTuple
 from . import Risk, switches
 from .files import Touched, touched
@@ -44,7 +45,7 @@ _EXTRACTS = named("tar bsdtar gtar unzip 7z")
 _MODES = named("chmod gchmod")
 _OWNERS = named("chown chgrp gchown gchgrp")
 _MOST_FILES = 200  # of a folder that are looked into
-_WRITING_CODE = re.compile(
+_WRITING_CODE = pattern(
     r"\bopen\s*\([^)]{0,300}['\"][wax+]|write|dump|unlink|remove|rmtree|rename|replace|truncate|rm\b"
 )
 
@@ -246,6 +247,8 @@ def _text_of(path: str) -> str:
 def _verbs(command: Command) -> list[Risk]:
     """The verbs of our own program that are a person's."""
     words = [word for word in command.words if word]
+    if not any("takeback" in word for word in (command.name, *words[:6])):
+        return []
     if not words or not re.fullmatch(r"takeback(-cli)?(\.__main__|\.surfaces\.cli)?|takeback[\d.]*", command.name):
         if not any(re.search(r"takeback/(__main__|surfaces/cli/__init__)\.py$", word) for word in words[:6]):
             return []

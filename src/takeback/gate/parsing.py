@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ..patterns import pattern
 from ..typed import Any
 from . import foreign, grammar
 from .builtins import BUILTINS
@@ -20,7 +21,7 @@ from .wrappers import CODE, KEYWORDS, SHELL_VALUES, SHELLS, WRAPPERS, Wrapper, i
 
 _DEEPEST = 16  # wrappers around wrappers
 _MOST = 1500  # commands of one text
-_GROUPS = re.compile(r"[{}!\s]+")  # tree-sitter takes braces behind a `!` or `time` for one word
+_GROUPS = pattern(r"[{}!\s]+")  # tree-sitter takes braces behind a `!` or `time` for one word
 _LOOPS = (24, 8, 3, 1)  # words of a loop that are gone through, by how deep it lies in others
 _LONGEST = 400_000  # characters of a command that are read
 _LONGEST_VALUE = 20_000  # of a variable

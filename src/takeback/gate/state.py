@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from ..patterns import pattern
 from ..typed import Any, NamedTuple
 from .words import UNKNOWN
 from .wrappers import SHELLS, WRAPPERS
 
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+ASSIGNMENT = pattern(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 
 
 TMPDIR = f"/tmp/{UNKNOWN}TMPDIR"  # where temporary files lie; nobody says where, or whether it is set

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..patterns import pattern
 from .words import UNKNOWN, named
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
@@ -155,12 +156,12 @@ _CLIENTS: dict[str, tuple[str, ...]] = {
     "valkey-cli": (),
     "prisma": (),
 }
-_SQL = re.compile(
+_SQL = pattern(
     r"\b(DROP\s+\w+|TRUNCATE(?:\s+TABLE)?\s+[\w\"`.]+|DELETE\s+FROM\s+[\w\"`.]+|ALTER\s+\w+|UPDATE\s+[\w\"`.]+\s+SET|"
     r"REPLACE\s+INTO|MERGE\s+INTO|VACUUM\s+FULL|REINDEX\s+DATABASE|INSERT\s+OR\s+REPLACE)\b",
     re.IGNORECASE,
 )
-_MONGO = re.compile(r"\b(drop|dropDatabase|dropIndex(?:es)?|dropUser|deleteOne|deleteMany|remove|findOneAndDelete|"
+_MONGO = pattern(r"\b(drop|dropDatabase|dropIndex(?:es)?|dropUser|deleteOne|deleteMany|remove|findOneAndDelete|"
                     r"updateOne|updateMany|replaceOne|renameCollection|bulkWrite)\s*\(")  # fmt: skip
 _REDIS = named("FLUSHALL FLUSHDB DEL UNLINK SHUTDOWN RENAME EXPIRE RESTORE MIGRATE SWAPDB SET GETDEL HDEL LTRIM SREM "
                    "ZREM XDEL XTRIM EVAL DEBUG REPLICAOF SLAVEOF")  # fmt: skip

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+from ..patterns import pattern
 from ..typed import NamedTuple
 
 UNKNOWN = "\0"  # what only the running shell could say
@@ -13,9 +14,9 @@ APART = "\x1f"  # between the words of "$@" and "${A[@]}", which quotes do not j
 _SPACE = " \t\n"
 _MOST = 400  # words that one brace expression may make here; one that makes more is not known
 _BRACES, _LONG = 40, 2000  # of a word whose braces are expanded: more would take for ever
-_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_ANSI = pattern(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z])")
+_RANGE = pattern(r"(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z])")
 
 
 class Piece(NamedTuple):

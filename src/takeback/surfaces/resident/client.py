@@ -220,6 +220,7 @@ def _by_itself(words: Sequence[str], said: bytes) -> Reply:
 
     gc.disable()  # what a start makes stays to the end: to look it over for cycles would only cost time
     _take_up_packages()
+    _take_up_paths()
     from takeback.surfaces.resident.alone import answer
 
     return answer(words, said)
@@ -242,6 +243,25 @@ def _take_up_packages() -> None:
     import site
 
     site.main()
+
+
+def _take_up_paths() -> None:
+    """pathlib, without all of urllib, which it brings in for one function that hooks do not call."""
+
+    class Instead:
+        @staticmethod
+        def quote_from_bytes(path: bytes) -> str:
+            from urllib.parse import quote_from_bytes
+
+            return quote_from_bytes(path)
+
+    name = "urllib.parse"
+    if name not in sys.modules:
+        sys.modules[name] = Instead  # type: ignore[assignment]
+        try:
+            import pathlib  # noqa: F401
+        finally:
+            del sys.modules[name]
 
 
 def _is_there(path: str) -> bool:

@@ -1,0 +1,100 @@
+"""A call of an agent as the journal has it: what a person knows it by, the paths that it names, and what it does where
+nothing is captured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from .agents import events as kinds
+from .agents.events import Event
+from .callers import Call
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .acts import NewAct
+    from .gate import Risk
+
+_SUMMARY = 100  # characters
+_COMMAND = 4096  # characters of a command that are read for its summary
+_UNSEEN = "unknown"  # a risk of which nothing is known, and so nothing to journal
+_EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "notebookedit"), "Patch": ("patch",)}
+
+
+def acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[NewAct, ...]:
+    """What a call that may run does where nothing is captured."""
+    from .acts import NewAct
+    from .effects import IRREVERSIBLE, UNCOVERED
+
+    domain = "command" if event.does == kinds.SHELL else "note"
+    found: dict[str, NewAct] = {}
+    for risk in risks:
+        if risk.kind != _UNSEEN and not risk.outside:
+            did = {"why": risk.why, "left_to_do": risk.undo or risk.why}
+            found[risk.what] = NewAct(domain, risk.what, risk.what, None, IRREVERSIBLE, did)
+    uncovered = {"left_to_do": "it lies outside the workspace, where nothing is captured"}
+    for path in (*outside, *(path for risk in risks for path in risk.outside)):
+        found[path] = NewAct("note", f"{_said(event)} {path}", path, None, UNCOVERED, uncovered)
+    return tuple(found.values())
+
+
+def _said(event: Event) -> str:
+    return "Shell wrote" if event.does == kinds.SHELL else _verb(event.tool)
+
+
+def call(event: Event, root: Path) -> tuple[Call, tuple[str, ...]]:
+    """The call as the journal has it, and what it writes where nothing is captured."""
+    if event.does != kinds.WRITES:
+        return Call(event.key, event.tool, _summary(event, ())), ()
+    try:
+        inside, outside = _divided(event, root)
+    except ValueError:  # no file can be called that: whatever the tool makes of it
+        return Call(event.key, event.tool, _summary(event, ())), ()
+    call = Call(event.key, event.tool, _summary(event, (*map(os.fsdecode, inside), *outside)), inside, scans=False)
+    return call, outside
+
+
+def _divided(event: Event, root: Path) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
+    """The paths that a call names: those below the root, by name and behind symlinks, and those elsewhere."""
+    inside: dict[bytes, None] = {}
+    outside: dict[str, None] = {}
+    for given in event.paths:
+        path = os.path.join(event.cwd or str(root), os.path.expanduser(given) if given.startswith("~/") else given)
+        path = os.path.normpath(path)
+        folder, name = os.path.split(path)
+        for found in (os.path.join(os.path.realpath(folder), name), os.path.realpath(path)):
+            below = os.path.relpath(found, root)
+            if below == os.pardir or below.startswith(os.pardir + os.sep):
+                outside[found] = None
+            elif below != os.curdir:
+                inside[os.fsencode(below)] = None
+    return tuple(inside), tuple(outside)
+
+
+def _summary(event: Event, paths: tuple[str, ...]) -> str:
+    """What a person recognises the call by."""
+    from . import redact
+
+    if event.server:
+        name = event.tool.partition(event.server)[2].lstrip("_-.") or event.tool
+        return _cut(f"mcp: {event.server}.{name}")
+    if event.does == kinds.SHELL:
+        lines = [line.strip() for line in event.command.splitlines() if line.strip()]
+        more = " …" if len(lines) > 1 else ""
+        line = redact.text(lines[0][:_COMMAND]) if lines else ""  # before it is cut: half a secret has no shape
+        return _cut(f"{'Bash' if event.tool.lower() == 'bash' else 'Shell'}: {line}", more)
+    if paths:
+        return _cut(f"{_verb(event.tool)} {paths[0]}", f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    return _cut(event.tool)
+
+
+def _verb(tool: str) -> str:
+    lower = tool.lower()
+    return next((verb for verb, parts in _EDITS.items() if any(part in lower for part in parts)), "Write")
+
+
+def _cut(told: str, more: str = "") -> str:
+    clean = "".join(c if c.isprintable() else " " for c in told)
+    return clean + more if len(clean) + len(more) <= _SUMMARY else clean[: _SUMMARY - 1] + "…"

@@ -1,0 +1,213 @@
+"""The values that threads refer to: which are held, and where; put once, read with what they stand on.
+
+The caller holds the store lock wherever something is put.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from . import values
+from .blobs import Blobs
+from .errors import Damaged, TakebackError
+from .ids import new_id
+from .journal import Journal, New
+from .states import NewState
+from .thread_index import ThreadIndex
+from .typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .state_stores import StateStore
+
+_AT_HAND = 32 << 20  # bytes of values that were read or put
+_NAMES = 256  # names of threads' values whose newest one is known
+
+
+class Fresh(NamedTuple):
+    """A value that may have to be stored."""
+
+    name: str
+    id: bytes
+    data: bytes
+
+
+class Upload(NamedTuple):
+    """Values that lie beyond this machine now, in one blob; and the row of each."""
+
+    blob: str
+    rows: Mapping[bytes, bytes]
+
+
+class HeldValues:
+    def __init__(self, index: ThreadIndex, journal: Journal, blobs: Blobs, store: StateStore | None) -> None:
+        self.index = index
+        self.journal = journal
+        self.blobs = blobs
+        self.store = store  # where values go that are put through this object; None: here
+        self._data: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()  # value → its bytes, its depth
+        self._size = 0
+        self._newest: OrderedDict[tuple[str, str, str], bytes] = OrderedDict()  # thread, namespace, name → value
+        self._packs: OrderedDict[bytes, frozenset[bytes]] = OrderedDict()  # value → blobs of the packs it stands on
+
+    # -- putting -------------------------------------------------------------------
+
+    def referred(self, new: NewState) -> tuple[dict[str, str], list[Fresh]]:
+        """References for the values of a state, and those that may have to be stored."""
+        refs: dict[str, str] = {}
+        fresh: list[Fresh] = []
+        for name, value in new.values.items():
+            if isinstance(value, str):
+                refs[name] = value
+            elif len(value) <= values.INLINE:
+                refs[name] = "=" + b2a_base64(value, newline=False).decode()
+            else:
+                id = values.id_of(value)
+                refs[name] = id.hex()
+                fresh.append(Fresh(name, id, value))
+        return refs, fresh
+
+    def uploaded(self, fresh: Sequence[Fresh]) -> Upload | None:
+        """Values that are not held yet, put into the store beyond this machine as one blob, if there is one."""
+        if self.store is None:
+            return None
+        parts: dict[bytes, bytes] = {}
+        for _, id, data in fresh:
+            if id not in parts and not self.has(id):
+                parts[id] = values.encode(data, id, largest=len(data) + 1).body[32:]
+        if not parts:
+            return None
+        whole = b"".join(parts.values())
+        blob, digest, at = self.store.put(whole), sha256(whole).hexdigest(), 0
+        rows: dict[bytes, bytes] = {}
+        for id, part in parts.items():
+            rows[id] = values.elsewhere(id, values.Place(self.store.name, blob, digest, at, len(part)))
+            at += len(part)
+        return Upload(blob, rows)
+
+    def rows_for(
+        self, new: NewState, fresh: Sequence[Fresh], upload: Upload | None, parent: Mapping[str, str]
+    ) -> list[New]:
+        """Rows for the values that are not held yet; large ones are put into the packs. `parent` has the references
+        of the state that this one follows: what grew is stored as what was added."""
+        rows: dict[bytes, bytes] = {}
+        for name, id, data in fresh:
+            if id not in rows and not self.has(id):
+                if upload is not None and id in upload.rows:
+                    rows[id], depth = upload.rows[id], 0
+                else:
+                    rows[id], depth = self._stored(id, data, self._base(new, name, parent))
+                self._remember(id, data, depth)
+            self._newest[(new.thread, new.ns, name)] = id
+            self._newest.move_to_end((new.thread, new.ns, name))
+        while len(self._newest) > _NAMES:
+            self._newest.popitem(last=False)
+        for id, body in rows.items():
+            self._packs[id] = self._packs_of(id, body)
+        if any(body[32] == values.PACKED for body in rows.values()):
+            self.blobs.flush()
+        return [New("value", new_id(), {"bytes": body}) for body in rows.values()]
+
+    def _stored(self, id: bytes, data: bytes, base: tuple[bytes, bytes, int] | None) -> tuple[bytes, int]:
+        found = values.encode(data, id, base)
+        if found.body:
+            return found.body, found.depth
+        self.blobs.put(data, id)
+        return values.packed(id), 0
+
+    def _base(self, new: NewState, name: str, parent: Mapping[str, str]) -> tuple[bytes, bytes, int] | None:
+        """The value that this one most likely grew from."""
+        id = self._newest.get((new.thread, new.ns, name))
+        ref = parent.get(name, "=")
+        if id is None and ref[0] != "=":
+            id = bytes.fromhex(ref)
+        if id is None:
+            return None
+        try:
+            return (id, *self._read(id))
+        except TakebackError:
+            return None  # lost: this one is stored whole
+
+    def packs(self, refs: Mapping[str, str]) -> list[str]:
+        """The blobs of the packs that these values stand on: prune keeps them with the row that names them."""
+        found: set[bytes] = set()
+        for ref in refs.values():
+            if ref[0] != "=":
+                id = bytes.fromhex(ref)
+                if id not in self._packs:
+                    self._packs[id] = self._packs_of(id, self.row(id))
+                found |= self._packs[id]
+        while len(self._packs) > 16 * _NAMES:
+            self._packs.popitem(last=False)
+        return sorted(id.hex() for id in found)
+
+    def _packs_of(self, id: bytes, body: bytes) -> frozenset[bytes]:
+        if body[32] == values.PACKED:
+            return frozenset({id})
+        base = values.base_of(body)
+        if base is None:
+            return frozenset()
+        return self._packs[base] if base in self._packs else self._packs_of(base, self.row(base))
+
+    # -- reading -------------------------------------------------------------------
+
+    def has(self, id: bytes) -> bool:
+        return id in self._data or self.index.holder(id) is not None
+
+    def read(self, ref: str) -> bytes:
+        """What a reference stands for, checked by its hash."""
+        return a2b_base64(ref[1:]) if ref[0] == "=" else self._read(bytes.fromhex(ref))[0]
+
+    def row(self, id: bytes) -> bytes:
+        """The body of the row that a value is in."""
+        seq = self.index.holder(id)
+        found = self.journal.at([seq]).get(seq) if seq is not None else None
+        if found is None or found.body is None or found.kind != "value" or found.body["bytes"][:32] != id:
+            where = f" (row {seq})" if seq is not None else ""
+            raise Damaged(
+                f"value {id.hex()[:12]} is missing or altered{where}", "takeback thread verify names what is lost"
+            )
+        return bytes(found.body["bytes"])
+
+    def _read(self, id: bytes) -> tuple[bytes, int]:
+        """A value, and how many others were read for it."""
+        if (known := self._data.get(id)) is not None:
+            self._data.move_to_end(id)
+            return known
+        deeper = 0
+
+        def base(other: bytes) -> bytes:
+            nonlocal deeper
+            data, depth = self._read(other)
+            deeper = depth + 1
+            return data
+
+        data = values.decode(self.row(id), base, self.blobs.get, self._fetched)
+        self._remember(id, data, deeper)
+        return data, deeper
+
+    def _fetched(self, place: values.Place) -> bytes:
+        if self.store is None or self.store.name != place.store:
+            raise TakebackError(
+                f"this state is kept in {place.store}, as blob {place.blob}, which this program was not told to use",
+                f"set [{place.store}] in the configuration, or open the threads with that store",
+            )
+        data = self.store.get(place.blob, bytes.fromhex(place.sha256))
+        return data[place.at : place.at + place.size]
+
+    def _remember(self, id: bytes, data: bytes, depth: int) -> None:
+        if id in self._data:
+            return
+        self._data[id] = data, depth
+        self._size += len(data)
+        while self._size > _AT_HAND and len(self._data) > 1:
+            _, (old, _) = self._data.popitem(last=False)
+            self._size -= len(old)
+
+    def forget(self) -> None:
+        """Nothing is at hand any more: what was may be in no row, or altered since."""
+        for kept in (self._data, self._newest, self._packs):
+            kept.clear()
+        self._size = 0

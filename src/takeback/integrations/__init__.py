@@ -1,0 +1,1 @@
+"""takeback inside other programs' frameworks: one file each, loaded only by who has that framework."""

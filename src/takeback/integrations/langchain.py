@@ -1,0 +1,268 @@
+"""A middleware for LangChain's agents: tool calls are journaled, gated, and taken back with the conversation.
+
+    middleware = TakebackMiddleware(workspace, undo={"charge": {"http": {"url": …, "json": {"charge": "{result.id}"}}}})
+    agent = create_agent(model, tools, middleware=[middleware], checkpointer=TakebackSaver(workspace))
+    agent.invoke({"messages": […]}, {"configurable": {"thread_id": "1"}}, durability="sync")
+    middleware.undo("1")
+
+A turn is one run of the agent, from a person's message to the answer. A call that a person has to approve is an
+interrupt of LangGraph's, in the shape that LangChain's own middleware for approvals gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, ToolCallRequest
+    from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+    from langgraph.config import get_config
+    from langgraph.errors import GraphBubbleUp
+    from langgraph.runtime import Runtime
+    from langgraph.types import Command, interrupt
+except ImportError as error:
+    raise ImportError(f"{error}: install it with pip install 'takeback[langchain]'") from error
+
+from ..declared import Undo
+from ..doing import to_the_end
+from ..errors import NotDone
+from ..states import StateCheckpoint
+from ..toolcalls import ALLOW, ASK, Decision, ToolCalls
+from ..workspace import Workspace
+from .undone import Approve, Undone, again, back_to, turn_back
+
+Answer = ToolMessage | Command[Any]
+_CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own name: without one an interrupt cannot be resumed
+
+
+class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Put it last in the list: then what is judged and journaled is what is really called.
+
+    `undo` says by tool name how its outside effect is taken back, `None` that it acts on files alone. `approve` is
+    asked where a person has to say yes; without it the run is interrupted, if the agent has a checkpointer, and refused
+    if not."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        agent: str = "langchain",
+        undo: Mapping[str, Undo] | None = None,
+        approve: Callable[[Decision, str, Mapping[str, Any]], bool] | None = None,
+    ) -> None:
+        super().__init__()
+        self.tools = []
+        self.workspace = workspace
+        self.agent = agent
+        self._declared = dict(undo or {})
+        self._approve = approve
+        self._threads: dict[str, ToolCalls] = {}
+        self._last = ""
+        self.calls_of("")  # what cannot be read in `undo` is said now
+
+    def calls_of(self, thread_id: str) -> ToolCalls:
+        """What journals the calls of one thread."""
+        found = self._threads.get(thread_id)
+        if found is None:
+            made = ToolCalls(
+                self.workspace,
+                agent=self.agent,
+                session=thread_id,
+                thread=thread_id,
+                approve=self._approve,
+                undo=self._declared,
+            )
+            found = self._threads.setdefault(thread_id, made)
+        return found
+
+    # -- turns -----------------------------------------------------------------
+
+    def before_agent(self, state: Any, runtime: Runtime[Any]) -> None:
+        thread, lane, _ = _where(runtime)
+        if not lane:
+            self._last = thread
+            self.calls_of(thread).begin_turn(_prompt(_messages(state)))
+
+    async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> None:
+        thread, lane, _ = _where(runtime)
+        if not lane:
+            self._last = thread
+            await self.calls_of(thread).abegin_turn(_prompt(_messages(state)))
+
+    def after_agent(self, state: Any, runtime: Runtime[Any]) -> None:
+        thread, lane, _ = _where(runtime)
+        if not lane:
+            self.calls_of(thread).end_turn()
+
+    async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> None:
+        thread, lane, _ = _where(runtime)
+        if not lane:
+            await self.calls_of(thread).aend_turn()
+
+    # -- calls -----------------------------------------------------------------
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+        call = _Call(request)
+        calls = self.calls_of(call.thread)
+        said = calls.begin(call.id, call.tool, call.args, cursor=call.cursor, lane=call.lane)
+        if said.decision == ASK and call.approved(said):
+            calls.approved(said)
+            said = calls.begin(call.id, call.tool, call.args, cursor=call.cursor, lane=call.lane)
+        if said.decision != ALLOW:
+            return call.refused(said)
+        try:
+            answer = handler(request)
+        except BaseException as error:
+            calls.fail(call.id, _raised(error))
+            raise
+        if (told := _failure(answer)) is not None:
+            calls.fail(call.id, told)
+        else:
+            calls.commit(call.id, _result(answer))
+        return answer
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
+    ) -> Answer:
+        call = _Call(request)
+        calls = self.calls_of(call.thread)
+        said = await calls.abegin(call.id, call.tool, call.args, cursor=call.cursor, lane=call.lane)
+        if said.decision == ASK and call.approved(said):
+            await to_the_end(calls.approved, said)
+            said = await calls.abegin(call.id, call.tool, call.args, cursor=call.cursor, lane=call.lane)
+        if said.decision != ALLOW:
+            return call.refused(said)
+        try:
+            answer = await handler(request)
+        except BaseException as error:
+            await calls.afail(call.id, _raised(error))
+            raise
+        if (told := _failure(answer)) is not None:
+            await calls.afail(call.id, told)
+        else:
+            await calls.acommit(call.id, _result(answer))
+        return answer
+
+    # -- taking back -----------------------------------------------------------
+
+    def undo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
+        """Takes back the last turn of a thread, or of the one that ran last: messages, files and outside effects.
+
+        `approve` is shown the plan where it acts outside the files. Where a TakebackSaver keeps the thread its head is
+        the state before the turn; else the result's `cursor` says where that was, and the messages are the caller's."""
+        thread = thread_id or self._last
+        if (target := _before_last_turn(self.workspace, thread)) is not None:
+            return back_to(self.workspace, thread, target.id, "the last turn", approve)
+        if self.workspace.threads.find(thread) is not None:
+            return Undone("there is nothing to undo")
+        calls = self.calls_of(thread)
+        turns = self.workspace.history().agent_turns.values()
+        mine = [t for t in turns if (t.caller.agent, t.caller.session) == (self.agent, calls.session)]
+        done = turn_back(self.workspace, reversed(mine), approve)
+        return done
+
+    def redo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
+        """Brings back what the last undo took, unless the thread has gone on. What it did outside the files stays."""
+        return again(self.workspace, thread_id or self._last, approve)
+
+    async def aundo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
+        return await to_the_end(lambda: self.undo(thread_id, approve=approve))
+
+    async def aredo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
+        return await to_the_end(lambda: self.redo(thread_id, approve=approve))
+
+
+def _before_last_turn(workspace: Workspace, thread: str) -> StateCheckpoint | None:
+    """The state before the last input that stands. A head that going back made stands for what it restored; the first
+    input has nothing before it, and is then itself the state without a message."""
+    threads = workspace.threads
+    at = threads.find(thread) if thread else None
+    while at is not None:
+        is_restored = bool(at.rolled_back_from)
+        while at is not None and at.rolled_back_from:
+            at = threads.find(thread, at.rolled_back_from)
+        if at is None:
+            return None
+        if not is_restored and at.meta.get("metadata", {}).get("source") == "input":
+            return threads.find(thread, at.parent) if at.parent else at
+        at = threads.find(thread, at.parent) if at.parent else None
+    return None
+
+
+# -- what LangChain hands over -----------------------------------------------------
+
+
+class _Call:
+    """One tool call, and where in the conversation it is made."""
+
+    def __init__(self, request: ToolCallRequest) -> None:
+        asked = request.tool_call
+        self.tool: str = asked["name"]
+        self.args: dict[str, Any] = dict(asked["args"] or {})
+        self.thread, self.lane, here = _where(request.runtime)
+        self.tool_call_id = asked["id"] or ""
+        self.id = self.tool_call_id or f"{self.tool}:{here}"
+        self.cursor = here or str(len(_messages(request.state)))
+        self._can_interrupt = request.runtime.config.get("configurable", {}).get(_CHECKPOINTER) is not None
+        self._answer = ""  # what a person said instead of yes
+
+    def approved(self, said: Decision) -> bool:
+        """Has a person asked by LangGraph: the run stops here, and comes back with the answer."""
+        if not self._can_interrupt:
+            return False
+        answer = interrupt(
+            {
+                "type": "tool_approval",
+                "tool_call_id": self.tool_call_id,
+                "name": self.tool,
+                "args": self.args,
+                "description": said.reason,
+            }
+        )
+        if isinstance(answer, Mapping):
+            self._answer = str(answer.get("message") or "a person said no")
+            return answer.get("type") == "approve"
+        self._answer = "a person said no"
+        return answer is True
+
+    def refused(self, said: Decision) -> ToolMessage:
+        told = f"{said.reason}\n{self._answer}" if self._answer else said.reason
+        return ToolMessage(content=told, name=self.tool, tool_call_id=self.tool_call_id, status="error")
+
+
+def _where(runtime: Any) -> tuple[str, str, str]:
+    """Thread, the subagent in it, and the checkpoint that the conversation stands at; empty where there is none."""
+    info = runtime.execution_info
+    if info is None:
+        return str(get_config().get("configurable", {}).get("thread_id", "")), "", ""
+    return info.thread_id or "", info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id if info.thread_id else ""
+
+
+def _messages(state: Any) -> list[BaseMessage]:
+    found = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", state)
+    return list(found or ())
+
+
+def _prompt(messages: list[BaseMessage]) -> str:
+    return next((message.text for message in reversed(messages) if isinstance(message, HumanMessage)), "")
+
+
+def _raised(error: BaseException) -> BaseException:
+    """An interrupted tool runs again from its beginning, so what it does once stands after its interrupts."""
+    return NotDone("it was interrupted") if isinstance(error, GraphBubbleUp) else error
+
+
+def _failure(answer: Answer) -> str | None:
+    if isinstance(answer, ToolMessage) and answer.status == "error":
+        return answer.text or "it failed"
+    return None
+
+
+def _result(answer: Answer) -> Any:
+    """What the tool returned, for its inverse: an artifact rather than the text that a model is given."""
+    if isinstance(answer, Command):
+        update = answer.update if isinstance(answer.update, Mapping) else {}
+        said = [message for message in update.get("messages", ()) if isinstance(message, ToolMessage)]
+        return _result(said[-1]) if said else update
+    return answer.artifact if answer.artifact is not None else answer.content

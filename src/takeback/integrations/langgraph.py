@@ -1,0 +1,618 @@
+"""A checkpointer for LangGraph that keeps its threads in the journal, beside the files and effects of the same moment.
+
+    saver = TakebackSaver("my-project")
+    graph = builder.compile(checkpointer=saver)
+    graph.invoke(…, config, durability="sync")
+    saver.rollback_to(thread_id, checkpoint_id, with_files=True)
+
+LangGraph's words for it: a channel is a named value of the state, a namespace is a graph or one of its subgraphs, and
+pending writes are what tasks have already returned for the step that comes after a checkpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar, cast
+
+try:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import (
+        WRITES_IDX_MAP,
+        BaseCheckpointSaver,
+        ChannelVersions,
+        Checkpoint,
+        CheckpointMetadata,
+        CheckpointTuple,
+        DeltaChannelHistory,
+        PendingWrite,
+        get_checkpoint_metadata,
+    )
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+except ImportError as error:
+    raise ImportError(f"{error}: install it with pip install 'takeback[langgraph]'") from error
+
+from .. import open as open_workspace
+from ..effects import Plan
+from ..errors import Damaged, NoWorkspace, TakebackError, UsageError
+from ..states import Checked, NewState, StateCheckpoint, Write
+from ..threads import Threads
+from ..workspace import Workspace
+
+_BATCH = 64  # checkpoints that one trip to the worker thread reads
+_FORKED = ("fork", "adopt")
+_DEEP = 50  # a value that holds itself has no innermost part
+_REMEMBERED = 256  # namespaces whose last values are known by heart
+
+T = TypeVar("T")
+_List = list  # a saver has a method of that name
+
+
+class _Kept(NamedTuple):
+    """A channel as it was last put."""
+
+    version: Any
+    value: Any
+    ref: str
+
+
+class _Opened:
+    """What a saver and its clones share: the workspace, and the thread in which awaited calls run."""
+
+    def __init__(self, workspace: Workspace, is_own: bool, blobs: Any) -> None:
+        self.workspace = workspace
+        self.threads = workspace.threads if blobs is None else Threads(workspace, blobs)
+        self.is_own = is_own
+        self.is_closed = False
+        self.kept: dict[tuple[str, str], dict[str, _Kept]] = {}
+        self._worker: ThreadPoolExecutor | None = None
+
+    @property
+    def worker(self) -> ThreadPoolExecutor:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "takeback-saver")
+        return self._worker
+
+    def close(self) -> None:
+        if self.is_closed:
+            return
+        self.is_closed = True
+        if self._worker is not None:
+            self._worker.shutdown()
+        if self.is_own:
+            self.workspace.close()
+
+
+class TakebackSaver(BaseCheckpointSaver[str]):
+    """LangGraph's state in takeback's journal: every method for a call and for `await`.
+
+    `files` ties each checkpoint to the files of its moment: the folder must be protected (takeback init), and graphs
+    should run with `durability="sync"`, so that a checkpoint is put before the next step touches a file. Without it
+    only state is kept, nothing is scanned, and any folder will do. `blobs` keeps values beyond this machine. `allow`
+    lists classes, beside LangGraph's own, that a value may be read back as; all others come back as plain data."""
+
+    def __init__(
+        self,
+        root_or_workspace: str | os.PathLike[str] | Workspace,
+        files: bool = True,
+        blobs: Any = None,
+        *,
+        allow: Iterable[type | tuple[str, ...]] = (),
+        serde: SerializerProtocol | None = None,
+        agent: str = "langgraph",
+    ) -> None:
+        strict = JsonPlusSerializer(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
+        super().__init__(serde=serde or strict.with_msgpack_allowlist(allow))
+        self._files = files
+        self._agent = agent
+        self._opened = _open(root_or_workspace, files, blobs)
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where it all is. Closed, it says so."""
+        if self._opened.is_closed:
+            raise UsageError("this saver was closed", "make a new one: TakebackSaver(root)")
+        return self._opened.workspace
+
+    @property
+    def threads(self) -> Threads:
+        self.workspace  # noqa: B018
+        return self._opened.threads
+
+    def close(self) -> None:
+        """Ends its worker thread, and closes the workspace if the saver opened it."""
+        self._opened.close()
+
+    def __enter__(self) -> TakebackSaver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> TakebackSaver:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    async def _in_worker(self, work: Callable[[], T]) -> T:
+        """One trip to a thread of our own: the event loop never waits for a disk."""
+        self.workspace  # noqa: B018  closed: said here, not by the worker
+        return await asyncio.get_running_loop().run_in_executor(self._opened.worker, work)
+
+    # -- putting -------------------------------------------------------------------
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Saves a checkpoint as the head of its namespace. Channels that did not change are not stored again."""
+        thread, ns, parent = _address(config)
+        told = _plain(get_checkpoint_metadata(config, metadata), "metadata")
+        kept = self._opened.kept.get((thread, ns), {})
+        versions, values = checkpoint["channel_versions"], checkpoint["channel_values"]
+        refs: dict[str, bytes | str] = {}
+        for channel, value in values.items():
+            before = kept.get(channel)
+            if (
+                before is not None
+                and before.value is value
+                and channel not in new_versions
+                and before.version == versions.get(channel)
+            ):
+                refs[channel] = before.ref
+            else:
+                refs[channel] = self._dumped(value, f"channel {channel!r}")
+        rest = {name: part for name, part in checkpoint.items() if name not in ("id", "channel_values") and part}
+        rest["metadata"] = told
+        new = NewState(
+            thread=thread,
+            ns=ns,
+            id=checkpoint["id"],
+            parent=parent,
+            values=refs,
+            meta=rest,
+            codec="typed",
+            source="langgraph",
+            summary=_summary(told),
+            agent=self._agent,
+            run=str(told.get("run_id") or ""),
+            part_of_identity={"versions": _digest(versions, checkpoint["versions_seen"])},
+        )
+        saved = self.threads.put(new, capture=self._files, actor=self._agent)
+        self._remember(thread, ns, {name: _Kept(versions.get(name), values[name], saved.refs[name]) for name in values})
+        return _config(thread, ns, checkpoint["id"])
+
+    def _remember(self, thread: str, ns: str, kept: dict[str, _Kept]) -> None:
+        known = self._opened.kept
+        known.pop((thread, ns), None)
+        if len(known) >= _REMEMBERED:
+            for oldest in _List(islice(known, _REMEMBERED // 2)):
+                known.pop(oldest, None)
+        known[thread, ns] = kept
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Saves what a task returned for the step after a checkpoint. Said twice, the first time counts, but for
+        errors, interrupts and resumes."""
+        thread, ns, id = _address(config)
+        rows = [
+            Write(
+                WRITES_IDX_MAP.get(name, number), name, self._dumped(value, f"a write to {name!r}"), task_id, task_path
+            )
+            for number, (name, value) in enumerate(writes)
+        ]
+        self.threads.put_writes(thread, ns, id, task_id, task_path, rows)
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """Counts up. The random end tells the versions of two branches apart."""
+        count = 0 if current is None else current if isinstance(current, int) else int(str(current).split(".")[0])
+        return f"{count + 1:032}.{random.random():016}"
+
+    # -- getting -------------------------------------------------------------------
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """A checkpoint with its pending writes; the head of the namespace if none is named."""
+        found = self._find(*_address(config))
+        return None if found is None else self._tuple(found, self.threads.writes(found))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Checkpoints, newest first; of all threads without a config."""
+        wanted = iter(self._listed(config, filter or {}, before, limit))
+        while some := _List(islice(wanted, _BATCH)):
+            writes = self.threads.many_writes(some)
+            for found in some:
+                yield self._tuple(found, writes.get((found.thread, found.ns, found.id), []))
+
+    def _find(self, thread: str, ns: str, id: str) -> StateCheckpoint | None:
+        found = self.threads.find(thread, id, ns)
+        return None if found is None or found.absent else found
+
+    def _listed(
+        self,
+        config: RunnableConfig | None,
+        filter: Mapping[str, Any],
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> Iterator[StateCheckpoint]:
+        conf = config["configurable"] if config else {}
+        thread, ns, id = str(conf.get("thread_id", "")), conf.get("checkpoint_ns"), conf.get("checkpoint_id")
+        below = before["configurable"].get("checkpoint_id") if before else None
+        left = limit
+        for found in self._pages(thread, ns, limit):
+            if left is not None and left <= 0:
+                return
+            if (id and found.id != id) or (below and found.id >= below):
+                continue
+            if found.absent:
+                if limit == 1 and ns is not None:
+                    return  # the newest before a moment was asked for, and there was none then
+                continue
+            told = _metadata(found)
+            if all(name in told and told[name] == value for name, value in filter.items()):
+                left = None if left is None else left - 1
+                yield found
+
+    def _pages(self, thread: str, ns: str | None, limit: int | None) -> Iterator[StateCheckpoint]:
+        size, below = min(limit or _BATCH, _BATCH), None
+        while some := self.threads.list(thread, ns, limit=size, below=below, absent=True):
+            yield from some
+            below, size = some[-1].seq, _BATCH
+
+    def _tuple(self, found: StateCheckpoint, writes: Sequence[Write]) -> CheckpointTuple:
+        data = self.threads.values(found)
+        values = {name: self._loaded(value, f"channel {name!r} of {found.id}") for name, value in data.items()}
+        rest = {name: part for name, part in found.meta.items() if name != "metadata"}
+        whole = {"updated_channels": None, "versions_seen": {}, "channel_versions": {}, **rest}
+        checkpoint = cast(Checkpoint, {**whole, "id": found.id, "channel_values": values})
+        parent = _config(found.thread, found.ns, found.parent) if found.parent else None
+        return CheckpointTuple(
+            _config(found.thread, found.ns, found.id),
+            checkpoint,
+            _metadata(found),
+            parent,
+            self._pending(found, writes),
+        )
+
+    def _pending(self, found: StateCheckpoint, writes: Sequence[Write]) -> _List[PendingWrite]:
+        return [(w.task, w.channel, self._loaded(w.data, f"a write to {w.channel!r} at {found.id}")) for w in writes]
+
+    # -- channels that keep only what was added -------------------------------------
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What was written to each channel since its last whole value, oldest first, and that value."""
+        out: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
+        target = self._find(*_address(config)) if channels else None
+        for found, wanted in self._walked(target, channels):
+            pending = [w for w in self.threads.writes(found) if w.channel in wanted]
+            for write in reversed(self._pending(found, pending)):
+                out[write[1]]["writes"].append(write)
+            for channel in wanted & found.refs.keys():
+                out[channel]["seed"] = self._value(found, channel)
+        for history in out.values():
+            history["writes"].reverse()
+        return out
+
+    def _walked(
+        self, target: StateCheckpoint | None, channels: Iterable[str]
+    ) -> Iterator[tuple[StateCheckpoint, set[str]]]:
+        """The checkpoints before one, nearest first, each with the channels that are read from it.
+
+        A channel ends where its whole value is, or where it was never written before. A head that a rollback or a fork
+        made stands for the checkpoint it restored: the walk goes on from there."""
+        wanted, walked, at = set(channels), set(), target
+        while at is not None and wanted:
+            origin = self._origin(at)
+            if not origin.parent:
+                return
+            at = self.threads.find(origin.thread, origin.parent, origin.ns)
+            if at is None:
+                raise Damaged(
+                    f"{', '.join(sorted(wanted))}: state checkpoint {origin.parent} of thread {origin.thread} is gone, "
+                    "and these channels are read from it",
+                    "roll back to a checkpoint that is whole: takeback thread list",
+                )
+            if at.seq in walked:  # put again below itself: a ring
+                return
+            walked.add(at.seq)
+            yield at, set(wanted)
+            wanted -= at.refs.keys()
+            wanted &= at.meta.get("channel_versions", {}).keys()
+
+    def _origin(self, found: StateCheckpoint) -> StateCheckpoint:
+        """The checkpoint whose state this is: itself, or the one that a rollback or a fork restored."""
+        while found.rolled_back_from or (found.forked_from and found.source in _FORKED and not found.parent):
+            if found.rolled_back_from:
+                thread, id = found.thread, found.rolled_back_from
+            else:
+                assert found.forked_from is not None
+                thread, id = found.forked_from
+            restored = self.threads.find(thread, id, found.ns)
+            if restored is None:
+                raise Damaged(
+                    f"{found.id} was made of state checkpoint {id} of thread {thread}, which is gone",
+                    "roll back to a checkpoint that is whole: takeback thread list",
+                )
+            found = restored
+        return found
+
+    def _value(self, found: StateCheckpoint, channel: str) -> Any:
+        return self._loaded(self.threads.value(found.refs[channel]), f"channel {channel!r} of {found.id}")
+
+    def _needed(self, found: StateCheckpoint) -> set[tuple[str, str, str]]:
+        """A checkpoint, and those that some of its channels are read from."""
+        counted = _metadata(found).get("counters_since_delta_snapshot") or {}
+        wanted = {name for name in counted if name not in found.refs and name in found.meta.get("channel_versions", {})}
+        out = {(found.thread, found.ns, found.id)}
+        if wanted:
+            whole = [found, *(at for at, _ in self._walked(found, wanted))]
+            out.update((at.thread, at.ns, at.id) for at in whole)
+            out.update((at.thread, at.ns, at.id) for at in map(self._origin, whole))
+        return out
+
+    # -- removing ------------------------------------------------------------------
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Removes a thread from sight; its bytes go at the next takeback prune."""
+        self._opened.kept.clear()
+        self.threads.remove(str(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Removes the checkpoints and writes of these runs."""
+        self._opened.kept.clear()
+        self.threads.remove_runs([str(run) for run in run_ids])
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copies every checkpoint of a thread with its writes, so that its whole history is there too."""
+        self.threads.copy(str(source_thread_id), str(target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Removes all checkpoints of these threads, or all but the newest of each namespace and those that it is read
+        from."""
+        if strategy not in ("keep_latest", "delete"):
+            raise UsageError(f"no such strategy: {strategy!r}", 'there are "keep_latest" and "delete"')
+        self._opened.kept.clear()
+        threads = self.threads
+        for thread in map(str, thread_ids):
+            if strategy == "delete":
+                threads.remove(thread)
+                continue
+            needed = set()
+            for found in (*threads.heads_at(thread).values(), *threads.forks_of(thread)):
+                needed |= self._needed(found)
+            surplus = [
+                (found.ns, found.id) for found in threads.list(thread) if (thread, found.ns, found.id) not in needed
+            ]
+            if surplus:
+                threads.remove(thread, ids=surplus)
+
+    # -- rolling back ----------------------------------------------------------------
+
+    def rollback_to(
+        self,
+        thread_id: str,
+        checkpoint_id: str,
+        with_files: bool = False,
+        approve: Callable[[Plan], bool] | None = None,
+    ) -> dict[str, Any]:
+        """Makes an earlier state the head of its thread again, subgraphs with it. Nothing is deleted, and takeback redo
+        reverses it. With files, all that came after that checkpoint is taken back too: files, git, and what was done
+        outside if policy allows that, or if `approve`, shown the plan, says True."""
+        threads = self.threads
+        target = threads.get(str(thread_id), checkpoint_id)
+        before = threads.get(target.thread)
+        if approve is None:
+            self.workspace.roll_back_thread(target.thread, target.id, with_files=with_files)
+        else:
+            plan = self.workspace.plan("thread", target.thread, target.id, with_files=with_files)
+            if any(self.workspace.unapproved(plan)) and approve(plan):
+                self.workspace.approve(plan)
+            self.workspace.apply(plan)
+        head = threads.get(target.thread)
+        said = {
+            "thread_id": head.thread,
+            "checkpoint_id": head.id,
+            "restored_from": target.id,
+            "rolled_back_from": target.id,
+            "blob_id": head.blob_id,
+        }
+        return said | ({"nothing_to_take_back": True} if head.id == before.id else {})
+
+    def fork(self, thread_id: str, checkpoint_id: str, new_thread_id: str) -> dict[str, Any]:
+        """Begins a new thread at a checkpoint of another one, which stays as it is."""
+        head = self.threads.fork(str(thread_id), checkpoint_id, str(new_thread_id), agent=self._agent)
+        source, id = head.forked_from or (str(thread_id), checkpoint_id)
+        return {
+            "thread_id": head.thread,
+            "checkpoint_id": head.id,
+            "forked_from": {"thread_id": source, "checkpoint_id": id},
+            "blob_id": head.blob_id,
+        }
+
+    def verify(self, thread_id: str = "") -> Sequence[Checked]:
+        """Each checkpoint, and whether all of it is as it was put."""
+        return self.threads.verify(str(thread_id))
+
+    # -- the twins for await ---------------------------------------------------------
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await self._in_worker(lambda: self.put(config, checkpoint, metadata, new_versions))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._in_worker(lambda: self.put_writes(config, writes, task_id, task_path))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._in_worker(lambda: self.get_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while some := await self._in_worker(lambda: _List(islice(found, _BATCH))):
+            for one in some:
+                yield one
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await self._in_worker(lambda: self.get_delta_channel_history(config=config, channels=channels))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._in_worker(lambda: self.delete_thread(thread_id))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await self._in_worker(lambda: self.delete_for_runs(run_ids))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._in_worker(lambda: self.copy_thread(source_thread_id, target_thread_id))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await self._in_worker(lambda: self.prune(thread_ids, strategy=strategy))
+
+    async def arollback_to(
+        self,
+        thread_id: str,
+        checkpoint_id: str,
+        with_files: bool = False,
+        approve: Callable[[Plan], bool] | None = None,
+    ) -> dict[str, Any]:
+        return await self._in_worker(lambda: self.rollback_to(thread_id, checkpoint_id, with_files, approve))
+
+    async def afork(self, thread_id: str, checkpoint_id: str, new_thread_id: str) -> dict[str, Any]:
+        return await self._in_worker(lambda: self.fork(thread_id, checkpoint_id, new_thread_id))
+
+    async def averify(self, thread_id: str = "") -> Sequence[Checked]:
+        return await self._in_worker(lambda: self.verify(thread_id))
+
+    # -- values as bytes ---------------------------------------------------------------
+
+    def _dumped(self, value: Any, what: str) -> bytes:
+        try:
+            kind, data = self.serde.dumps_typed(value)
+        except Exception as error:
+            path, part = _culprit(self.serde, value)
+            where = f"{what}, at {path}" if path else what
+            raise TakebackError(
+                f"{where}: a {type(part).__name__} cannot be saved ({error})",
+                "keep it out of the state, or put plain data, a dataclass or a pydantic model there",
+            ) from error
+        return b"%b\0%b" % (kind.encode(), data)
+
+    def _loaded(self, data: bytes, what: str) -> Any:
+        kind, _, packed = data.partition(b"\0")
+        try:
+            if kind == b"json":
+                raise ValueError("takeback never wrote JSON that names classes")
+            return self.serde.loads_typed((kind.decode(), packed))
+        except Exception as error:
+            raise Damaged(f"{what} cannot be read ({error})", "takeback verify says what is lost") from error
+
+
+def _open(given: str | os.PathLike[str] | Workspace, files: bool, blobs: Any) -> _Opened:
+    if isinstance(given, Workspace):
+        opened = _Opened(given, False, blobs)
+    else:
+        opened = _Opened(open_workspace(given, create=False if files else "state"), True, blobs)
+    if files and opened.workspace.store.journal.last("checkpoint") is None:
+        opened.close()
+        raise NoWorkspace(
+            f"the files of {opened.workspace.root} are not protected",
+            f"protect them with takeback init -C {opened.workspace.root}, or keep state alone: files=False",
+        )
+    return opened
+
+
+def _address(config: RunnableConfig) -> tuple[str, str, str]:
+    """Thread, namespace and checkpoint; the last is empty for the head."""
+    conf = config["configurable"]
+    if "thread_id" not in conf:
+        raise UsageError("the config names no thread", 'say which: {"configurable": {"thread_id": …}}')
+    return str(conf["thread_id"]), str(conf.get("checkpoint_ns") or ""), str(conf.get("checkpoint_id") or "")
+
+
+def _config(thread: str, ns: str, id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": id}}
+
+
+def _metadata(found: StateCheckpoint) -> dict[str, Any]:
+    """As it was put. A head that a rollback made is no update: LangGraph would look for its subgraphs' state beside the
+    head before it."""
+    told = dict(found.meta.get("metadata", {}))
+    if found.rolled_back_from:
+        told["rolled_back_from"] = found.rolled_back_from
+        if told.get("source") in ("update", "fork"):
+            told["source"] = "loop"
+    return told
+
+
+def _summary(metadata: Mapping[str, Any]) -> str:
+    step, source = metadata.get("step"), metadata.get("source")
+    return ", ".join([*([f"step {step}"] if step is not None else []), *([str(source)] if source else [])])
+
+
+def _digest(*versions: Any) -> str:
+    return sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _plain(value: Any, path: str) -> Any:
+    """JSON as it is, tuples as lists; anything else is refused by its path."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(part, f"{path}[{number}]") for number, part in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part, f"{path}.{name}") for name, part in value.items()}
+    raise TakebackError(f"{path}: a {type(value).__name__} cannot be saved", "metadata is plain JSON")
+
+
+def _culprit(serde: SerializerProtocol, value: Any, depth: int = 0) -> tuple[str, Any]:
+    """The innermost part of a value that cannot be serialised, and the path to it."""
+    for step, part in _parts(value) if depth < _DEEP else ():
+        try:
+            serde.dumps_typed(part)
+        except Exception:
+            path, innermost = _culprit(serde, part, depth + 1)
+            return step + path, innermost
+    return "", value
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"[{name!r}]", part) for name, part in value.items())
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from ((f"[{number}]", part) for number, part in enumerate(value))
+    elif hasattr(value, "__dict__"):
+        yield from ((f".{name}", part) for name, part in vars(value).items())

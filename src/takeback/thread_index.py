@@ -1,0 +1,316 @@
+"""Which row of the journal each state checkpoint and each value is in: a cache, told by the journal and never believed.
+
+It follows the journal by row number. Where its tables are not ours, where it is damaged, or where it tells of a journal
+that is not this one, it is dropped and made anew. Who finds a row by it reads the row, which says what it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from .errors import TakebackError
+from .journal import STATE_ROWS, Journal, Row
+from .typed import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
+else:
+    from .journal import sqlite3  # however the journal has it
+
+_VERSION = 1
+_TABLES = {
+    "followed": "CREATE TABLE followed(seq INTEGER NOT NULL, hash BLOB NOT NULL)",
+    "checkpoints": (
+        "CREATE TABLE checkpoints(seq INTEGER PRIMARY KEY, thread TEXT NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
+        "run TEXT NOT NULL, forked TEXT NOT NULL, identity BLOB NOT NULL, removed INTEGER NOT NULL)"
+    ),
+    "by_id": "CREATE INDEX by_id ON checkpoints(thread, ns, id, seq)",
+    "by_seq": "CREATE INDEX by_seq ON checkpoints(thread, ns, seq)",
+    "by_run": "CREATE INDEX by_run ON checkpoints(run) WHERE run != ''",
+    "by_origin": "CREATE INDEX by_origin ON checkpoints(forked) WHERE forked != ''",
+    "loose": "CREATE INDEX loose ON checkpoints(id)",
+    "held": "CREATE TABLE held(id BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID",
+    "writes": (
+        "CREATE TABLE writes(seq INTEGER PRIMARY KEY, thread TEXT NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
+        "removed INTEGER NOT NULL)"
+    ),
+    "writes_by_id": "CREATE INDEX writes_by_id ON writes(thread, ns, id, seq)",
+}
+_FOLLOWED = (*STATE_ROWS, "prune")
+
+
+class Listed(NamedTuple):
+    """A state checkpoint, as far as the cache knows it."""
+
+    seq: int
+    thread: str
+    ns: str
+    id: str
+
+
+class ThreadIndex:
+    def __init__(self, path: Path | None, journal: Journal) -> None:
+        self.path = path
+        self.journal = journal
+        self._db = self._opened()
+
+    # -- opening -----------------------------------------------------------------
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except sqlite3.DatabaseError:
+            self._drop()
+        try:
+            return self._connect()
+        except sqlite3.DatabaseError as error:
+            raise TakebackError(f"{self.path} cannot be made ({error})", "free space or mend the store") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.path is None:
+            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        else:
+            if not self.path.exists():
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+            db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+        try:
+            if self.path is not None:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=OFF")  # what a power cut takes is made anew
+            db.execute("PRAGMA trusted_schema=OFF")
+            found = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL").fetchall())
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if not found:
+                db.execute("BEGIN IMMEDIATE")
+                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:  # else another was faster
+                    for sql in _TABLES.values():
+                        db.execute(sql)
+                    db.execute("INSERT INTO followed VALUES(0, x'')")
+                    db.execute(f"PRAGMA user_version={_VERSION}")
+                db.execute("COMMIT")
+            elif found != _TABLES or version != _VERSION:
+                raise sqlite3.DatabaseError("its tables are not ours")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _drop(self) -> None:
+        if self.path is not None:
+            for end in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def anew(self) -> None:
+        """Drops all of it; the next question makes it again."""
+        self._db.close()
+        self._drop()
+        self._db = self._opened()
+
+    # -- following the journal -----------------------------------------------------
+
+    def follow(self) -> None:
+        """Brings it up to the journal's newest row."""
+        try:
+            self._follow()
+        except sqlite3.OperationalError as error:
+            raise TakebackError(f"{self.path} cannot be used ({error})", "free space or mend the store") from error
+        except sqlite3.DatabaseError:
+            self.anew()
+            self._follow()
+
+    def _follow(self) -> None:
+        head = self.journal.head()
+        seq, hash = self._db.execute("SELECT seq, hash FROM followed").fetchone()
+        if (seq, hash) == tuple(head):
+            return
+        if seq and self.journal.hash_at(seq) != hash:  # of another journal: put back from a backup, or cut
+            self.anew()
+            seq = 0
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            (seq,) = self._db.execute("SELECT seq FROM followed").fetchone()  # another may have followed meanwhile
+            for row in self.journal.rows(seq, _FOLLOWED):
+                if row.seq > head.seq:
+                    break
+                self._fold(row)
+            if seq < head.seq:
+                self._db.execute("UPDATE followed SET seq = ?, hash = ?", head)
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _fold(self, row: Row) -> None:
+        body = row.body
+        if body is None:
+            return  # pruned, or damaged: verify names it
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):  # no row of ours
+            if row.kind == "value":
+                self._db.execute("INSERT OR REPLACE INTO held VALUES(?, ?)", (body["bytes"][:32], row.seq))
+            elif row.kind == "state":
+                origin = (body.get("forked_from") or ("",))[0]
+                found = (row.seq, body["thread"], body["ns"], body["id"], body.get("run", ""), origin)
+                identity = bytes.fromhex(body["identity"])
+                self._db.execute("INSERT OR REPLACE INTO checkpoints VALUES(?,?,?,?,?,?,?,0)", (*found, identity))
+            elif row.kind == "writes":
+                written = (row.seq, body["thread"], body["ns"], body["id"])
+                self._db.execute("INSERT OR REPLACE INTO writes VALUES(?,?,?,?,0)", written)
+            elif row.kind == "thread" and body["what"] == "removal":
+                self._remove(row.seq, body)
+            elif row.kind == "prune":
+                for first, last in body["forgot"]:
+                    for table in ("checkpoints", "writes", "held"):
+                        self._db.execute(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", (first, last))
+
+    def _remove(self, seq: int, body: Any) -> None:
+        thread, chosen = body["thread"], body.get("checkpoints")
+        if chosen is None:
+            for table in ("checkpoints", "writes"):
+                self._db.execute(f"UPDATE {table} SET removed = ? WHERE thread = ? AND removed = 0", (seq, thread))
+            return
+        for table in ("checkpoints", "writes"):
+            self._db.executemany(
+                f"UPDATE {table} SET removed = ? WHERE thread = ? AND ns = ? AND id = ? AND removed = 0",
+                [(seq, thread, ns, id) for ns, id in chosen],
+            )
+
+    # -- asking --------------------------------------------------------------------
+
+    def head(self, thread: str, ns: str) -> int | None:
+        return self._one(
+            "SELECT seq FROM checkpoints WHERE thread = ? AND ns = ? AND removed = 0 ORDER BY seq DESC LIMIT 1",
+            (thread, ns),
+        )
+
+    def find(self, thread: str, ns: str, id: str) -> int | None:
+        return self._one(
+            "SELECT max(seq) FROM checkpoints WHERE thread = ? AND ns = ? AND id = ? AND removed = 0", (thread, ns, id)
+        )
+
+    def beginning(self, thread: str, prefix: str, ns: str | None = None) -> list[Listed]:
+        """Checkpoints of a thread whose id begins so, each once, newest first."""
+        upper = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        where, also = ("", ()) if ns is None else (" AND ns = ?", (ns,))
+        return self._listed(f"thread = ? AND id >= ? AND id < ?{where} AND removed = 0", (thread, prefix, upper, *also))
+
+    def elsewhere(self, id: str) -> list[Listed]:
+        """Where, in any thread, a checkpoint of this id is."""
+        return self._listed("id = ? AND removed = 0", (id,))
+
+    def listed(self, thread: str | None, ns: str | None, below: int | None, limit: int | None) -> list[Listed]:
+        """Newest first; of one id the newest row alone."""
+        terms: list[str] = ["removed = 0"]
+        values: list[Any] = []
+        for name, value in (("thread = ?", thread), ("ns = ?", ns), ("seq < ?", below)):
+            if value is not None:
+                terms.append(name)
+                values.append(value)
+        return self._listed(" AND ".join(terms), values, limit)
+
+    def _listed(self, where: str, values: Sequence[Any], limit: int | None = None) -> list[Listed]:
+        sql = f"SELECT seq, thread, ns, id FROM checkpoints WHERE {where} ORDER BY seq DESC"
+        out: list[Listed] = []
+        seen: set[tuple[str, str, str]] = set()
+        for row in self._all(sql, values):
+            if row[1:] not in seen:
+                seen.add(row[1:])
+                out.append(Listed(*row))
+                if limit is not None and len(out) >= limit:
+                    break
+        return out
+
+    def heads(self, thread: str, seq: int | None) -> dict[str, int]:
+        """The newest row of each namespace, as of a row of the journal."""
+        if seq is None:
+            sql = "SELECT ns, max(seq) FROM checkpoints WHERE thread = ? AND removed = 0 GROUP BY ns"
+            return dict(self._all(sql, (thread,)))
+        sql = (
+            "SELECT ns, max(seq) FROM checkpoints WHERE thread = ? AND seq <= ? AND (removed = 0 OR removed > ?) "
+            "GROUP BY ns"
+        )
+        return dict(self._all(sql, (thread, seq, seq)))
+
+    def identities(self, seqs: Iterable[int]) -> dict[int, bytes]:
+        wanted = list(seqs)
+        out: dict[int, bytes] = {}
+        for first in range(0, len(wanted), 500):
+            some = wanted[first : first + 500]
+            marks = ",".join("?" * len(some))
+            out.update(self._all(f"SELECT seq, identity FROM checkpoints WHERE seq IN ({marks})", some))
+        return out
+
+    def alike(self, thread: str, ns: str, identity: bytes) -> list[int]:
+        """Rows of a namespace with this state, newest first, those that were removed and not yet pruned among them."""
+        sql = "SELECT seq FROM checkpoints WHERE thread = ? AND ns = ? AND identity = ? ORDER BY seq DESC"
+        return [seq for (seq,) in self._all(sql, (thread, ns, identity))]
+
+    def threads(self) -> list[tuple[str, int, int, int]]:
+        """(thread, checkpoints, first row, last row), newest first."""
+        return self._all(
+            "SELECT thread, count(DISTINCT ns || x'00' || id), min(seq), max(seq) FROM checkpoints WHERE removed = 0 "
+            "GROUP BY thread ORDER BY max(seq) DESC",
+            (),
+        )
+
+    def has(self, thread: str) -> bool:
+        return self._one("SELECT 1 FROM checkpoints WHERE thread = ? AND removed = 0 LIMIT 1", (thread,)) is not None
+
+    def moved(self, after: int) -> set[str]:
+        """Threads that have rows after one, removed ones among them."""
+        found = {name for (name,) in self._all("SELECT DISTINCT thread FROM checkpoints WHERE seq > ?", (after,))}
+        gone = self._all("SELECT DISTINCT thread FROM checkpoints WHERE removed > ?", (after,))
+        return found | {name for (name,) in gone}
+
+    def count(self, thread: str, after: int) -> int:
+        """How many state checkpoints of a thread lie after a row."""
+        sql = "SELECT count(*) FROM checkpoints WHERE thread = ? AND seq > ? AND removed = 0"
+        return int(self._one(sql, (thread, after)) or 0)
+
+    def runs(self, run: str) -> list[Listed]:
+        return self._listed("run = ? AND removed = 0", (run,))
+
+    def forks(self, thread: str) -> list[Listed]:
+        """State checkpoints of other threads that began as this one's."""
+        return self._listed("forked = ? AND removed = 0", (thread,))
+
+    def removed(self) -> list[int]:
+        """Rows of state checkpoints and writes that were removed, and still have their bodies."""
+        sql = "SELECT seq FROM checkpoints WHERE removed > 0 UNION SELECT seq FROM writes WHERE removed > 0"
+        return [seq for (seq,) in self._all(sql, ())]
+
+    def writes(self, thread: str, ns: str, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """(checkpoint, row) in order."""
+        for first in range(0, len(ids), 500):
+            some = ids[first : first + 500]
+            marks = ",".join("?" * len(some))
+            yield from self._all(
+                f"SELECT id, seq FROM writes WHERE thread = ? AND ns = ? AND id IN ({marks}) AND removed = 0 "
+                "ORDER BY seq",
+                (thread, ns, *some),
+            )
+
+    def holder(self, value: bytes) -> int | None:
+        """The row that a value is in."""
+        return self._one("SELECT seq FROM held WHERE id = ?", (value,))
+
+    def held(self) -> list[tuple[bytes, int]]:
+        return self._all("SELECT id, seq FROM held", ())
+
+    def _one(self, sql: str, values: Sequence[Any]) -> int | None:
+        found = self._all(sql, values)
+        return None if not found or found[0][0] is None else int(found[0][0])
+
+    def _all(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError:
+            self.anew()
+            self.follow()
+            return self._db.execute(sql, values).fetchall()

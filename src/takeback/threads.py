@@ -1,0 +1,572 @@
+"""Threads: what an agent remembers, as chains of state checkpoints in the one journal.
+
+    put ─► values not held yet (rows, or packs) ─► state row: thread, namespace, id, parent, references
+
+Nothing is ever rewritten. Going back appends the old state as a new head, forking appends it to another thread, and
+deleting appends a removal, after which the next prune takes the bytes. A state row's number is its place among the
+changes of files and the effects outside: that ties the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import a2b_base64, b2a_base64
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from . import plain, redact, values
+from .errors import Damaged, Moved, NotFound, UsageError
+from .held_values import Fresh, HeldValues, Upload
+from .ids import new_id
+from .journal import New, Row
+from .states import (
+    Checked,
+    Found,
+    Handoff,
+    NewState,
+    StateCheckpoint,
+    StateDifference,
+    ThreadSeen,
+    Write,
+    again,
+    identity_of,
+    state_of,
+    uuid6,
+    write_order,
+)
+from .thread_index import ThreadIndex
+from .typed import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .guarded import Guarded
+    from .state_stores import StateStore
+
+_NAME = 500  # characters of a thread's or a namespace's name
+_SUMMARY = 300
+_STATES = 512  # rows that were read and stay at hand
+States = list[StateCheckpoint]  # by these names, since `list` is a verb of Threads
+News = list[NewState]
+Rows = list[int]
+Append = Callable[[Sequence[New]], list[int]]
+
+
+class Threads:
+    """Of one workspace. Takes its locks itself; safe across threads and processes."""
+
+    def __init__(self, ws: Guarded, store: StateStore | None = None) -> None:
+        self.ws = ws
+        self.journal = ws.store.journal
+        folder = ws.store.folder
+        self.index = ThreadIndex(folder and folder / "threads.db", self.journal)
+        self.held = HeldValues(self.index, self.journal, ws.store.blobs, store)
+        self._known: OrderedDict[int, StateCheckpoint] = OrderedDict()  # rows that were read
+
+    # -- putting -------------------------------------------------------------------
+
+    def save(
+        self,
+        thread: str,
+        state: Mapping[str, Any],
+        *,
+        id: str = "",
+        parent: str | None = None,
+        summary: str = "",
+        agent: str = "",
+        source: str = "save",
+        meta: Mapping[str, Any] | None = None,
+    ) -> StateCheckpoint:
+        """Saves plain data as a thread's new head. `parent` is the head that the caller went on from: if another one
+        was saved meanwhile, this one is not, and says so."""
+        packed = {name: plain.encoded(value, f"state.{name}") for name, value in plain.named(state, "state").items()}
+        plain.encoded(plain.named(meta or {}, "meta"), "meta")
+        new = NewState(thread, "", id, parent or "", packed, meta or {}, "json", source, summary, agent)
+        return self.put(new._replace(expect_head=parent))
+
+    def put(self, new: NewState, *, capture: bool = False, actor: str = "") -> StateCheckpoint:
+        """Journals one state checkpoint; without a parent it follows the head. With `capture` it looks at the files
+        first, so that they are known as they were at this moment; what changed there is the actor's."""
+        self.ws._must_be_on()
+        checked_name(new.thread, "thread")
+        checked_name(new.ns, "namespace", empty=True)
+        refs, fresh = self.held.referred(new)
+        with self.ws._alone():
+            self.index.follow()
+            upload = self.held.uploaded(fresh)
+            with self.ws._writing():
+                new = self._following(new)
+                if not capture:
+                    return self._append([new], [refs], fresh, upload)[0]
+                with self.ws.open_tree() as tree:
+                    self.ws._must_not_be_interrupted()
+                    observer = self.ws.observer
+                    look = observer.scan(tree, observer.known(), threads=False)  # one row a step would say little
+                    found = observer.rows_of(look, actor)
+                    if any(row.kind == "change" for row in found):
+                        found.append(observer.checkpoint_row(look, "", named=False, actor=actor))
+                    return self._append(
+                        [new], [refs], fresh, upload, found, lambda rows: observer.journal_look(look, rows)
+                    )[0]
+
+    def _following(self, new: NewState) -> NewState:
+        """With its parent, unless the head is not the one that the caller saw."""
+        if new.expect_head is None and (new.parent or new.codec == "typed"):
+            return new
+        head = self._head(new.thread, new.ns)
+        now = head.id if head and not head.absent else ""
+        if new.expect_head is not None and now != new.expect_head:
+            found = f"its head is {now}" if now else "it has no state"
+            raise Moved(
+                f"thread {new.thread} has moved on: {found}, not {new.expect_head or 'empty'}; nothing was saved",
+                f"look at it with takeback thread show {new.thread}, then save again from there",
+            )
+        return new._replace(parent=now)
+
+    def _append(
+        self,
+        news: Sequence[NewState],
+        refs: Sequence[Mapping[str, str]],
+        fresh: Sequence[Fresh] = (),
+        upload: Upload | None = None,
+        before: Sequence[New] = (),
+        append: Append | None = None,
+    ) -> States:
+        """The caller holds the store lock. Values, then the states that refer to them, in one synced transaction."""
+        self.index.follow()
+        parent = self._found(news[0].thread, news[0].ns, news[0].parent) if fresh and news[0].parent else None
+        try:
+            rows = [*before, *self.held.rows_for(news[0], fresh, upload, parent.refs if parent else {})]
+            checkpoint = next((r.id for r in reversed(rows) if r.kind == "checkpoint"), "")
+            checkpoint = checkpoint or self.journal.newest_id("checkpoint")
+            made = [self._body(new, ref, checkpoint, upload.blob if upload else "") for new, ref in zip(news, refs)]
+            rows += [New("state", new_id(), body) for body in made]
+            at = self.ws.clock()
+            seqs = append(rows) if append is not None else self.journal.append(rows, at)
+        except BaseException:
+            self.held.forget()  # what is at hand may be in no row
+            raise
+        self.index.follow()
+        states = [state_of(seq, at, body) for seq, body in zip(seqs[-len(made) :], made)]
+        self._known.update((state.seq, state) for state in states)
+        return states
+
+    def _body(self, new: NewState, refs: Mapping[str, str], checkpoint: str, blob: str) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "thread": new.thread, "ns": new.ns, "id": new.id or self._new_id(new), "parent": new.parent,
+            "codec": new.codec, "source": new.source, "refs": dict(refs), "identity": identity_of(new, refs).hex(),
+        }  # fmt: skip
+        also = {
+            "summary": redact.text(" ".join(new.summary.split()))[:_SUMMARY] if new.summary else "",
+            "agent": new.agent, "run": new.run, "meta": new.meta, "more": new.part_of_identity,
+            "checkpoint": checkpoint, "rolled_back_from": new.rolled_back_from, "forked_from": new.forked_from,
+            "absent": new.absent, "blob": blob, "blobs": self.held.packs(refs),
+        }  # fmt: skip
+        return body | {name: value for name, value in also.items() if value}
+
+    def _new_id(self, new: NewState) -> str:
+        """Of a framework's state: one that sorts after all before it, as its own do."""
+        if new.codec == "json":
+            return new_id()
+        head = self._head(new.thread, new.ns)
+        return uuid6(head.id if head else "")
+
+    # -- writes --------------------------------------------------------------------
+
+    def put_writes(
+        self, thread: str, ns: str, checkpoint: str, task: str, task_path: str, writes: Sequence[Write]
+    ) -> None:
+        """What a task wrote after a checkpoint. It may come before the checkpoint itself."""
+        self.ws._must_be_on()
+        body = {
+            "thread": checked_name(thread, "thread"), "ns": ns, "id": checkpoint, "task": task, "path": task_path,
+            "writes": [[w.idx, w.channel, b2a_base64(w.data, newline=False).decode()] for w in writes],
+        }  # fmt: skip
+        with self.ws._writing():
+            self.journal.append([New("writes", new_id(), body)], self.ws.clock())
+
+    def writes(self, checkpoint: StateCheckpoint) -> Sequence[Write]:
+        """In the order in which a step applies them: by the task's path, the task, and its own order."""
+        return self.many_writes([checkpoint]).get((checkpoint.thread, checkpoint.ns, checkpoint.id), ())
+
+    def many_writes(self, checkpoints: Iterable[StateCheckpoint]) -> dict[tuple[str, str, str], Sequence[Write]]:
+        """The writes of many checkpoints, by thread, namespace and id."""
+        ids: dict[tuple[str, str], list[str]] = {}
+        for each in checkpoints:
+            ids.setdefault((each.thread, each.ns), []).append(each.id)
+        with self.ws._alone():
+            self.index.follow()
+            rows = [
+                (thread, ns, id, seq)
+                for (thread, ns), some in ids.items()
+                for id, seq in self.index.writes(thread, ns, some)
+            ]
+            read = self.journal.at([seq for *_, seq in rows])
+        found: dict[tuple[str, str, str], dict[tuple[str, int], Write]] = {}
+        for thread, ns, id, seq in rows:
+            row = read.get(seq)
+            if row is None or row.damaged or row.body is None:
+                raise Damaged(
+                    f"the writes after {id} of thread {thread} (row {seq}) are not as they were stored",
+                    "takeback thread verify says what is lost",
+                )
+            here = found.setdefault((thread, ns, id), {})
+            task = row.body["task"]
+            for idx, channel, data in row.body["writes"]:
+                if idx < 0 or (task, idx) not in here:  # a step that runs again repeats what it wrote
+                    here[(task, idx)] = Write(idx, channel, a2b_base64(data), task, row.body["path"])
+        return {key: sorted(here.values(), key=write_order) for key, here in found.items()}
+
+    # -- finding -------------------------------------------------------------------
+
+    def value(self, ref: str) -> bytes:
+        """The bytes that a reference stands for, checked by their hash."""
+        with self.ws._alone():
+            self.index.follow()
+            return self.held.read(ref)
+
+    def values(self, checkpoint: StateCheckpoint) -> dict[str, bytes]:
+        return {name: self.value(ref) for name, ref in checkpoint.refs.items()}
+
+    def load(self, checkpoint: StateCheckpoint) -> dict[str, Any]:
+        """The state as plain data. Nothing is imported by a name that stands in it."""
+        return {name: plain.decoded(data, checkpoint.codec) for name, data in self.values(checkpoint).items()}
+
+    def find(self, thread: str, id: str = "", ns: str = "") -> StateCheckpoint | None:
+        """A state checkpoint by its whole id, or the head; None if there is none."""
+        with self.ws._alone():
+            self.index.follow()
+            if id:
+                return self._found(thread, ns, id)
+            head = self._head(thread, ns)
+            return None if head is None or head.absent else head
+
+    def get(self, thread: str, id: str = "", ns: str | None = None) -> StateCheckpoint:
+        """The head, or a checkpoint of this thread by its id or the beginning of it."""
+        with self.ws._alone():
+            self.index.follow()
+            if not self.index.has(thread):
+                raise NotFound(f"there is no thread called {thread!r}", self._threads_hint())
+            if not id:
+                head = self._head(thread, ns or "")
+                if head is None or head.absent:
+                    raise NotFound(f"thread {thread} has no state there", f"takeback thread list {thread}")
+                return head
+            found = self.index.beginning(thread, id, ns)
+            exact = [each for each in found if each.id == id]
+            found = exact or found
+            root = [each for each in found if each.ns == ""]
+            found = root or found
+            if len({(each.ns, each.id) for each in found}) > 1:
+                said = ", ".join(each.id for each in found[:4])
+                raise UsageError(f"{id!r} is the beginning of several state checkpoints: {said}", "give more of it")
+            if not found:
+                raise self._not_here(thread, id)
+            return self._at(found[0].seq)
+
+    def _not_here(self, thread: str, id: str) -> NotFound:
+        others = sorted({each.thread for each in self.index.elsewhere(id)} - {thread})
+        if others:
+            return NotFound(
+                f"state checkpoint {id} is of thread {others[0]}, not of {thread}",
+                f"name that thread, or take it over with takeback thread fork {others[0]} {id} NEW",
+            )
+        return NotFound(f"thread {thread} has no state checkpoint {id}", f"see them with takeback thread list {thread}")
+
+    def _threads_hint(self) -> str:
+        names = [name for name, *_ in self.index.threads()][:5]
+        return f"there are: {', '.join(names)}" if names else "none was saved yet: takeback thread save THREAD"
+
+    def list(
+        self,
+        thread: str = "",
+        ns: str | None = None,
+        before: str = "",
+        limit: int | None = None,
+        *,
+        below: int | None = None,
+        absent: bool = False,
+    ) -> States:
+        """State checkpoints, newest first; without a thread of all of them. `before` names one of them, `below` a row;
+        `absent` lists those too that say a namespace is not there any more."""
+        with self.ws._alone():
+            self.index.follow()
+            below = self._below(thread, before) if before else below
+            found = self.index.listed(thread or None, ns, below, limit)
+            return [state for state in self._many([each.seq for each in found]) if absent or not state.absent]
+
+    def _below(self, thread: str, before: str) -> int:
+        found = self.index.beginning(thread, before) if thread else self.index.elsewhere(before)
+        return min((each.seq for each in found if each.id == before), default=0)
+
+    def all(self) -> Sequence[ThreadSeen]:
+        """Every thread, the one that moved last first."""
+        out = []
+        with self.ws._alone():
+            self.index.follow()
+            for thread, count, first, _ in self.index.threads():
+                heads = self.heads_at(thread)
+                if not heads:
+                    continue
+                head = heads.get("") or max(heads.values(), key=lambda state: state.seq)
+                oldest = self._at(first)
+                out.append(ThreadSeen(thread, head, count, tuple(sorted(heads)), oldest.forked_from, oldest.at))
+        return out
+
+    def heads_at(self, thread: str, seq: int | None = None) -> dict[str, StateCheckpoint]:
+        """The state of each namespace, as of a row of the journal; now, without one."""
+        with self.ws._alone():
+            self.index.follow()
+            found = self.index.heads(thread, seq)
+            states = zip(found, self._many(list(found.values())))
+            return {ns: state for ns, state in states if not state.absent}
+
+    def document(self, thread: str, seq: int | None = None) -> bytes:
+        """What a thread's state is, in short: the identity of each namespace's. Empty, if it has none."""
+        heads = self.heads_at(thread, seq)
+        if not heads:
+            return b""
+        told = {ns: state.identity.hex() for ns, state in sorted(heads.items())}
+        return json.dumps({"thread": thread, "heads": told}, separators=(",", ":")).encode()
+
+    def moved(self, after: int) -> set[str]:
+        """Threads that have rows after this one."""
+        with self.ws._alone():
+            self.index.follow()
+            return self.index.moved(after)
+
+    def ahead(self, thread: str, seq: int) -> int:
+        """How many state checkpoints a thread has after a row."""
+        with self.ws._alone():
+            self.index.follow()
+            return self.index.count(thread, seq)
+
+    def told_by(self, thread: str, document: bytes, up_to: int | None = None) -> dict[str, StateCheckpoint] | None:
+        """The state checkpoints, by namespace, that a document stands for; None if one of them was pruned."""
+        with self.ws._alone():
+            self.index.follow()
+            wanted = json.loads(document)["heads"] if document else {}
+            try:
+                return {ns: self._meant(thread, ns, bytes.fromhex(id), up_to) for ns, id in wanted.items()}
+            except Damaged:
+                return None
+
+    def forks_of(self, thread: str) -> States:
+        """State checkpoints of other threads that began as this one's."""
+        with self.ws._alone():
+            self.index.follow()
+            return self._many([each.seq for each in self.index.forks(thread)])
+
+    def _head(self, thread: str, ns: str) -> StateCheckpoint | None:
+        seq = self.index.head(thread, ns)
+        return None if seq is None else self._at(seq)
+
+    def _found(self, thread: str, ns: str, id: str) -> StateCheckpoint | None:
+        seq = self.index.find(thread, ns, id)
+        state = None if seq is None else self._at(seq)
+        return None if state is None or state.absent else state
+
+    def _at(self, seq: int) -> StateCheckpoint:
+        return self._many([seq])[0]
+
+    def _many(self, seqs: Sequence[int]) -> States:
+        """The state checkpoints in these rows, each row read and checked."""
+        wanted = [seq for seq in seqs if seq not in self._known]
+        read = self.journal.at(wanted)
+        for seq in wanted:
+            self._known[seq] = _of_row(seq, read.get(seq))
+        found = [self._known[seq] for seq in seqs]
+        while len(self._known) > _STATES:
+            self._known.popitem(last=False)
+        return found
+
+    # -- forking, copying ------------------------------------------------------------
+
+    def fork(self, thread: str, id: str, new_thread: str, *, agent: str = "", source: str = "fork") -> StateCheckpoint:
+        """A new thread that begins with a state of this one, which stays as it is."""
+        self.ws._must_be_on()
+        target = self.get(thread, id)
+        checked_name(new_thread, "thread")
+        with self.ws._writing():
+            self.index.follow()
+            self._must_be_free(new_thread)
+            heads = self.index.heads(thread, target.seq)
+            beside = [s for s in self._many(list(heads.values())) if s.ns != target.ns and not s.absent]
+            states = [target] if target.ns else [*beside, target]  # the root last: at its row, all of it is there
+            news = [
+                again(s, thread=new_thread, source=source, agent=agent, forked_from=(thread, s.id), id="", parent="")
+                for s in states
+            ]
+            return self._append(news, [s.refs for s in states])[-1]
+
+    def copy(self, source: str, target: str) -> int:
+        """All of a thread under another name, its ids and writes included: how many state checkpoints."""
+        self.ws._must_be_on()
+        checked_name(target, "thread")
+        with self.ws._writing():
+            self.index.follow()
+            self._must_be_free(target)
+            found = self._many([each.seq for each in reversed(self.index.listed(source, None, None, None))])
+            if not found:
+                return 0
+            news = [again(s, thread=target, forked_from=s.forked_from or (source, s.id)) for s in found]
+            writes = []
+            for ns in {state.ns for state in found}:
+                ids = [state.id for state in found if state.ns == ns]
+                rows = self.journal.at([seq for _, seq in self.index.writes(source, ns, ids)])
+                writes += [New("writes", new_id(), {**row.body, "thread": target}) for row in rows.values() if row.body]
+            self._append(news, [s.refs for s in found], before=writes)
+            return len(found)
+
+    def _must_be_free(self, thread: str) -> None:
+        if self.index.has(thread):
+            raise UsageError(f"there is a thread {thread} already; nothing was changed", "choose another name")
+
+    # -- going back ------------------------------------------------------------------
+
+    def restore(self, thread: str, document: bytes, *, up_to: int | None = None) -> States:
+        """Appends heads, so that a thread's state is what a document says: nothing before them is touched. The caller
+        holds the store lock. Of several checkpoints with the same state the newest up to a row is meant."""
+        self.index.follow()
+        wanted = json.loads(document)["heads"] if document else {}
+        now = {ns: self._at(seq) for ns, seq in self.index.heads(thread, None).items()}
+        states: States = []
+        news: News = []
+        for ns in sorted({*wanted, *now}, reverse=True):  # the root last: at its row, all of them are back
+            head, identity = now.get(ns), wanted.get(ns, "")
+            is_there = head is not None and not head.absent
+            if identity == (head.identity.hex() if head is not None and is_there else ""):
+                continue
+            if not identity:
+                assert head is not None
+                gone = NewState(thread, ns, "", head.id, {}, codec=head.codec, source="rollback", absent=True)
+                states.append(head._replace(refs={}))
+                news.append(gone)
+                continue
+            target = self._meant(thread, ns, bytes.fromhex(identity), up_to)
+            states.append(target)
+            parent = head.id if head is not None else ""
+            news.append(again(target, id="", parent=parent, source="rollback", rolled_back_from=target.id))
+        return self._append(news, [s.refs for s in states]) if news else []
+
+    def _meant(self, thread: str, ns: str, identity: bytes, up_to: int | None) -> StateCheckpoint:
+        """The checkpoint with this state: one that was saved rather than one that was gone back to."""
+        rows = self.index.alike(thread, ns, identity)
+        rows = [seq for seq in rows if up_to is None or seq <= up_to] or rows
+        found = self._many(rows)
+        if not found:
+            raise Damaged(
+                f"thread {thread} has no state {identity.hex()[:12]} any more: it was pruned",
+                "see what is left with takeback thread list",
+            )
+        return next((state for state in found if not state.rolled_back_from), found[0])
+
+    # -- removing --------------------------------------------------------------------
+
+    def remove(self, thread: str, ids: Iterable[tuple[str, str]] | None = None) -> int:
+        """Removes a thread, or some of its checkpoints by namespace and id, with their writes. It is journaled; the
+        bytes go at the next prune. How many there were."""
+        self.ws._must_be_on()
+        with self.ws._writing():
+            self.index.follow()
+            found = {(each.ns, each.id) for each in self.index.listed(thread, None, None, None)}
+            chosen = None if ids is None else sorted(found & set(ids))
+            if not found or chosen == []:
+                return 0
+            body: dict[str, Any] = {"what": "removal", "thread": thread}
+            if chosen is not None:
+                body["checkpoints"] = [list(each) for each in chosen]
+            self.journal.append([New("thread", new_id(), body)], self.ws.clock())
+            self.index.follow()
+            self.held.forget()
+            return len(found) if chosen is None else len(chosen)
+
+    def remove_runs(self, runs: Iterable[str]) -> int:
+        """Removes the state checkpoints of these runs, in whatever thread."""
+        with self.ws._alone():
+            self.index.follow()
+            found = [each for run in runs for each in self.index.runs(run)]
+        of: dict[str, list[tuple[str, str]]] = {}
+        for each in found:
+            of.setdefault(each.thread, []).append((each.ns, each.id))
+        return sum(self.remove(thread, ids) for thread, ids in of.items())
+
+    def forgettable(self) -> Rows:
+        """Rows that lost their use by removals: of checkpoints, writes, and values that nothing refers to any more.
+        The caller holds the store lock."""
+        self.index.follow()
+        gone = set(self.index.removed())
+        if not gone:
+            return []
+        needed: set[bytes] = set()
+        for row in self.journal.rows(kinds=("state",)):
+            if row.seq not in gone and row.body is not None:
+                needed.update(bytes.fromhex(ref) for ref in row.body["refs"].values() if ref[0] != "=")
+            elif row.damaged:
+                return []  # what it needs is not known, so nothing goes
+        bodies = {id: (seq, self.held.row(id)) for id, seq in self.index.held()}
+        waiting = list(needed)
+        while waiting:
+            value = waiting.pop()
+            base = values.base_of(bodies[value][1]) if value in bodies else None
+            if base is not None and base not in needed:
+                needed.add(base)
+                waiting.append(base)
+        return sorted(gone | {seq for id, (seq, _) in bodies.items() if id not in needed})
+
+    # -- seeing, handing over: each in a file of its own ------------------------------
+
+    def diff(self, thread: str, a: str, b: str = "") -> Sequence[StateDifference]:
+        """What differs between two state checkpoints; `b` is the head if it is left out."""
+        from . import thread_views
+
+        return thread_views.diff(self, thread, a, b)
+
+    def search(self, query: str, thread: str = "", limit: int = 20) -> Sequence[Found]:
+        """State checkpoints whose summary or state has all these words, newest first."""
+        from . import thread_views
+
+        return thread_views.search(self, query, thread, limit)
+
+    def verify(self, thread: str = "") -> Sequence[Checked]:
+        """Every state checkpoint, oldest first: whether its row and its values are as they were stored."""
+        from . import thread_views
+
+        return thread_views.verify(self, thread)
+
+    def handoff(self, thread: str, id: str = "", *, to_agent: str, note: str = "", agent: str = "") -> Handoff:
+        """Passes a state checkpoint to another agent, who adopts it."""
+        from . import handoffs
+
+        return handoffs.hand_over(self, thread, id, to_agent, note, agent)
+
+    def handed_over(self) -> Sequence[Handoff]:
+        """Every handoff, newest first."""
+        from . import handoffs
+
+        return handoffs.made(self)
+
+    def adopt(self, handoff_id: str, *, agent: str = "", new_thread: str = "") -> StateCheckpoint:
+        """Takes over what was handed over: a new thread that begins with it. Once."""
+        from . import handoffs
+
+        return handoffs.adopt(self, handoff_id, agent, new_thread)
+
+    def forget(self) -> None:
+        """Nothing is at hand any more: all is read from the journal again."""
+        self.held.forget()
+        self._known.clear()
+
+    def close(self) -> None:
+        self.index.close()
+
+
+def _of_row(seq: int, row: Row | None) -> StateCheckpoint:
+    if row is None or row.body is None or row.kind != "state":
+        raise Damaged(f"the state in row {seq} is not as it was stored", "takeback thread verify says what is lost")
+    return state_of(seq, row.at, row.body)
+
+
+def checked_name(name: str, what: str, empty: bool = False) -> str:
+    if not isinstance(name, str) or (not name and not empty) or len(name) > _NAME or "\0" in name or "\n" in name:
+        said = repr(name) if len(repr(name)) <= 60 else f"{repr(name)[:60]}…"
+        raise UsageError(f"{said} cannot be the name of a {what}", f"a name is one line of 1 to {_NAME} characters")
+    return name

@@ -1,0 +1,479 @@
+"""The tool calls of a harness in which there are no hooks: each journaled around, gated, and taken back by its inverse.
+
+    begin  ─► the gate (may it run?) ─► a bracket, and the before-image ─► what it will do outside: begun
+    commit ─► that is done, with an inverse from its result ─► what changed is the call's ─► the bracket closes
+    fail   ─► nobody knows how far it came outside ─► what changed is the call's ─► the bracket closes
+
+    undo   ─► the newest turn that stands: its files, its effects outside, and its part of the conversation's thread
+
+What adapters for agent SDKs stand on (integrations/). A denial is a Decision, never an exception. What goes wrong with
+takeback itself is put on record, and the call goes on or is denied, as its owner chose for hooks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from . import agents, ancestry, announced, gate, hook_record, redact
+from .acts import BEGUN, NewAct
+from .agents import events as kinds
+from .agents.dialect import PATHS, Dialect, command_of
+from .agents.events import Event
+from .callers import Call, Caller
+from .declared import Declared, Undo, read
+from .doing import Undoing, done_before, filled, to_the_end
+from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, STATES, UNKNOWN, Turn, path_of_thread
+from .errors import NotDone, RepeatedEffect, TakebackError, UsageError
+from .gate import Risk
+from .ids import new_id
+from .settings import user_config
+from .trees import LATE
+from .typed import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .brackets import AgentTurn
+    from .effects import Effect, Outcome, Plan
+    from .history import History
+    from .workspace import Workspace
+
+ALLOW, ASK, DENY = kinds.ALLOW, kinds.ASK, kinds.DENY
+REPEAT = "repeat"  # the kind of a call that does again what was taken back
+_CONVERSATION = "conversation"  # the key of the bracket that a turn holds around its thread
+_TOOL = "tool"  # the kind of a call that acts by its name: one that is declared can be taken back
+_SUMMARY = 160  # characters
+_RAISED = 500
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SHELLS = frozenset(("bash", "sh", "zsh", "shell", "terminal", "exec", "execute", "command", "cmd", "powershell"))
+_COMMANDS = ("command", "cmd", "commands", "script")
+_WRITERS = frozenset(("write", "edit", "create", "save", "patch", "append", "replace", "insert", "delete", "remove"))
+
+
+class Decision(NamedTuple):
+    """Whether a call may run."""
+
+    decision: str  # allow, deny or ask
+    reason: str = ""  # for the model, and for the person
+    call: str = ""  # the id of the stopped call: `takeback approve CALL`
+
+
+class Undone(NamedTuple):
+    """What came of an undo or a redo, in words; the outcome is None where there was nothing to do."""
+
+    message: str
+    outcome: Outcome | None = None
+
+
+class _Open(NamedTuple):
+    """A call that may run, until somebody says how it ended."""
+
+    caller: Caller
+    call: Call
+    args: Mapping[str, Any]
+    act: str = ""  # the id of what it does outside the files
+    declared: Declared | None = None
+    filled: bool = False  # its inverse is known already
+
+
+class ToolCalls:
+    """Journals the tool calls of one session of an agent. Safe to use from several threads.
+
+    `approve` is shown a Decision, the tool and its arguments where a person has to say yes; it runs in a worker thread
+    under the async twins. Without it `begin` answers "ask", and nothing is opened until `approved` has been told and
+    the call is begun again. `undo` says by tool name how its outside effect is taken back (declared.py). `thread` is
+    where the conversation is kept, if in this workspace: what is saved there in a turn is taken back with it.
+    `cursor` says how far the conversation has come, where begin is not told."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        agent: str,
+        session: str = "",
+        thread: str = "",
+        approve: Callable[[Decision, str, Mapping[str, Any]], bool] | None = None,
+        undo: Mapping[str, Undo] = {},
+    ) -> None:
+        self.workspace = workspace
+        self.agent = agent
+        self.session = session or new_id()[:12]
+        self.thread = thread
+        self.cursor = ""
+        self._approve = approve
+        self._declared = {tool: read(tool, how) for tool, how in undo.items()}
+        self._process = os.getpid(), ancestry.started(os.getpid())
+        self._calls: dict[str, _Open | None] = {}  # None: nothing was opened for it
+        self._has_turn = False
+        self._dialect: Any = agents.load(agent) if agent in agents.AGENTS else _Tools()
+
+    # -- turns -----------------------------------------------------------------
+
+    def begin_turn(self, prompt: str) -> None:
+        """The agent is asked something: its calls from now on are one turn, which undo takes back as one."""
+        if self._is_off:
+            return
+        self._decline()
+        self._calls.clear()
+        self._new_turn(prompt)
+
+    def end_turn(self) -> None:
+        """The agent rests: calls that nobody said were over are taken to be."""
+        if self._is_off:
+            return
+        self._decline()
+        try:
+            self.workspace.end_turn(self._caller(""))
+        except TakebackError as error:
+            self._failed("end_turn", error)
+
+    def _new_turn(self, prompt: str) -> None:
+        try:
+            if not self._has_turn:
+                self.workspace.note_session(*self._process, self.agent)
+            self.workspace.begin_turn(self._caller(""), prompt)
+            self._has_turn = True
+            if self.thread:  # open as long as the turn: whatever is saved there meanwhile is its work
+                path = path_of_thread(self.thread)
+                said = Call(_CONVERSATION, _CONVERSATION, _CONVERSATION, (path,), scans=False, thread=self.thread)
+                self.workspace.begin_call(self._caller("", self._process), said._replace(cursor=self.cursor))
+        except TakebackError as error:
+            self._failed("begin_turn", error)
+
+    def _decline(self) -> None:
+        """A person was asked about a call, and the agent goes on without having made it: he said no."""
+        for id, begun in list(self._calls.items()):
+            if begun is not None and begun.call.asked:
+                self._end(id, error=NotDone("it was not approved"))
+
+    @property
+    def turn(self) -> AgentTurn | None:
+        """What this session was asked last."""
+        turns = self._turns()
+        return turns[-1] if turns else None
+
+    def _turns(self) -> list[AgentTurn]:
+        known = self.workspace.history().agent_turns.values()
+        return [t for t in known if (t.caller.agent, t.caller.session) == (self.agent, self.session)]
+
+    def cursor_at(self, turn: Turn) -> str:
+        """Where the conversation stood before a turn's first call; empty if none was made, or none said so."""
+        calls = [b for b in self.workspace.history().brackets.values() if b.turn == turn]
+        return calls[0].call.cursor if calls else ""
+
+    # -- calls -----------------------------------------------------------------
+
+    def begin(
+        self,
+        call_id: str,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        cursor: str = "",
+        lane: str = "",
+        asking: bool = False,
+    ) -> Decision:
+        """A tool is about to be called. Allowed, it is journaled and what is there is captured; commit or fail ends it.
+
+        `cursor` says how far the conversation has come, `lane` names a subagent. With `asking` the caller has the
+        person asked by itself: the call is opened although the answer is "ask"."""
+        if not call_id:
+            raise UsageError("a call has no id", "give each call one of its own, the same for begin and commit")
+        if self._calls.get(call_id) is not None:
+            return Decision(ALLOW)  # announced twice
+        self._calls[call_id] = None
+        if self._is_off:
+            return Decision(ALLOW)
+        try:
+            return self._begin(call_id, tool, dict(args), cursor, lane, asking)
+        except TakebackError as error:
+            return self._failed(tool, error)
+
+    def commit(self, call_id: str, result: Any) -> list[str]:
+        """A call is over: its inverse is completed from the result, and what changed is its work. Gives effect ids."""
+        return self._end(call_id, result=result)
+
+    def fail(self, call_id: str, error: BaseException | str) -> list[str]:
+        """A call failed, or nobody knows how it ended. NotDone says that it did nothing outside the files."""
+        return self._end(call_id, error=error)
+
+    def approved(self, decision: Decision) -> None:
+        """A person said yes to a call that was asked for: begun again, it is allowed, once."""
+        if (stopped := self.workspace.stopped_call(decision.call)) is not None:
+            self.workspace.approve_call(stopped)
+
+    # -- taking back -------------------------------------------------------------
+
+    def undo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        """Takes back the newest turn of this session that stands: its part of the thread, its files and its effects.
+        Effects go back if policy allows that, or if `approve`, shown the plan, says True; else ApprovalNeeded."""
+        if self._is_off:
+            return Undone("takeback is off; nothing was taken back")
+        self.end_turn()
+        history = self.workspace.history()
+        standing = {turn for e in history.effects if not e.takeback for turn in e.turns if _is_live(history, e)}
+        turn = next((turn for turn in reversed(self._turns()) if turn.turn in standing), None)
+        if turn is None:
+            return Undone("nothing to take back")
+        told = f"the turn {turn.prompt!r}" if turn.prompt else "the last turn"
+        return self._taken("took back", told, self.workspace.plan("revert", turn.id), approve)
+
+    def redo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        """Brings back what the newest undo took, unless the agent has been asked something since."""
+        if self._is_off:
+            return Undone("takeback is off; nothing was brought back")
+        self.end_turn()
+        newest = next((t for t in self.workspace.history().standing.values() if t.rows and t.verb != "redo"), None)
+        turns = self._turns()
+        if newest is None:
+            return Undone("nothing to bring back")
+        if turns and turns[-1].seq > newest.seq:
+            return Undone("nothing to bring back: a new turn has begun since, and the conversation goes on from there")
+        return self._taken("brought back", "what was taken", self.workspace.plan("redo"), approve)
+
+    def _taken(self, verb: str, told: str, plan: Plan, approve: Callable[[Plan], bool] | None) -> Undone:
+        steps, credentials = self.workspace.unapproved(plan)
+        if (steps or credentials) and approve is not None and approve(plan):
+            self.workspace.approve(plan, credentials)
+        outcome = self.workspace.apply(plan)
+        domains = {step.path: step.domain for step in plan.steps}
+        done = [domains.get(r.path, "") for r in outcome.results if r.result == DONE]
+        counted = [(done.count("files"), "file"), (sum(d not in STATES for d in done), "effect outside")]
+        parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counted if count]
+        parts += ["git"] * ("git" in done) + ["the conversation"] * ("state" in done)
+        left = [r.note or r.result for r in outcome.results if r.result != DONE]
+        message = f"{verb} {told}: {', '.join(parts) or 'nothing'}"
+        return Undone(message + (f"; not all of it: {'; '.join(left)}" if left else ""), outcome)
+
+    # -- async twins -------------------------------------------------------------
+
+    async def aundo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        return await to_the_end(self.undo, approve)
+
+    async def aredo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        return await to_the_end(self.redo, approve)
+
+    async def abegin_turn(self, prompt: str) -> None:
+        await to_the_end(self.begin_turn, prompt)
+
+    async def aend_turn(self) -> None:
+        await to_the_end(self.end_turn)
+
+    async def abegin(
+        self,
+        call_id: str,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        cursor: str = "",
+        lane: str = "",
+        asking: bool = False,
+    ) -> Decision:
+        return await to_the_end(lambda: self.begin(call_id, tool, args, cursor=cursor, lane=lane, asking=asking))
+
+    async def acommit(self, call_id: str, result: Any) -> list[str]:
+        return await to_the_end(self.commit, call_id, result)
+
+    async def afail(self, call_id: str, error: BaseException | str) -> list[str]:
+        return await to_the_end(self.fail, call_id, error)
+
+    # -- beginning -----------------------------------------------------------------
+
+    @property
+    def _is_off(self) -> bool:
+        return not self.workspace.settings.enabled
+
+    def _caller(self, lane: str, process: tuple[int, int] = (0, 0)) -> Caller:
+        return Caller(self.agent, self.session, lane, *process)
+
+    def _begin(self, call_id: str, tool: str, args: dict[str, Any], cursor: str, lane: str, asking: bool) -> Decision:
+        ws = self.workspace
+        declared = self._declared.get(tool, self._declared.get(tool.rpartition("__")[2]))
+        # Only its calls know the process: a turn that did would be spared by an undo from the same one.
+        caller = self._caller(lane, self._process)
+        event = self._event(Event(kinds.BEFORE, caller, str(ws.root), tool=tool, input=args, key=call_id), declared)
+        if event.does == kinds.READS and declared is None:
+            return Decision(ALLOW)
+        call, outside = announced.call(event, ws.root)
+        call = call._replace(summary=_summary(event, call, args), thread=self.thread, cursor=cursor or self.cursor)
+        if isinstance(self._dialect, _Tools):
+            call = call._replace(scans=True)  # by its name alone it writes what it names: it may write more
+        act = self._act(tool, args, call, declared) if declared is not None and declared.domain else None
+        risks = self._risks(event, declared, act)
+        said = self._decided(event, risks, call.summary, tool, args, asking)
+        if said.decision == DENY or (said.decision == ASK and not asking):
+            return said
+        if not self._has_turn:
+            self._new_turn("")
+        call = call._replace(
+            acts=announced.acts(event, outside, [r for r in risks if r.kind != REPEAT]), asked=said.decision == ASK
+        )
+        opened = ws.begin_call(caller, call)
+        missing = [(path, why) for path, why in opened.lacking if why == LATE or path in call.paths]
+        if missing and ws.settings.failure == "closed":
+            ws.end_call(caller, call, failed=True, did_act=False)
+            raise TakebackError(f"{os.fsdecode(missing[0][0])}: {missing[0][1]}")
+        self._calls[call_id] = begun = _Open(caller, call, args)
+        if act is None or declared is None:
+            return said
+        try:
+            by = {"surface": "sdk", "actor": self.agent, "session": self.session}
+            by |= {"turn": opened.bracket.turn.number, "call": opened.bracket.id}
+            id = ws.record(act, by).id
+        except TakebackError:
+            if ws.settings.failure == "closed":
+                self._calls[call_id] = None
+                ws.end_call(caller, call, failed=True, did_act=False)
+            raise
+        self._calls[call_id] = begun._replace(act=id, declared=declared, filled=act.verdict != UNKNOWN)
+        return said
+
+    def _event(self, event: Event, declared: Declared | None) -> Event:
+        """The call as the gate judges it. A tool of the harness that is not declared is one of an unknown server."""
+        event = event._replace(server=self._dialect.server({}, event.tool))
+        event = self._dialect.classified(event, {})
+        if event.does == kinds.UNKNOWN and not event.server and declared is None and not event.paths:
+            event = event._replace(server=self.agent) if isinstance(self._dialect, _Tools) else event
+        return event
+
+    def _act(self, tool: str, args: Mapping[str, Any], call: Call, declared: Declared) -> NewAct:
+        """What a declared tool is about to do outside the files. Until its result is known, so is what undoes it."""
+        target = ""
+        with suppress(UsageError):  # nothing depends on what it does not name
+            target = str(filled(declared.target, {"args": args}))
+        act = NewAct(declared.domain, call.summary, target, None, UNKNOWN, _did(tool, args), state=BEGUN)
+        if declared.needs_result:
+            return act
+        known = self._taken_back_by(declared, args)
+        return act._replace(**{**known, "did": {**act.did, **known.get("did", {})}})
+
+    def _risks(self, event: Event, declared: Declared | None, act: NewAct | None) -> list[Risk]:
+        """What nothing takes back, and what was done before and taken back."""
+        ws = self.workspace
+        folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
+        there = event._replace(cwd=os.path.join(event.cwd, folder))
+        own = (str(ws.settings.home),), (str(user_config(ws.environ)),)
+        found = list(gate.tool(there, str(ws.root), ws.environ.get("HOME", ""), *own))
+        if declared is not None:
+            found = [risk for risk in found if risk.kind != _TOOL]
+        if act is not None:
+            try:
+                done_before(ws.effects(), act, Undoing())
+            except RepeatedEffect as error:
+                return [Risk(REPEAT, act.summary, error.message), *found]
+        return found
+
+    def _decided(
+        self, event: Event, risks: list[Risk], summary: str, tool: str, args: Mapping[str, Any], asking: bool
+    ) -> Decision:
+        said = gate.decide(self.workspace, event, risks, True, summary)
+        decision = Decision(said.decision or ALLOW, said.reason, said.call)
+        if decision.decision != ASK or self._approve is None or asking:
+            return decision
+        if not self._approve(decision, tool, args):
+            return decision._replace(decision=DENY)
+        self.approved(decision)
+        return Decision(gate.decide(self.workspace, event, risks, True, summary).decision or ALLOW)
+
+    def _failed(self, what: str, error: TakebackError) -> Decision:
+        """As the owner chose for hooks: the call goes on with a loud record, or is denied."""
+        ws = self.workspace
+        told = f"{error.message}; {error.hint}" if error.hint else error.message
+        record = hook_record.Record(ws.clock(), hook_record.FAILED, self.agent, "call", told, str(ws.root), what)
+        hook_record.append(ws.settings.home, record)
+        if ws.settings.failure != "closed":
+            return Decision(ALLOW, f"takeback captured nothing before this call: {told}")
+        return Decision(
+            DENY, f"takeback cannot capture what is there before this call ({told}), and hooks.failure is closed"
+        )
+
+    # -- ending ------------------------------------------------------------------
+
+    def _end(self, call_id: str, result: Any = None, error: BaseException | str | None = None) -> list[str]:
+        if self._is_off:
+            return []
+        is_known = call_id in self._calls
+        begun = self._calls.pop(call_id, None)
+        try:
+            if begun is None:  # begun in another process, or not at all
+                caller, call = self._caller("", self._process), Call(call_id, "", "")
+                return [] if is_known else list(self.workspace.end_call(caller, call, error is not None).effects)
+            try:
+                did_act = not isinstance(error, NotDone)
+                ended = self.workspace.end_call(begun.caller, begun.call, failed=error is not None, did_act=did_act)
+            finally:  # after it, since looking for what changed is the call's part
+                if begun.act:
+                    self.workspace.acted(begun.act, **(self._done(begun, result) if error is None else _raised(error)))
+            return [*ended.effects, *([begun.act] if begun.act else [])]
+        except TakebackError as trouble:
+            self._failed(begun.call.tool if begun is not None else call_id, trouble)
+            return []
+
+    def _done(self, begun: _Open, result: Any) -> dict[str, Any]:
+        """What became of its act. An inverse that cannot be completed is said so: what was done stays done."""
+        assert begun.declared is not None
+        return (
+            {"state": DONE}
+            if begun.filled
+            else {"state": DONE, **self._taken_back_by(begun.declared, begun.args, result)}
+        )
+
+    def _taken_back_by(self, declared: Declared, args: Mapping[str, Any], result: Any = None) -> dict[str, Any]:
+        """The inverse of one call; or, where none can be made, that it is irreversible, and why."""
+        try:
+            inverse = declared.inverse(self.workspace, args, result)
+            if told := redact.secret_at(inverse.args, names=False):
+                raise UsageError(f"it would hold {told}")
+            return {"inverse": inverse, "verdict": COMPENSATING}
+        except Exception as error:  # a result may be anything
+            why = error.message if isinstance(error, TakebackError) else f"{type(error).__name__}: {error}"
+            left = redact.text(f"its undo could not be filled in: {why}")
+            return {"verdict": IRREVERSIBLE, "did": {"left_to_do": left}}
+
+
+class _Tools(Dialect):
+    """The tools of a harness, of which nothing is known but their names and arguments."""
+
+    def classified(self, event: Event, payload: Mapping[str, Any]) -> Event:
+        if event.server:
+            return super().classified(event, payload)
+        words = {word.lower() for word in _WORDS.findall(event.tool)}
+        given = event.input
+        paths = tuple(path for name in PATHS if isinstance(path := given.get(name), str) and path)
+        if words & _SHELLS:
+            for name in _COMMANDS:
+                value = given.get(name)
+                lines = value if name == "commands" and isinstance(value, list) else [value]
+                if command := "\n".join(filter(None, map(command_of, lines))):
+                    return event._replace(does=kinds.SHELL, command=command)
+        return event._replace(does=kinds.WRITES if paths and words & _WRITERS else kinds.UNKNOWN, paths=paths)
+
+
+def _is_live(history: History, effect: Effect) -> bool:
+    return any((effect.seq, path) in history.live for path in effect.changes)
+
+
+def _summary(event: Event, call: Call, args: Mapping[str, Any]) -> str:
+    """What a person recognises it by: a tool of the harness with what it is given."""
+    if event.does in (kinds.SHELL, kinds.WRITES) or event.tool.startswith("mcp__"):
+        return call.summary
+    told = redact.text(
+        f"{event.tool}({', '.join(f'{name}={value!r}' for name, value in redact.value(dict(args)).items())})"
+    )
+    clean = "".join(c if c.isprintable() else " " for c in told)
+    return clean if len(clean) <= _SUMMARY else clean[: _SUMMARY - 1] + "…"
+
+
+def _did(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells one call of a tool from another."""
+    told = json.dumps(args, sort_keys=True, default=str)
+    return {"call": tool, "args": hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()}
+
+
+def _raised(error: BaseException | str) -> dict[str, Any]:
+    told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    facts: dict[str, Any] = {"did": {"raised": redact.text(told[:_RAISED])}}
+    return {**facts, "state": FAILED} if isinstance(error, NotDone) else facts

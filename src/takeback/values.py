@@ -1,0 +1,127 @@
+"""A value of a thread's state, as it lies in the journal: whole, compressed, or as what differs from an earlier one.
+
+    body of a "value" row:  sha256 of the value · codec · payload
+
+A conversation grows by a message at each step, and is a new value each time. Compressed with the value before it as
+dictionary it costs about what was added. Such a chain is never longer than CHAIN: then the value is whole again.
+Values too large for a row lie in the packs; those of a thread whose state is kept elsewhere lie there, many in one
+upload.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+
+from .errors import Damaged
+from .typed import Any, NamedTuple
+
+CHAIN = 16  # values that are read to read one
+INLINE = 96  # bytes: up to here a value is in the reference itself
+ROW = 32 << 10  # bytes: up to here it is in a row of its own
+_SMALL = 200  # bytes: not worth compressing
+_LEVEL = 1
+RAW, ZSTD, DELTA, PACKED, ELSEWHERE = range(5)
+
+
+class Place(NamedTuple):
+    """Where a value is that lies beyond this machine: in which store, in which of its blobs, and where in that."""
+
+    store: str
+    blob: str
+    sha256: str  # of the whole blob
+    at: int
+    size: int
+
+
+class Encoded(NamedTuple):
+    id: bytes
+    body: bytes  # of a "value" row; empty if it belongs in the packs
+    depth: int  # how many values are read to read this one, beside itself
+
+
+def id_of(data: bytes) -> bytes:
+    return sha256(data).digest()
+
+
+def encode(data: bytes, id: bytes, base: tuple[bytes, bytes, int] | None = None, largest: int = ROW) -> Encoded:
+    """A value for a row, by what is smallest; `base` is an earlier value: its id, its bytes, its depth. One that takes
+    more than `largest` has no row."""
+    import zstandard
+
+    if len(data) <= _SMALL:
+        return Encoded(id, id + bytes((RAW,)) + data, 0)
+    if base is not None and base[2] < CHAIN - 1 and len(base[1]) * 4 > len(data):
+        packed = _compressor(base[1], len(data)).compress(data)
+        if len(packed) < min(largest, len(data) // 2):
+            return Encoded(id, id + bytes((DELTA,)) + base[0] + packed, base[2] + 1)
+    if len(data) > 8 * largest:
+        return Encoded(id, b"", 0)
+    packed = zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+    if min(len(packed), len(data)) > largest:
+        return Encoded(id, b"", 0)
+    if len(packed) >= len(data):
+        return Encoded(id, id + bytes((RAW,)) + data, 0)
+    return Encoded(id, id + bytes((ZSTD,)) + packed, 0)
+
+
+def packed(id: bytes) -> bytes:
+    """The row of a value that lies in the packs."""
+    return id + bytes((PACKED,))
+
+
+def elsewhere(id: bytes, place: Place) -> bytes:
+    return id + bytes((ELSEWHERE,)) + json.dumps(place).encode()
+
+
+def place_of(body: bytes) -> Place | None:
+    """Where a value lies that is kept beyond this machine."""
+    return Place(*json.loads(body[33:])) if body[32] == ELSEWHERE else None
+
+
+def base_of(body: bytes) -> bytes | None:
+    """The value that has to be read first."""
+    return body[33:65] if body[32] == DELTA else None
+
+
+def decode(
+    body: bytes,
+    base: Callable[[bytes], bytes],
+    pack: Callable[[bytes], bytes],
+    fetch: Callable[[Place], bytes],
+) -> bytes:
+    """The value of a row, checked by its hash."""
+    import zstandard
+
+    id, codec, payload = body[:32], body[32], body[33:]
+    try:
+        if codec == RAW:
+            data = payload
+        elif codec == ZSTD:
+            data = zstandard.ZstdDecompressor().decompress(payload)
+        elif codec == DELTA:
+            raw = base(payload[:32])
+            dictionary = zstandard.ZstdCompressionDict(raw, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+            data = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31).decompress(payload[32:])
+        elif codec == PACKED:
+            data = pack(id)
+        elif codec == ELSEWHERE:
+            data = decode(id + fetch(Place(*json.loads(payload))), base, pack, fetch)
+        else:
+            raise Damaged(f"value {id.hex()[:12]} is of a kind that this program does not know ({codec})")
+    except (zstandard.ZstdError, ValueError, TypeError, MemoryError) as error:
+        raise Damaged(f"value {id.hex()[:12]} cannot be read ({error})", "takeback verify says what is lost") from error
+    if id_of(data) != id:
+        raise Damaged(f"value {id.hex()[:12]} is not what was stored", "takeback verify says what is lost")
+    return data
+
+
+def _compressor(base: bytes, size: int) -> Any:
+    """One that knows an earlier value: its window reaches back over all of it."""
+    import zstandard
+
+    dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    window = max(10, min(27, (len(base) + size).bit_length()))
+    parameters = zstandard.ZstdCompressionParameters.from_level(_LEVEL, window_log=window)
+    return zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters)

@@ -1,0 +1,352 @@
+"""The tool calls of a harness without hooks: bracketed, gated, and taken back by an inverse from their result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import takeback
+from servers import payments
+from takeback import hook_record
+from takeback.effects import COMPENSATING, IRREVERSIBLE
+from takeback.policy import Policy
+from takeback.toolcalls import Decision, ToolCalls
+from takeback.workspace import Workspace
+
+FREE = Policy({"http.compensating": "allow", "command.compensating": "allow", "python.compensating": "allow"})
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[payments.Payments]:
+    with payments.serving(key="sk_test") as server:
+        yield server
+
+
+@pytest.fixture
+def ws(project: Path, shop: payments.Payments) -> Iterator[Workspace]:
+    with takeback.open(project, create=True) as opened:
+        bound = {"PAY_KEY": (shop.url,)}
+        opened.settings = opened.observer.settings = opened.settings._replace(policy=FREE, credentials=bound)
+        opened.environ = {**opened.environ, "PAY_KEY": "sk_test"}
+        yield opened
+
+
+def refunds(shop: payments.Payments) -> dict[str, Any]:
+    headers = {"Authorization": "Bearer ${env:PAY_KEY}"}
+    return {"http": {"url": f"{shop.url}/v1/refunds", "json": {"charge": "{result.id}"}, "headers": headers}}
+
+
+def charge(shop: payments.Payments, amount: int) -> dict[str, Any]:
+    import urllib.request
+
+    request = urllib.request.Request(
+        f"{shop.url}/v1/charges",
+        json.dumps({"amount": amount}).encode(),
+        {"Authorization": "Bearer sk_test", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def calls(ws: Workspace, **more: Any) -> ToolCalls:
+    return ToolCalls(ws, agent="harness", session="s1", **more)
+
+
+# -- files ------------------------------------------------------------------------
+
+
+def test_what_a_call_changes_is_its_own_and_one_undo_takes_the_turn_back(ws: Workspace, project: Path):
+    made = calls(ws)
+    (project / "mine.txt").write_text("by hand")
+    made.begin_turn("write two files\nplease")
+    for name in ("a.txt", "b.txt"):
+        assert made.begin(f"call-{name}", "write_file", {"path": name, "content": "x"}) == Decision("allow")
+        (project / name).write_text("x")
+        assert len(made.commit(f"call-{name}", "ok")) == 1
+    made.end_turn()
+    (turn,) = [t for t in ws.history().agent_turns.values()]
+    assert turn.prompt == "write two files"
+    seen = ws.log()
+    assert any(row.summary.startswith("Write a.txt") for row in seen)
+    ws.undo()
+    assert not (project / "a.txt").exists() and not (project / "b.txt").exists()
+    assert (project / "mine.txt").read_text() == "by hand"
+    ws.redo()
+    assert (project / "a.txt").exists()
+
+
+def test_each_call_keeps_where_the_conversation_stood(ws: Workspace, project: Path):
+    made = calls(ws, thread="main")
+    made.begin_turn("one")
+    made.begin("1", "note_it", {}, cursor="4")
+    made.commit("1", "")
+    made.begin("2", "note_it", {}, cursor="6", lane="helper")
+    made.commit("2", "")
+    found = [(b.call.thread, b.call.cursor, b.caller.lane) for b in ws.history().brackets.values()]
+    assert found == [("main", "4", ""), ("main", "6", "helper")]
+    assert made.turn is not None and made.cursor_at(made.turn.turn) == "4"
+
+
+def test_a_process_that_dies_in_a_call_leaves_nothing_open(ws: Workspace, project: Path):
+    code = (
+        "import takeback, os\n"
+        "from takeback.toolcalls import ToolCalls\n"
+        f"ws = takeback.open({str(project)!r})\n"
+        "calls = ToolCalls(ws, agent='harness', session='dies')\n"
+        "calls.begin_turn('die')\n"
+        "calls.begin('1', 'write_file', {'path': 'half.txt'})\n"
+        f"open({str(project / 'half.txt')!r}, 'w').write('half')\n"
+        "os._exit(9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 9
+    ws.checkpoint("after")
+    (bracket,) = ws.history().brackets.values()
+    assert bracket.closed and bracket.cut
+    ws.undo()
+    assert not (project / "half.txt").exists()
+
+
+# -- outside ----------------------------------------------------------------------
+
+
+def test_the_inverse_is_completed_from_the_result_and_undo_sends_it(ws: Workspace, project: Path, shop):
+    made = calls(ws, undo={"charge": refunds(shop)})
+    made.begin_turn("charge 10")
+    assert made.begin("1", "charge", {"amount": 10}).decision == "allow"
+    (begun,) = ws.effects()
+    assert begun.shown_state == "unknown" and begun.inverse is None
+    result = charge(shop, 10)
+    (project / "receipt.txt").write_text(result["id"])
+    effects = made.commit("1", json.dumps(result))
+    (act,) = ws.effects()
+    assert act.id in effects and len(effects) == 2
+    assert act.verdict == COMPENSATING and act.inverse is not None
+    assert act.inverse.args["json"] == {"charge": result["id"]}
+    assert "sk_test" not in json.dumps(act.inverse.args)
+    ws.undo()
+    assert [r["charge"] for r in shop.refunds.values()] == [result["id"]]
+    assert not (project / "receipt.txt").exists()
+
+
+def test_a_declared_tool_that_fails_is_unknown_and_one_that_did_nothing_is_failed(ws: Workspace, shop):
+    made = calls(ws, undo={"charge": refunds(shop)})
+    made.begin("1", "charge", {"amount": 1})
+    made.fail("1", TimeoutError("no answer"))
+    made.begin("2", "charge", {"amount": 2})
+    made.fail("2", takeback.NotDone("no such card"))
+    newest, oldest = ws.effects()
+    assert (oldest.shown_state, newest.shown_state) == ("unknown", "failed")
+    assert oldest.did["raised"] == "TimeoutError: no answer"
+
+
+def test_what_was_taken_back_is_not_repeated_unasked(ws: Workspace, shop):
+    made = calls(ws, undo={"charge": refunds(shop)})
+    made.begin_turn("charge")
+    made.begin("1", "charge", {"amount": 10})
+    made.commit("1", charge(shop, 10))
+    ws.undo()
+    said = made.begin("2", "charge", {"amount": 10})
+    assert said.decision == "ask" and "taken back" in said.reason
+    assert made.begin("3", "charge", {"amount": 11}).decision == "allow"
+    made.approved(said)
+    assert made.begin("2", "charge", {"amount": 10}).decision == "allow"
+    made.commit("2", charge(shop, 10))
+    assert [act.shown_state for act in ws.effects() if act.did["call"] == "charge"].count("live") == 1
+
+
+def test_a_result_that_lacks_what_the_undo_needs_is_irreversible_and_says_why(ws: Workspace, shop):
+    made = calls(ws, undo={"charge": refunds(shop)})
+    made.begin("1", "charge", {"amount": 10})
+    made.commit("1", "charged")
+    (act,) = ws.effects()
+    assert act.verdict == IRREVERSIBLE and "could not be filled in" in act.did["left_to_do"]
+
+
+def test_a_command_takes_back_and_a_result_stays_one_word(ws: Workspace, project: Path, tmp_path: Path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    undo = {"command": ["rm", "--", f"{outside}/{{result.name}}"]}
+    made = calls(ws, undo={"create_pod": undo})
+    made.begin_turn("make")
+    made.begin("1", "create_pod", {"image": "x"})
+    (outside / "a; rm b").write_text("")
+    (outside / "b").write_text("")
+    made.commit("1", {"name": "a; rm b"})
+    ws.undo()
+    assert [p.name for p in outside.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("word, result", [("{result.name}", "--force"), ("x{result.name}", "${env:PAY_KEY}")])
+def test_a_result_names_neither_an_option_nor_a_credential(ws: Workspace, word: str, result: str):
+    made = calls(ws, undo={"create_pod": {"command": ["rm", word]}})
+    made.begin("1", "create_pod", {})
+    made.commit("1", {"name": result})
+    (act,) = ws.effects()
+    assert act.verdict == IRREVERSIBLE and act.inverse is None
+
+
+UNDONE: list[Any] = []
+
+
+def forget(result: Any) -> None:
+    UNDONE.append(result)
+
+
+def cancel(order: str) -> None:
+    UNDONE.append(order)
+
+
+def test_a_registered_function_takes_back(ws: Workspace):
+    UNDONE.clear()
+    undo = {"remember": forget, "order": {"python": {"function": cancel, "kwargs": {"order": "{args.order}"}}}}
+    made = calls(ws, undo=undo)
+    made.begin_turn("two")
+    made.begin("1", "remember", {"what": "x"})
+    made.commit("1", {"id": 7})
+    made.begin("2", "order", {"order": "o1"})
+    assert ws.effects()[0].inverse is not None  # known before it is done
+    made.commit("2", "fine")
+    ws.undo()
+    assert UNDONE == ["o1", {"id": 7}]
+
+
+@pytest.mark.parametrize(
+    "undo",
+    [
+        {},
+        {"http": {"url": "{result.url}"}},
+        {"http": {"url": "https://{args.host}/x"}},
+        {"command": "rm {result.name}"},
+        {"command": ["{result.name}"]},
+        {"command": ["rm"], "python": "a:b"},
+        {"command": ["rm"], "typo": 1},
+        {"python": {}},
+        "no function",
+    ],
+)
+def test_a_declaration_from_which_no_inverse_can_come_is_refused(ws: Workspace, undo: Any):
+    with pytest.raises(takeback.UsageError):
+        calls(ws, undo={"charge": undo})
+
+
+# -- the gate ---------------------------------------------------------------------
+
+
+def test_a_shell_command_is_judged_as_such(ws: Workspace):
+    made = calls(ws)
+    assert made.begin("1", "run_shell", {"command": "ls"}).decision == "allow"
+    said = made.begin("2", "run_shell", {"command": "git push origin main"})
+    assert said.decision == "ask" and "takeback approve" in said.reason
+    stopped = ws.stopped_call(said.call)
+    assert stopped is not None and stopped.kind == "push" and stopped.session == "s1"
+    assert [b.call.key for b in ws.history().brackets.values()] == ["1"]
+    assert made.begin("3", "execute_command", {"command": "takeback approve " + said.call}).decision == "deny"
+
+
+def test_a_tool_that_acts_by_its_name_is_asked_for_unless_its_undo_is_declared(ws: Workspace, shop):
+    assert calls(ws).begin("1", "charge_card", {"amount": 1}).decision == "ask"
+    assert calls(ws, undo={"charge_card": refunds(shop)}).begin("2", "charge_card", {"amount": 1}).decision == "allow"
+    assert calls(ws, undo={"charge_card": None}).begin("3", "charge_card", {"amount": 2}).decision == "allow"
+    assert calls(ws).begin("4", "list_charges", {}).decision == "allow"
+
+
+def test_who_approves_is_shown_the_call_and_what_is_let_pass_is_on_the_ledger(ws: Workspace):
+    shown: list[Any] = []
+
+    def approve(decision: Decision, tool: str, args: Mapping[str, Any]) -> bool:
+        shown.append((decision.decision, tool, dict(args)))
+        return bool(args["command"].endswith("main"))
+
+    made = calls(ws, approve=approve)
+    assert made.begin("1", "bash", {"command": "git push origin main"}).decision == "allow"
+    made.commit("1", "pushed")
+    assert made.begin("2", "bash", {"command": "git push origin next"}).decision == "deny"
+    assert made.commit("2", "never ran") == []
+    assert [tool for _, tool, _ in shown] == ["bash", "bash"] and shown[0][0] == "ask"
+    (act,) = ws.effects()
+    assert act.verdict == IRREVERSIBLE and "git push origin main" in act.summary
+
+
+def test_one_that_is_asked_for_elsewhere_and_declined_did_nothing(ws: Workspace, shop):
+    ws.settings = ws.settings._replace(policy=FREE._replace(calls={"tool": "ask"}))
+    made = calls(ws, undo={"run_shell": {"command": ["true"]}})
+    made.begin_turn("push")
+    assert made.begin("1", "run_shell", {"command": "git push"}, asking=True).decision == "ask"
+    made.end_turn()
+    (act,) = ws.effects()
+    assert act.shown_state == "failed"
+
+
+def test_claude_codes_tools_are_known_by_name(ws: Workspace, project: Path):
+    made = ToolCalls(ws, agent="claude", session="c")
+    assert made.begin("1", "Read", {"file_path": "x"}).decision == "allow"
+    assert made.commit("1", "") == []
+    assert not ws.history().brackets
+    made.begin("2", "Write", {"file_path": str(project / "x"), "content": "x"})
+    (bracket,) = ws.history().brackets.values()
+    assert bracket.call.paths == (b"x",) and not bracket.call.scans
+
+
+# -- trouble ----------------------------------------------------------------------
+
+
+def test_turned_off_it_does_nothing(ws: Workspace):
+    ws.settings = ws.settings._replace(enabled=False)
+    made = calls(ws)
+    made.begin_turn("x")
+    assert made.begin("1", "bash", {"command": "git push"}) == Decision("allow")
+    assert made.commit("1", "") == []
+    assert not ws.history().agent_turns
+
+
+@pytest.mark.parametrize("failure, decision", [("open", "allow"), ("closed", "deny")])
+def test_what_cannot_be_captured_goes_on_or_not_as_the_owner_chose(ws: Workspace, failure: str, decision: str):
+    ws.settings = ws.settings._replace(failure=failure, lock_timeout=0.1)
+    made = calls(ws)
+    made.begin_turn("x")
+    code = (
+        f"import sys, takeback\nws = takeback.open({str(ws.root)!r})\n"
+        "with ws._writing():\n    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        assert made.begin("1", "write_file", {"path": "x"}).decision == decision
+    finally:
+        other.communicate("")
+    assert hook_record.read(ws.settings.home)[-1].tool == "write_file"
+
+
+def test_the_same_call_announced_twice_is_one(ws: Workspace, shop):
+    made = calls(ws, undo={"charge": refunds(shop)})
+    made.begin("1", "charge", {"amount": 10})
+    made.begin("1", "charge", {"amount": 10})
+    assert len(ws.history().brackets) == 1 and len(ws.effects()) == 1
+
+
+def test_calls_at_the_same_time_are_awaited_without_blocking(ws: Workspace, project: Path):
+    made = calls(ws)
+
+    async def one(name: str) -> None:
+        assert (await made.abegin(name, "write_file", {"path": name})).decision == "allow"
+        (project / name).write_text(name)
+        await asyncio.sleep(0)
+        await made.acommit(name, "ok")
+
+    async def all_of_them() -> None:
+        await made.abegin_turn("three at once")
+        await asyncio.gather(*map(one, "abc"))
+        await made.aend_turn()
+
+    asyncio.run(all_of_them())
+    assert all(b.closed and not b.cut for b in ws.history().brackets.values())
+    ws.undo()
+    assert not any((project / name).exists() for name in "abc")
