@@ -16,7 +16,7 @@ from pathlib import Path
 
 import takeback
 
-from . import calm, command, hooks, memory, plot, report, rounds, shadow_git
+from . import calm, command, hooks, memory, plot, report, rounds, shadow_git, state
 from .samples import SIZES, Size
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
@@ -29,7 +29,7 @@ def main() -> int:
     rows: list[report.Line] = []
     raw: dict[str, dict[str, object]] = {}
     with _folder(asked.folder) as work:  # emptied only at the end: mass deletes slow ext4 for minutes
-        for size in asked.sizes:
+        for size in asked.sizes if {"core", "hooks"} & set(asked.parts) else ():
             found = []
             raw[size.name] = {}
             (work / size.name).mkdir()
@@ -44,6 +44,13 @@ def main() -> int:
             rows += found
             print(report.table(found), flush=True)
             _save(about, rows, raw)
+        if "state" in asked.parts and state.is_there():
+            times = state.measure(work / "state", 1 if asked.quick else 5, _progress(None))
+            raw[report.STATE] = times
+            rows += report.state_lines(times)
+            print(report.table(report.state_lines(times)), flush=True)
+        elif "state" in asked.parts:
+            print("\nLangGraph is not installed here: its threads were not measured.")
     if "core" not in asked.parts:
         pass
     elif argv := command.found():
@@ -78,14 +85,14 @@ def _measure(size: Size, work: Path) -> tuple[rounds.Times, dict[str, int]]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--sizes", default="1k,10k,big,100k", help="some of 1k,10k,100k,big (default: all)")
-    parser.add_argument("--parts", default="core,hooks", help="some of core,hooks (default: both)")
+    parser.add_argument("--parts", default="core,hooks,state", help="some of core,hooks,state (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds; 1k and 10k unless --sizes is given")
     parser.add_argument("--folder", type=Path, default=None, help="where to work: 15 GB (default: the temporary one)")
     parser.add_argument("--write-docs", action="store_true", help="write docs/bench.md and docs/bench.svg")
     asked = parser.parse_args()
     names = asked.sizes.split(",")
     asked.parts = asked.parts.split(",")
-    if unknown := [part for part in asked.parts if part not in ("core", "hooks")]:
+    if unknown := [part for part in asked.parts if part not in ("core", "hooks", "state")]:
         parser.error(f"no such part: {', '.join(unknown)}")
     if asked.quick and asked.sizes == parser.get_default("sizes"):
         names = ["1k", "10k"]
@@ -108,12 +115,13 @@ def _folder(parent: Path | None) -> Iterator[Path]:
         shutil.rmtree(work)
 
 
-def _progress(size: Size) -> rounds.Say:
+def _progress(size: Size | None) -> rounds.Say:
     """One line that is written over, on a terminal only."""
+    title = size.title if size else "state of LangGraph's threads"
 
     def say(text: str) -> None:
         if sys.stderr.isatty():
-            print(f"\r\033[K{f'{size.title}: {text}' if text else ''}", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{f'{title}: {text}' if text else ''}", end="", file=sys.stderr, flush=True)
 
     return say
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import hooks, rounds
+from . import hooks, rounds, state
 from .command import STARTUP
 from .samples import SIZES
 
@@ -28,6 +28,8 @@ _HOOKS_FASTER = {
     "100k": {hooks.SPAWNED: 10, hooks.HTTP: 30, hooks.ALONE: 1.1, hooks.NAMED: 1},
 }
 _SLOWEST_HOOK = 2.5
+_MOST_STORAGE = 0.3
+STATE = "state"
 _INTRODUCTION = """\
 # How fast it is
 
@@ -99,14 +101,31 @@ def startup_line(times: dict[str, list[float]]) -> Line:
     return _line("", STARTUP, times, "python", f"within {_SLOWEST_STARTUP}× of python", _SLOWEST_STARTUP)
 
 
+def state_lines(times: rounds.Times) -> list[Line]:
+    out = []
+    for operation, values in times.items():
+        if operation == state.STORAGE:
+            target = f"≤ {_MOST_STORAGE} of its"
+            out.append(_line(STATE, operation, values, state.OTHER, target, _MOST_STORAGE, _megabytes))
+        else:
+            out.append(_line(STATE, operation, values, state.OTHER, "≥ 1×", 1))
+    return out
+
+
+def _title(size: str) -> tuple[str, str]:
+    """What a part of the table is about, and what takeback stands against there."""
+    if size == STATE:
+        return "state of LangGraph's threads", state.OTHER
+    return (SIZES[size].title, "git") if size else ("the command", "python -c pass")
+
+
 def table(rows: list[Line]) -> str:
     out = []
     size = None
     for row in rows:
         if row.size != size:
             size = row.size
-            title = SIZES[size].title if size else "the command"
-            other = "git" if size else "python -c pass"
+            title, other = _title(size)
             out += ["", f"{title:<34}{other:>16}{'takeback':>12}{'ratio':>9}{'at best':>9}   target"]
         ratio, best = row.ratios
         cells = f"{row.other:>16}{row.ours:>12}{ratio:>9}{best:>9}   {row.target:<20} {row.mark}"
@@ -135,8 +154,10 @@ def markdown(about: dict[str, str], rows: list[Line]) -> str:
     for row in rows:
         if row.size != size:
             size = row.size
-            title, other = (SIZES[size].title, "git") if size else ("The command", "`python -c pass`")
-            out += ["", f"## {title}", "", f"| | {other} | takeback | ratio | at best | target | |"]
+            title, other = _title(size)
+            other = other if size else f"`{other}`"
+            out += ["", f"## {title[0].upper()}{title[1:]}", ""]
+            out.append(f"| | {other} | takeback | ratio | at best | target | |")
             out.append("|---|---:|---:|---:|---:|---|---|")
         ratio, best = row.ratios
         cells = (row.operation, row.other, row.ours, ratio, best, row.target, row.mark)
@@ -173,10 +194,12 @@ def _seconds(value: float) -> str:
 
 
 def _place(row: Line) -> str:
-    return f"{SIZES[row.size].title}, {row.operation}" if row.size else row.operation
+    return f"{_title(row.size)[0]}, {row.operation}" if row.size else row.operation
 
 
 def _cost(row: Line) -> str:
+    if row.size == STATE:
+        return f"{'storage' if row.operation == state.STORAGE else 'time'} of {state.OTHER}"
     if row.operation == rounds.DISK:
         return "disk of git"
     return "time of a bare interpreter" if row.operation == STARTUP else "time of git"

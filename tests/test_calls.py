@@ -106,6 +106,19 @@ def test_what_two_agents_may_have_done_is_shared(ws):
     assert (ws.root / "whose.txt").exists() and not (ws.root / "codex.txt").exists()
 
 
+def test_a_write_is_its_own_while_a_call_runs_that_acts_outside(ws):
+    push = NewAct("command", "git push", "git push", None, IRREVERSIBLE, {"why": "what was sent is sent"})
+    ws.begin_turn(CLAUDE, "write and push")
+    ws.begin_call(CLAUDE, bash("1")._replace(acts=(push,)))
+    ws.begin_call(CLAUDE, write("2", "b.txt"))
+    (ws.root / "b.txt").write_text("b\n")
+    (ws.root / "pushed.txt").write_text("the command's\n")
+    ws.end_call(CLAUDE, write("2", "b.txt"))
+    ws.end_call(CLAUDE, bash("1"))
+    found = [(summary, paths) for summary, _, paths in effects(ws) if summary != "git push"]
+    assert found == [("Write b.txt · 1 file", ["b.txt"]), ("Bash: make · 1 file", ["pushed.txt"])]
+
+
 def test_a_write_is_its_own_while_another_agents_command_runs(ws):
     ws.begin_call(CLAUDE, bash("1"))
     ws.begin_call(CODEX, write("1", "named.txt"))

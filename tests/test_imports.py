@@ -52,6 +52,7 @@ LAYERS = [
         "takebacks",
         "views",
         "turns",
+        "timeline",
         "blame",
         "masking",
         "steps",

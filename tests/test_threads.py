@@ -454,6 +454,38 @@ def test_an_older_program_is_told_that_the_store_is_newer(ws: Workspace) -> None
         takeback.open(ws.root)
 
 
+def test_every_verb_has_a_twin_that_does_not_block_the_loop(ws: Workspace) -> None:
+    import asyncio
+    import time
+
+    async def both() -> int:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.001)
+
+        ticking = asyncio.create_task(tick())
+        held = ws.store.write
+        held.acquire(1)
+        try:
+            saving = asyncio.create_task(ws.threads.asave("main", {"step": 1}))
+            deadline = time.monotonic() + 10
+            while ticks < 20 and time.monotonic() < deadline:
+                await asyncio.sleep(0.001)
+        finally:
+            held.release()
+        saved = await saving
+        ticking.cancel()
+        assert await ws.threads.aload(await ws.threads.aget("main", saved.id)) == {"step": 1}
+        assert [each.ok for each in await ws.threads.averify()] == [True]
+        return ticks
+
+    assert asyncio.run(both()) >= 20
+
+
 # -- several at once -------------------------------------------------------------
 
 WRITER = """

@@ -90,9 +90,49 @@ def test_each_call_keeps_where_the_conversation_stood(ws: Workspace, project: Pa
     made.commit("1", "")
     made.begin("2", "note_it", {}, cursor="6", lane="helper")
     made.commit("2", "")
+    made.cursor = "8"
+    made.begin("3", "note_it", {})
+    made.commit("3", "")
     found = [(b.call.thread, b.call.cursor, b.caller.lane) for b in ws.history().brackets.values()]
-    assert found == [("main", "4", ""), ("main", "6", "helper")]
+    assert found == [("main", "", ""), ("main", "4", ""), ("main", "6", "helper"), ("main", "8", "")]
     assert made.turn is not None and made.cursor_at(made.turn.turn) == "4"
+
+
+def test_what_is_saved_to_the_thread_in_a_turn_is_taken_back_with_it(ws: Workspace, project: Path):
+    made = calls(ws, thread="main")
+    for n in (1, 2):
+        made.begin_turn(f"turn {n}")
+        ws.threads.save("main", {"messages": list(range(n))})
+        made.begin(f"call-{n}", "write_file", {"path": str(n)})
+        (project / str(n)).write_text("x")
+        made.commit(f"call-{n}", "ok")
+    assert made.undo().message == "took back the turn 'turn 2': 1 file, the conversation"
+    assert ws.threads.load(ws.threads.get("main")) == {"messages": [0]}
+    assert [p.name for p in project.iterdir()] == ["1"]
+    assert made.undo().outcome is not None and ws.threads.find("main") is None
+    assert made.undo().message == "nothing to take back"
+    assert made.redo().outcome is not None and made.redo().outcome is not None
+    assert ws.threads.load(ws.threads.get("main")) == {"messages": [0, 1]} and (project / "2").exists()
+    assert made.redo().message == "nothing to bring back"
+    made.undo()
+    made.begin_turn("turn 3")
+    assert "a new turn has begun" in made.redo().message
+    assert not [b for b in ws.history().brackets.values() if b.cut]
+
+
+def test_undo_of_effects_needs_a_yes_unless_policy_gives_it(ws: Workspace, shop):
+    ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({}), credentials={})
+    made = calls(ws, undo={"charge": refunds(shop)})
+    made.begin_turn("charge")
+    made.begin("1", "charge", {"amount": 10})
+    made.commit("1", charge(shop, 10))
+    with pytest.raises(takeback.ApprovalNeeded):
+        made.undo()
+    with pytest.raises(takeback.ApprovalNeeded):
+        made.undo(approve=lambda plan: False)
+    assert not shop.refunds
+    assert made.undo(approve=lambda plan: True).message == "took back the turn 'charge': 1 effect outside"
+    assert len(shop.refunds) == 1
 
 
 def test_a_process_that_dies_in_a_call_leaves_nothing_open(ws: Workspace, project: Path):

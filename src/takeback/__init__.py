@@ -29,6 +29,7 @@ from .errors import (
 
 TYPE_CHECKING = False  # typing's own would cost every start of the program
 if TYPE_CHECKING:
+    from .conversation import AsyncConversation, Conversation
     from .doing import Recorder, tool
     from .effects import Checkpoint, Outcome, Plan, Result, Step
     from .steps import Remains, WorkStep
@@ -39,7 +40,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ApprovalNeeded",
+    "AsyncConversation",
     "Checkpoint",
+    "Conversation",
     "Damaged",
     "Diff",
     "Locked",
@@ -70,6 +73,7 @@ __all__ = [
 _TYPES = {
     **dict.fromkeys(("Checkpoint", "Outcome", "Plan", "Result", "Step"), "effects"),
     **dict.fromkeys(("Diff", "LogRow", "Status"), "views"),
+    **dict.fromkeys(("AsyncConversation", "Conversation"), "conversation"),
     **dict.fromkeys(("Recorder", "tool"), "doing"),
     **dict.fromkeys(("Remains", "WorkStep"), "steps"),
     "Workspace": "workspace",

@@ -11,13 +11,14 @@ The caller (workspace.py) holds the store lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from . import ancestry, brackets, redact
 from .brackets import AgentTurn, Bracket, Call, Caller
 from .capture.scan import Look, Scan
 from .effects import Takeback, Turn, domain_of
 from .ids import new_id
+from .journal import New
 from .safefs import Folder as OpenFolder
 from .typed import TYPE_CHECKING, NamedTuple
 
@@ -55,15 +56,18 @@ class Ended(NamedTuple):
     lacking: tuple[tuple[bytes, str], ...] = ()
 
 
-def begin_turn(ws: Guarded, tree: OpenFolder, caller: Caller, prompt: str) -> Begun:
-    """An agent is asked something. What changed before that is not its work."""
+def begin_turn(
+    ws: Guarded, tree: OpenFolder, caller: Caller, prompt: str, opening: Sequence[tuple[Caller, Call]] = ()
+) -> Begun:
+    """An agent is asked something. What changed before that is not its work. Calls that begin at once are opened with
+    it, on the same look."""
     journal = ws.store.journal
     before = brackets.newest_turn(journal, caller)
     told = _told(ws, before) if before is not None else ()
     line = first_line(prompt)
     left = [b for b in brackets.open_ones(journal) if _same_session(b.caller, caller)]
     begun = brackets.turn_row(caller, line)
-    if ws.settings.granularity == SESSION and before is not None and not left:
+    if ws.settings.granularity == SESSION and before is not None and not left and not opening:
         journal.append([begun], ws.clock())
         return Begun(Turn(caller.agent, begun.id), "", told)
     look = _scan(ws, tree, thorough=True)
@@ -80,8 +84,20 @@ def begin_turn(ws: Guarded, tree: OpenFolder, caller: Caller, prompt: str) -> Be
             )
         )
         checkpoint = rows[-1].id
+    turn = Turn(caller.agent, begun.id)
+    if opening:
+        rows += _opening(ws, turn, opening, rows)
     ws.observer.journal_look(look, rows)
-    return Begun(Turn(caller.agent, begun.id), checkpoint, told, tuple(look.lacking))
+    return Begun(turn, checkpoint, told, tuple(look.lacking))
+
+
+def _opening(ws: Guarded, turn: Turn, opening: Sequence[tuple[Caller, Call]], rows: Sequence[New]) -> list[New]:
+    """The first of them stays open as long as the others: each says in which row it will be."""
+    journal = ws.store.journal
+    closed = {row.body["open"] for row in rows if row.kind == "close"}
+    first = journal.head().seq + len(rows) + 1
+    oldest = min((b.seq for b in brackets.open_ones(journal) if b.id not in closed), default=first)
+    return [brackets.open_row(turn, caller, call, oldest) for caller, call in opening]
 
 
 def begin_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call) -> Opened:
@@ -160,6 +176,19 @@ def turn_above(ws: Guarded) -> AgentTurn | None:
     for process in ancestry.ancestors(os.getpid()):
         if (caller := known.get((process.pid, process.started))) is not None:
             return [turn for turn in turns if _same_session(turn.caller, caller)][-1]
+    return None
+
+
+def open_turn_above(ws: Guarded) -> AgentTurn | None:
+    """The turn that is open in this process or one above it, where that is a harness's: only its calls know the
+    process. None if there are several, since nobody can tell them apart."""
+    found = brackets.open_ones(ws.store.journal)
+    if not any(b.caller.pid for b in found):
+        return None
+    for process in ancestry.ancestors(os.getpid()):
+        mine = {b.turn for b in found if (b.caller.pid, b.caller.started) == (process.pid, process.started)}
+        if mine:
+            return ws.history().agent_turns.get(mine.pop()) if len(mine) == 1 else None
     return None
 
 

@@ -77,6 +77,7 @@ class Recorder:
     """Journals calls in a workspace, each with what takes it back. Tools called inside `with` are journaled by it."""
 
     path = ""  # no step
+    turn: Mapping[str, str] = {}  # the turn of a conversation that it is in: actor, turn and call, as acts have them
 
     def __init__(self, workspace: Workspace, actor: str = "") -> None:
         self.workspace = workspace
@@ -107,7 +108,12 @@ class Recorder:
 
     @property
     def by(self) -> dict[str, str]:
-        return {"surface": "python", **({"actor": self.actor} if self.actor else {})}
+        return {"surface": "python", **self.owner}
+
+    @property
+    def owner(self) -> Mapping[str, str]:
+        """Whose acts are that it journals: its actor's, or of the turn it is in."""
+        return {"actor": self.actor} if self.actor else self.turn
 
     def do(
         self,
@@ -285,12 +291,15 @@ async def to_the_end(work: Callable[..., T], *args: Any) -> T:
 
 
 def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, Mapping[str, str]]:
-    """An act as part of the step it is recorded in, by the actor of that step."""
+    """An act as part of the step, or of the turn of a conversation, that it is recorded in."""
     here = current()
     if here is None or here.workspace is not workspace:
-        return act, by
-    if here.actor and not by.get("actor"):
-        by = {**by, "actor": here.actor}
+        turns = [known for known in workspace.open_steps if known.turn]
+        if len(turns) != 1:
+            return act, by
+        here = turns[0]  # a thread of its own knows of no context; what is open is not in doubt
+    if not by.get("actor"):
+        by = {**by, **here.owner}
     return act if act.step else act._replace(step=here.path), by
 
 

@@ -200,7 +200,7 @@ class Request(NamedTuple):
     """What was asked, every name resolved, so that it means the same when it is planned again."""
 
     verb: str
-    turns: tuple[Turn, ...] = ()  # undo
+    turns: tuple[Turn, ...] = ()  # undo; of a thread, with files: whose work goes with it
     takebacks: tuple[str, ...] = ()  # redo
     since: int = 0  # rollback: rows after this one
     label: str = ""  # what the target is called, for people
@@ -216,7 +216,7 @@ class Request(NamedTuple):
     without: tuple[str, ...] = ()  # domains
     leave: tuple[str, ...] = ()  # ids of outside effects that stay
     state: bool = False  # undo, rollback: threads too, which they leave alone unless asked
-    threads: tuple[str, ...] = ()  # of the threads only these; none: all of them
+    threads: tuple[str, ...] = ()  # of the threads only these, none: all of them; undo: back to before those turns
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""

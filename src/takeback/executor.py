@@ -2,10 +2,10 @@
 
     takeback row + intent row (one synced transaction) ─► act ─► sync ─► outcome row
 
-One intent and one outcome per segment, whatever its size; an act outside the files is a segment of its own, while files,
-their git repository and threads are some that begin and end together. An intent without an outcome is an interrupted take-back,
-which `finish` brings to its end and `abort` brings back, from any process: files as they should be, outside acts never
-twice.
+One intent and one outcome per segment, whatever its size; an act outside the files is a segment of its own, while
+files, their git repository and threads are some that begin and end together. An intent without an outcome is an
+interrupted take-back, which `finish` brings to its end and `abort` brings back, from any process: files as they should
+be, outside acts never twice.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ class Done(NamedTuple):
     seq: int
 
 
+Told = Callable[[Sequence[Step], Sequence[Result] | None], None]
+
+
 class Outer(NamedTuple):
     """What the executor needs to know of the world around an outside act."""
 
@@ -61,6 +64,7 @@ class Outer(NamedTuple):
     stands_on: Callable[[bytes, bytes], bool] = lambda newer, older: False  # whether one act depends on another
     look: Callable[[str], None] = lambda takeback: None  # journals what an act changed in the tree, as the take-back's
     forbids: Callable[[Step], str] = lambda step: ""  # why an act of an interrupted take-back is left alone
+    told: Told | None = None  # hears of each part before it is done, and after, with what came of it
 
 
 class Executor:
@@ -131,11 +135,16 @@ class Executor:
         self, id: str, name: str, steps: list[Step], key: str, times: Mapping[bytes, Entry], again: bool
     ) -> list[Result]:
         domain = self.domains(name)
+        if self.outer.told is not None:
+            self.outer.told(steps, None)
         if name in STATES:
-            return list(domain.apply(steps, key, times, again))
-        with self.outer.unlocked():
             found = list(domain.apply(steps, key, times, again))
-        self.outer.look(id)
+        else:
+            with self.outer.unlocked():
+                found = list(domain.apply(steps, key, times, again))
+            self.outer.look(id)
+        if self.outer.told is not None:
+            self.outer.told(steps, found)
         return found
 
     def _blocked(self, steps: list[Step], results: list[Result]) -> list[Result]:

@@ -1,7 +1,7 @@
 """The filter that every surface shares: `actor:claude path:src/ since:2h -kind:checkpoint "two words"`.
 
 Terms are separated by spaces and all must match. A term is `key:value` or bare text, which is looked
-for in summary and label; several values are separated by commas and one must match; `-` before a term
+for in summary, label and prompt; several values are separated by commas and one must match; `-` before a term
 turns it round; quotes keep spaces and commas.
 """
 
@@ -142,7 +142,12 @@ def _until(value: str) -> Test:
 
 def _words(value: str) -> Test:
     text = value.casefold()
-    return lambda row, now: text in row.summary.casefold() or text in row.label.casefold()
+
+    def has(row: Row, now: float) -> bool:
+        told = row.summary, row.label, getattr(row, "prompt", "")  # what is outside the files may have none
+        return any(text in each.casefold() for each in told)
+
+    return has
 
 
 KEYS: dict[str, tuple[Callable[[str], Test], str]] = {

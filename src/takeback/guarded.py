@@ -26,6 +26,7 @@ from .typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .doing import Recorder
+    from .executor import Told
     from .takebacks import Takebacks
     from .threads import Threads
 
@@ -83,6 +84,15 @@ class Guarded:
     @progress.setter
     def progress(self, report: Progress | None) -> None:
         self.observer.progress = report
+
+    @property
+    def told(self) -> Told | None:
+        """Called with steps of a take-back before they are done, and again with what came of them."""
+        return self.observer.told
+
+    @told.setter
+    def told(self, report: Told | None) -> None:
+        self.observer.told = report
 
     @property
     def _takebacks(self) -> Takebacks:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 
 from . import values
@@ -42,11 +42,20 @@ class Upload(NamedTuple):
 
 
 class HeldValues:
-    def __init__(self, index: ThreadIndex, journal: Journal, blobs: Blobs, store: StateStore | None) -> None:
+    def __init__(
+        self,
+        index: ThreadIndex,
+        journal: Journal,
+        blobs: Blobs,
+        store: StateStore | None,
+        configured: Callable[[str], StateStore],
+    ) -> None:
         self.index = index
         self.journal = journal
         self.blobs = blobs
         self.store = store  # where values go that are put through this object; None: here
+        self._configured = configured  # a store by its name, as the settings have it: to read what others put there
+        self._stores: dict[str, StateStore] = {store.name: store} if store is not None else {}
         self._data: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()  # value → its bytes, its depth
         self._size = 0
         self._newest: OrderedDict[tuple[str, str, str], bytes] = OrderedDict()  # thread, namespace, name → value
@@ -69,16 +78,10 @@ class HeldValues:
                 fresh.append(Fresh(name, id, value))
         return refs, fresh
 
-    def uploaded(self, fresh: Sequence[Fresh]) -> Upload | None:
-        """Values that are not held yet, put into the store beyond this machine as one blob, if there is one."""
-        if self.store is None:
-            return None
-        parts: dict[bytes, bytes] = {}
-        for _, id, data in fresh:
-            if id not in parts and not self.has(id):
-                parts[id] = values.encode(data, id, largest=len(data) + 1).body[32:]
-        if not parts:
-            return None
+    def upload(self, fresh: Sequence[Fresh]) -> Upload:
+        """Puts values into the store beyond this machine, as one blob."""
+        assert self.store is not None
+        parts = {id: values.encode(data, id, largest=len(data) + 1).body[32:] for _, id, data in fresh}
         whole = b"".join(parts.values())
         blob, digest, at = self.store.put(whole), sha256(whole).hexdigest(), 0
         rows: dict[bytes, bytes] = {}
@@ -189,12 +192,9 @@ class HeldValues:
         return data, deeper
 
     def _fetched(self, place: values.Place) -> bytes:
-        if self.store is None or self.store.name != place.store:
-            raise TakebackError(
-                f"this state is kept in {place.store}, as blob {place.blob}, which this program was not told to use",
-                f"set [{place.store}] in the configuration, or open the threads with that store",
-            )
-        data = self.store.get(place.blob, bytes.fromhex(place.sha256))
+        if place.store not in self._stores:
+            self._stores[place.store] = self._configured(place.store)
+        data = self._stores[place.store].get(place.blob, bytes.fromhex(place.sha256))
         return data[place.at : place.at + place.size]
 
     def _remember(self, id: bytes, data: bytes, depth: int) -> None:

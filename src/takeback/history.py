@@ -545,9 +545,10 @@ class History:
 
     def turns(self, seq: int) -> frozenset[Turn]:
         """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
-        around it; what was recorded outside the files is part of it there, and else of its actor's turn."""
+        around it; what was recorded outside the files is part of it there, and else of its actor's turn. What an agent
+        was asked is a turn wherever it is."""
         effect = self.by_seq[seq]
-        if effect.takeback or (effect.turns and effect.domain in STATES):
+        if effect.takeback or (effect.turns and (effect.domain in STATES or effect.turns <= self.agent_turns.keys())):
             return effect.turns
         at = bisect_left(self._named_seqs, seq)
         start = self._named_seqs[at - 1] if at else 0

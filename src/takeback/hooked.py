@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from . import budget
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 class Hooked(Guarded):
     # -- turns and calls ---------------------------------------------------------
 
-    def begin_turn(self, caller: Caller, prompt: str = "") -> calls.Begun:
-        """An agent is asked something: its calls from now on are one turn."""
+    def begin_turn(
+        self, caller: Caller, prompt: str = "", opening: Sequence[tuple[Caller, Call]] = ()
+    ) -> calls.Begun:
+        """An agent is asked something: its calls from now on are one turn. Some may begin at once, on the same look."""
         from . import calls
 
         with self._hooked() as tree:
-            return calls.begin_turn(self, tree, caller, prompt)
+            return calls.begin_turn(self, tree, caller, prompt, opening)
 
     def begin_call(self, caller: Caller, call: Call) -> calls.Opened:
         """An agent's call is about to act: takes the before-image of what it names, or of everything."""
@@ -61,6 +63,13 @@ class Hooked(Guarded):
 
         with self._alone():
             return calls.turn_above(self)
+
+    def open_turn_above(self) -> AgentTurn | None:
+        """The turn of a harness that is open in this process or one above it."""
+        from . import calls
+
+        with self._alone():
+            return calls.open_turn_above(self)
 
     def note_session(self, pid: int, started: int, name: str) -> None:
         """Journals that a process is an agent's: what only a person may do is refused below it (ancestry.py)."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .capture.git_state import GitState
     from .capture.suspects import Suspects
     from .capture.thread_state import Seen, ThreadState
+    from .executor import Told
     from .threads import Threads
 
 Progress = Callable[[int], None]
@@ -56,6 +57,7 @@ class Observer:
         self.settings = settings
         self.clock = clock
         self.progress: Progress | None = None
+        self.told: Told | None = None
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.broken_rules = ""  # why the project's own rules do not count
         self._index = IndexFile(store.folder and store.folder / "index")
@@ -444,10 +446,12 @@ def _by_owner(
     owners = brackets.owners_of(found, running)
     if len(found) + len(running) == 0 or all(bracket.call.scans for bracket in found):
         return [(owners(changes[0]), changes)] if changes else []
-    apart: dict[Owners, list[Change]] = {}
+    apart: dict[tuple[object, ...], tuple[Owners, list[Change]]] = {}
     for change in sorted(changes, key=lambda c: (not is_work(c), c.path)):
-        apart.setdefault(owners(change), []).append(change)
-    return list(apart.items())
+        whose = owners(change)
+        by = whose.turns, *(bracket.id for bracket in whose.calls)  # what a call does outside has no hash
+        apart.setdefault(by, (whose, []))[1].append(change)
+    return list(apart.values())
 
 
 def _amount(changes: Sequence[Change], of_git: bool) -> str:

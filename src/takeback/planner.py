@@ -37,6 +37,7 @@ from .effects import (
     Turn,
     Unit,
     domain_of,
+    path_of_thread,
     same,
     text,
     thread_of,
@@ -144,7 +145,8 @@ class Planner:
         domain = self.history.by_seq[unit.seq].domain
         if domain not in STATES and text(unit.path) in request.leave:
             return False
-        if domain == "state" and request.threads and thread_of(unit.path) not in request.threads:
+        named = request.threads if request.verb != "undo" else ()
+        if domain == "state" and named and thread_of(unit.path) not in named:
             return False
         return self._is_domain_in_scope(domain, request)
 
@@ -168,7 +170,25 @@ class Planner:
         # With what earlier undos kept: it may be free by now. Shared work goes with the last who share it.
         passed = {(t, u) for t, u in history.passed if not request.actors or t.actor in request.actors}
         ours = {u for u in live if all(t in wanted or (t, u) in passed for t in turns[u.seq])}
-        return (ours & touched if request.force else ours), touched - ours
+        ours, left = (ours & touched if request.force else ours), touched - ours
+        return self._conversation(request, turns, ours, left) if request.threads else (ours, left)
+
+    def _conversation(
+        self, request: Request, turns: Mapping[int, frozenset[Turn]], ours: set[Unit], left: set[Unit]
+    ) -> tuple[set[Unit], set[Unit]]:
+        """A conversation is taken back as a stack: to before these turns, with whatever was added to it since. What
+        undos of other conversations had to keep is none of its business."""
+        history = self.history
+        talk = {b.turn for b in history.brackets.values() if b.call.thread in request.threads}
+        paths = set(map(path_of_thread, request.threads))
+        ours = {u for u in ours if u.path not in paths and turns[u.seq] & talk}
+        since = min((history.agent_turns[t].seq for t in request.turns if t in history.agent_turns), default=0)
+        for path in paths if since else ():
+            shown = history.layers(path, since)
+            further = (u in history.live and any(s < since for s in history.change(u).took) for u in shown)
+            back = max((at for at, is_further in enumerate(further, 1) if is_further), default=0)
+            ours.update(shown[back:])  # below that, it was taken back further than these turns already
+        return ours, {u for u in left if u.path not in paths}
 
     def _asked_for(self, steps: list[Step], request: Request) -> list[Step]:
         """Without what earlier undos kept and is still not free: it was named then, and is no part of this one."""
@@ -180,6 +200,10 @@ class Planner:
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
         shown = history.shown(since)
+        if wanted := set(request.turns):  # of the world only what they did, of threads all
+            live = {u for u in shown if u in history.live and not history.by_seq[u.seq].takeback}
+            ours = {u for u in shown if domain_of(u.path) == "state"}
+            return ours | {u for u in live if history.turns(u.seq) & wanted}, set()
         known = (e for e in history.effects if e.seq >= since and e.is_known)  # live or not
         somebody = any(e.domain in STATES and e.domain != "state" for e in known)
         if request.everything or not (somebody or request.actors):

@@ -37,8 +37,8 @@ def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct,
         from . import doing
 
         act, by = doing.belonging(ws, act, by)
-    elif not by.get("turn") and (asked := ws.turn_above()) is not None:  # an agent recorded it: it goes with its turn
-        by = {**by, "actor": asked.caller.agent, "turn": asked.id}
+    elif not by.get("turn") and (asked := ws.turn_above() or ws.open_turn_above()) is not None:
+        by = {**by, "actor": asked.caller.agent, "turn": asked.id}  # an agent recorded it: it goes with its turn
     act = cleaned(act._replace(depends_on=older(ws, act.depends_on)), ws.environ)
     if act.inverse is not None:
         act = act._replace(inverse=ws.outside(act.domain).check(act.inverse))

@@ -59,6 +59,7 @@ class NewState(NamedTuple):
     forked_from: tuple[str, str] | None = None
     expect_head: str | None = None  # the head that the caller saw; another one now: Moved
     absent: bool = False
+    blob: str = ""  # beyond this machine, where the values are that it has in common with another
 
 
 class Write(NamedTuple):
@@ -159,8 +160,9 @@ def again(state: StateCheckpoint, **other: Any) -> NewState:
     new = NewState(
         state.thread, state.ns, state.id, state.parent, state.refs, state.meta, state.codec, state.source,
         state.summary, state.agent, state.run, state.more, state.rolled_back_from, state.forked_from,
+        blob=state.blob,
     )  # fmt: skip
-    return new._replace(**other)
+    return new._replace(**{"absent": state.absent, **other})
 
 
 def write_order(write: Write) -> tuple[str, str, int]:

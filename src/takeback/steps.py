@@ -18,7 +18,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .acts import Act, depends
+from .acts import Act
+from .consent import allowed
 from .doing import Recorder, Undo, current, to_the_end
 from .effects import DONE, FAILED, Outcome, Plan, text
 from .errors import Stale, TakebackError, UsageError
@@ -118,6 +119,8 @@ class WorkStep(Recorder):
             self.actor = self.actor or parent.actor
             self.approve = self.approve or parent.approve
             parent._vouch()
+        if parent is not None and parent.workspace is self.workspace:
+            self.turn = parent.turn
         self.workspace.open_steps.append(self)  # before it looks for others: of two at once, one sees the other
         try:
             self.checkpoint = self.workspace.checkpoint(self.name).id
@@ -246,54 +249,27 @@ class WorkStep(Recorder):
         workspace = self.workspace
         since = workspace.find_checkpoint(self.checkpoint).seq
         live = [act for act in workspace.effects() if act.seq > since and not act.undone_by and act.state != FAILED]
-        acts = {act.id: act for act in live}
-        leave = {act.id for act in live if not self._is_own(act)}
-        left: list[Remains] = []
-        asked = False
-        while True:
-            plan = workspace.plan(
+
+        def planned(leave: set[str]) -> Plan:
+            return workspace.plan(
                 "rollback",
                 self.checkpoint,
                 actors=[self.actor] if self.actor else None,
                 without=("files", "git") if self._shared else (),
                 leave=leave,
             )
-            outside = [acts[text(s.path)] for s in plan.outside if text(s.path) in acts]
-            stays = {act.id: why for act in outside if (why := self._stands_under(act, live, leave))}
-            stays = stays or {act.id: why for act in outside if (why := self._lacks_binding(act))}
-            waiting, _ = ([], []) if stays else workspace.unapproved(plan)
-            if waiting and not asked:
-                asked = True
-                if self.approve is not None and (yield plan):
-                    workspace.approve(plan)
-                    waiting = []
-            if waiting:
-                why = "nobody approved that" if self.approve else "it needs a person's yes"
-                how = f"{why}: takeback rollback {self.checkpoint[:8]}"
-                stays = {text(s.path): how for s in waiting}
-            if not stays:
-                if self._shared:
-                    left.append(
-                        Remains("files", "another step was at work in the same files at the same time", "files")
-                    )
-                return plan, left
-            leave |= stays.keys()
-            left += [_remaining(acts[id], why) for id, why in stays.items() if id in acts]
+
+        others = [act.id for act in live if not self._is_own(act)]
+        command = f"takeback rollback {self.checkpoint[:8]}"
+        plan, stays = yield from allowed(workspace, planned, live, others, self.approve is not None, lambda _: command)
+        left = [_remaining(act, why) for act, why in stays]
+        if self._shared:
+            left.append(Remains("files", "another step was at work in the same files at the same time", "files"))
+        return plan, left
 
     def _is_own(self, act: Act) -> bool:
         """In this step, in one inside it, or in none: by a program that it started."""
         return not act.step or act.step == self.path or act.step.startswith(self.path + "/")
-
-    def _stands_under(self, act: Act, live: list[Act], leave: set[str]) -> str:
-        above = [a for a in live if a.id in leave and a.seq > act.seq and depends(a, act)]
-        return f"{above[0].summary} stands on it and stays" if above else ""
-
-    def _lacks_binding(self, act: Act) -> str:
-        """A credential goes where the user's own settings bind it, and a plan's approval does not change that."""
-        assert act.inverse is not None
-        for name, origin in self.workspace.outside(act.domain).credentials(act.inverse):
-            return f"{name} is not bound to {origin} in your settings: takeback rollback {self.checkpoint[:8]} asks"
-        return ""
 
     def _not_done(self, outcome: Outcome) -> list[Remains]:
         acts = {act.id: act for act in self.workspace.effects()}

@@ -23,6 +23,7 @@ from .typed import Any, NamedTuple
 from .workers import is_running
 
 FORMAT = 1
+_CREATING = 30.0  # seconds that another may take to make the same store
 
 
 class Store(NamedTuple):
@@ -123,14 +124,17 @@ def known_stores(home: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
                 continue
 
 
-def create(home: Path, root: Path, inode: int) -> None:
+def create(home: Path, root: Path, inode: int, portable: bool = False) -> None:
+    """Of several who make it at once, one does."""
     folder = folder_of(home, root)
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         for private in (home, folder, folder / "packs", folder / "big"):
             private.mkdir(mode=0o700, exist_ok=True)
-        Journal(folder / "journal.db", create=True).close()
-        write_meta(folder, new_meta(root, inode))
+        with Lock(folder / "store.lock", portable).hold(_CREATING):
+            if not is_workspace(home, root):
+                Journal(folder / "journal.db", create=True).close()
+                write_meta(folder, new_meta(root, inode))
     except OSError as error:
         raise TakebackError(
             f"the store at {folder} cannot be made ({error.strerror})",

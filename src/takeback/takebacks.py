@@ -137,7 +137,8 @@ class Takebacks:
 
     def redone(self, n: int, options: Request) -> Request:
         """What a redo would mean, before anything is looked at: looks add no take-back."""
-        return Planner(self.id, self.observer.history(), lambda path: None, Merger(self.store.blobs.get)).redo(n, options)
+        planner = Planner(self.id, self.observer.history(), lambda path: None, Merger(self.store.blobs.get))
+        return planner.redo(n, options)
 
     def _known_threads(self) -> Callable[[bytes], State]:
         if not self.observer.has_threads:
@@ -466,7 +467,7 @@ class Takebacks:
                 return "nobody approved it"
             return ""
 
-        outer = Outer(self.unlocked, stands_on, look, forbids)
+        outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
 
     def _advance(self, head: int, done: Done, outside: bool) -> None:

@@ -35,11 +35,13 @@ from .states import (
     write_order,
 )
 from .thread_index import ThreadIndex
+from .thread_twins import ThreadTwins
 from .typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .guarded import Guarded
     from .state_stores import StateStore
+    from .thread_prune import ThreadsPruned
 
 _NAME = 500  # characters of a thread's or a namespace's name
 _SUMMARY = 300
@@ -50,7 +52,7 @@ Rows = list[int]
 Append = Callable[[Sequence[New]], list[int]]
 
 
-class Threads:
+class Threads(ThreadTwins):
     """Of one workspace. Takes its locks itself; safe across threads and processes."""
 
     def __init__(self, ws: Guarded, store: StateStore | None = None) -> None:
@@ -58,8 +60,13 @@ class Threads:
         self.journal = ws.store.journal
         folder = ws.store.folder
         self.index = ThreadIndex(folder and folder / "threads.db", self.journal)
-        self.held = HeldValues(self.index, self.journal, ws.store.blobs, store)
+        self.held = HeldValues(self.index, self.journal, ws.store.blobs, store, self._configured)
         self._known: OrderedDict[int, StateCheckpoint] = OrderedDict()  # rows that were read
+
+    def _configured(self, name: str) -> StateStore:
+        from . import state_stores
+
+        return state_stores.from_settings(name, self.ws.settings, self.ws.environ)
 
     # -- putting -------------------------------------------------------------------
 
@@ -74,13 +81,15 @@ class Threads:
         agent: str = "",
         source: str = "save",
         meta: Mapping[str, Any] | None = None,
+        capture: bool = False,
+        actor: str = "",
     ) -> StateCheckpoint:
         """Saves plain data as a thread's new head. `parent` is the head that the caller went on from: if another one
-        was saved meanwhile, this one is not, and says so."""
+        was saved meanwhile, this one is not, and says so. `capture` and `actor` are those of `put`."""
         packed = {name: plain.encoded(value, f"state.{name}") for name, value in plain.named(state, "state").items()}
         plain.encoded(plain.named(meta or {}, "meta"), "meta")
         new = NewState(thread, "", id, parent or "", packed, meta or {}, "json", source, summary, agent)
-        return self.put(new._replace(expect_head=parent))
+        return self.put(new._replace(expect_head=parent), capture=capture, actor=actor)
 
     def put(self, new: NewState, *, capture: bool = False, actor: str = "") -> StateCheckpoint:
         """Journals one state checkpoint; without a parent it follows the head. With `capture` it looks at the files
@@ -89,23 +98,35 @@ class Threads:
         checked_name(new.thread, "thread")
         checked_name(new.ns, "namespace", empty=True)
         refs, fresh = self.held.referred(new)
+        upload = self._uploaded(fresh) if self.held.store is not None else None
+        with self.ws._writing():
+            self.index.follow()
+            new = self._following(new)
+            if (
+                self.held.store is not None
+                and upload is None
+                and (parent := self._found(new.thread, new.ns, new.parent))
+            ):
+                new = new._replace(blob=parent.blob)
+            if not capture:
+                return self._append([new], [refs], fresh, upload)[0]
+            with self.ws.open_tree() as tree:
+                self.ws._must_not_be_interrupted()
+                observer = self.ws.observer
+                look = observer.scan(tree, observer.known(), threads=False)  # one row a step would say little
+                found = observer.rows_of(look, actor)
+                if any(row.kind == "change" for row in found):
+                    found.append(observer.checkpoint_row(look, "", named=False, actor=actor))
+                return self._append(
+                    [new], [refs], fresh, upload, found, lambda rows: observer.journal_look(look, rows)
+                )[0]
+
+    def _uploaded(self, fresh: Sequence[Fresh]) -> Upload | None:
+        """What is not held yet, put beyond this machine: nobody waits for that."""
         with self.ws._alone():
             self.index.follow()
-            upload = self.held.uploaded(fresh)
-            with self.ws._writing():
-                new = self._following(new)
-                if not capture:
-                    return self._append([new], [refs], fresh, upload)[0]
-                with self.ws.open_tree() as tree:
-                    self.ws._must_not_be_interrupted()
-                    observer = self.ws.observer
-                    look = observer.scan(tree, observer.known(), threads=False)  # one row a step would say little
-                    found = observer.rows_of(look, actor)
-                    if any(row.kind == "change" for row in found):
-                        found.append(observer.checkpoint_row(look, "", named=False, actor=actor))
-                    return self._append(
-                        [new], [refs], fresh, upload, found, lambda rows: observer.journal_look(look, rows)
-                    )[0]
+            lacking = [each for each in fresh if not self.held.has(each.id)]
+        return self.held.upload(lacking) if lacking else None
 
     def _following(self, new: NewState) -> NewState:
         """With its parent, unless the head is not the one that the caller saw."""
@@ -137,7 +158,9 @@ class Threads:
             rows = [*before, *self.held.rows_for(news[0], fresh, upload, parent.refs if parent else {})]
             checkpoint = next((r.id for r in reversed(rows) if r.kind == "checkpoint"), "")
             checkpoint = checkpoint or self.journal.newest_id("checkpoint")
-            made = [self._body(new, ref, checkpoint, upload.blob if upload else "") for new, ref in zip(news, refs)]
+            made = [
+                self._body(new, ref, checkpoint, upload.blob if upload else new.blob) for new, ref in zip(news, refs)
+            ]
             rows += [New("state", new_id(), body) for body in made]
             at = self.ws.clock()
             seqs = append(rows) if append is not None else self.journal.append(rows, at)
@@ -466,18 +489,22 @@ class Threads:
         bytes go at the next prune. How many there were."""
         self.ws._must_be_on()
         with self.ws._writing():
-            self.index.follow()
-            found = {(each.ns, each.id) for each in self.index.listed(thread, None, None, None)}
-            chosen = None if ids is None else sorted(found & set(ids))
-            if not found or chosen == []:
-                return 0
-            body: dict[str, Any] = {"what": "removal", "thread": thread}
-            if chosen is not None:
-                body["checkpoints"] = [list(each) for each in chosen]
-            self.journal.append([New("thread", new_id(), body)], self.ws.clock())
-            self.index.follow()
-            self.held.forget()
-            return len(found) if chosen is None else len(chosen)
+            return self.removed(thread, ids)
+
+    def removed(self, thread: str, ids: Iterable[tuple[str, str]] | None = None) -> int:
+        """The same, where the caller holds the store lock."""
+        self.index.follow()
+        found = {(each.ns, each.id) for each in self.index.listed(thread, None, None, None)}
+        chosen = None if ids is None else sorted(found & set(ids))
+        if not found or chosen == []:
+            return 0
+        body: dict[str, Any] = {"what": "removal", "thread": thread}
+        if chosen is not None:
+            body["checkpoints"] = [list(each) for each in chosen]
+        self.journal.append([New("thread", new_id(), body)], self.ws.clock())
+        self.index.follow()
+        self.held.forget()
+        return len(found) if chosen is None else len(chosen)
 
     def remove_runs(self, runs: Iterable[str]) -> int:
         """Removes the state checkpoints of these runs, in whatever thread."""
@@ -512,7 +539,22 @@ class Threads:
                 waiting.append(base)
         return sorted(gone | {seq for id, (seq, _) in bodies.items() if id not in needed})
 
-    # -- seeing, handing over: each in a file of its own ------------------------------
+    # -- pruning, seeing, handing over: each in a file of its own ---------------------
+
+    def prune(
+        self,
+        threads: Iterable[str] = (),
+        keep: int | None = None,
+        older_than: float | None = None,
+        *,
+        delete: bool = False,
+        dry_run: bool = False,
+    ) -> ThreadsPruned:
+        """Removes old state checkpoints of these threads, or of all of them; with `delete` the named ones whole. What
+        heads, forks, handoffs and a redo need stays. The bytes go at the next prune of the workspace."""
+        from . import thread_prune
+
+        return thread_prune.prune(self, threads, keep, older_than, delete, dry_run)
 
     def diff(self, thread: str, a: str, b: str = "") -> Sequence[StateDifference]:
         """What differs between two state checkpoints; `b` is the head if it is left out."""

@@ -37,8 +37,9 @@ from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from .brackets import AgentTurn
-    from .effects import Effect, Outcome, Plan
+    from .effects import Effect, Outcome, Plan, Takeback
     from .history import History
+    from .states import StateCheckpoint
     from .workspace import Workspace
 
 ALLOW, ASK, DENY = kinds.ALLOW, kinds.ASK, kinds.DENY
@@ -108,6 +109,7 @@ class ToolCalls:
         self._process = os.getpid(), ancestry.started(os.getpid())
         self._calls: dict[str, _Open | None] = {}  # None: nothing was opened for it
         self._has_turn = False
+        self._conversation: tuple[Caller, Call] | None = None
         self._dialect: Any = agents.load(agent) if agent in agents.AGENTS else _Tools()
 
     # -- turns -----------------------------------------------------------------
@@ -116,15 +118,17 @@ class ToolCalls:
         """The agent is asked something: its calls from now on are one turn, which undo takes back as one."""
         if self._is_off:
             return
-        self._decline()
+        self.settle()
         self._calls.clear()
+        self._close_conversation()
         self._new_turn(prompt)
 
     def end_turn(self) -> None:
         """The agent rests: calls that nobody said were over are taken to be."""
         if self._is_off:
             return
-        self._decline()
+        self.settle()
+        self._close_conversation()
         try:
             self.workspace.end_turn(self._caller(""))
         except TakebackError as error:
@@ -136,15 +140,31 @@ class ToolCalls:
                 self.workspace.note_session(*self._process, self.agent)
             self.workspace.begin_turn(self._caller(""), prompt)
             self._has_turn = True
-            if self.thread:  # open as long as the turn: whatever is saved there meanwhile is its work
-                path = path_of_thread(self.thread)
-                said = Call(_CONVERSATION, _CONVERSATION, _CONVERSATION, (path,), scans=False, thread=self.thread)
-                self.workspace.begin_call(self._caller("", self._process), said._replace(cursor=self.cursor))
+            if self.thread or self.cursor:
+                self._open_conversation()
         except TakebackError as error:
             self._failed("begin_turn", error)
 
-    def _decline(self) -> None:
-        """A person was asked about a call, and the agent goes on without having made it: he said no."""
+    def _open_conversation(self) -> None:
+        """A bracket as long as the turn: whatever is saved to the thread meanwhile is its work."""
+        caller, paths = self._caller("", self._process), (path_of_thread(self.thread),) if self.thread else ()
+        said = Call(_CONVERSATION, _CONVERSATION, _CONVERSATION, paths, scans=False, thread=self.thread)
+        said = said._replace(cursor=self.cursor)
+        self.workspace.begin_call(caller, said)
+        self._conversation = caller, said
+
+    def _close_conversation(self) -> None:
+        if self._conversation is None:
+            return
+        (caller, said), self._conversation = self._conversation, None
+        try:
+            self.workspace.end_call(caller, said)
+        except TakebackError as error:
+            self._failed(_CONVERSATION, error)
+
+    def settle(self) -> None:
+        """The agent rests, and more may be saved to its thread: calls that a person was asked about, and which were
+        not made, did nothing."""
         for id, begun in list(self._calls.items()):
             if begun is not None and begun.call.asked:
                 self._end(id, error=NotDone("it was not approved"))
@@ -160,9 +180,9 @@ class ToolCalls:
         return [t for t in known if (t.caller.agent, t.caller.session) == (self.agent, self.session)]
 
     def cursor_at(self, turn: Turn) -> str:
-        """Where the conversation stood before a turn's first call; empty if none was made, or none said so."""
-        calls = [b for b in self.workspace.history().brackets.values() if b.turn == turn]
-        return calls[0].call.cursor if calls else ""
+        """Where the conversation stood when a turn began, or before its first call that says so; empty if none does."""
+        calls = (b.call for b in self.workspace.history().brackets.values() if b.turn == turn)
+        return next((call.cursor for call in calls if call.cursor), "")
 
     # -- calls -----------------------------------------------------------------
 
@@ -174,12 +194,13 @@ class ToolCalls:
         *,
         cursor: str = "",
         lane: str = "",
+        cwd: str = "",
         asking: bool = False,
     ) -> Decision:
         """A tool is about to be called. Allowed, it is journaled and what is there is captured; commit or fail ends it.
 
-        `cursor` says how far the conversation has come, `lane` names a subagent. With `asking` the caller has the
-        person asked by itself: the call is opened although the answer is "ask"."""
+        `cursor` says how far the conversation has come, `lane` names a subagent, `cwd` is where a shell runs. With
+        `asking` the caller has the person asked by itself: the call is opened although the answer is "ask"."""
         if not call_id:
             raise UsageError("a call has no id", "give each call one of its own, the same for begin and commit")
         if self._calls.get(call_id) is not None:
@@ -188,7 +209,7 @@ class ToolCalls:
         if self._is_off:
             return Decision(ALLOW)
         try:
-            return self._begin(call_id, tool, dict(args), cursor, lane, asking)
+            return self._begin(call_id, tool, dict(args), cursor, lane, cwd or str(self.workspace.root), asking)
         except TakebackError as error:
             return self._failed(tool, error)
 
@@ -219,20 +240,37 @@ class ToolCalls:
         if turn is None:
             return Undone("nothing to take back")
         told = f"the turn {turn.prompt!r}" if turn.prompt else "the last turn"
-        return self._taken("took back", told, self.workspace.plan("revert", turn.id), approve)
+        undone = self._taken("took back", told, self.workspace.plan("revert", turn.id), approve)
+        self.cursor = self.cursor_at(turn.turn)
+        return undone
+
+    def undo_to(self, state: StateCheckpoint | None, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        """Takes the thread back to this state of it, and with it what this session has done since: for a conversation
+        that is saved before its turn begins, or after it has ended. None: there was no turn."""
+        if self._is_off:
+            return Undone("takeback is off; nothing was taken back")
+        if state is None:
+            return Undone("nothing to take back")
+        self.end_turn()
+        turns = [turn for turn in self._turns() if turn.seq > state.seq]
+        prompt = turns[0].prompt if turns else ""
+        whose = [turn.turn for turn in turns]
+        plan = self.workspace.plan("thread", state.thread, state.id, with_files=bool(turns), turns=whose)
+        return self._taken("took back", f"the turn {prompt!r}" if prompt else "the last turn", plan, approve)
 
     def redo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
         """Brings back what the newest undo took, unless the agent has been asked something since."""
         if self._is_off:
             return Undone("takeback is off; nothing was brought back")
         self.end_turn()
-        newest = next((t for t in self.workspace.history().standing.values() if t.rows and t.verb != "redo"), None)
-        turns = self._turns()
+        history, turns = self.workspace.history(), self._turns()
+        mine = {turn.turn for turn in turns}
+        newest = next((t for t in history.standing.values() if t.verb != "redo" and _took(history, t) & mine), None)
         if newest is None:
             return Undone("nothing to bring back")
-        if turns and turns[-1].seq > newest.seq:
+        if turns[-1].seq > newest.seq:
             return Undone("nothing to bring back: a new turn has begun since, and the conversation goes on from there")
-        return self._taken("brought back", "what was taken", self.workspace.plan("redo"), approve)
+        return self._taken("brought back", "what was taken", self.workspace.plan("revert", newest.id), approve)
 
     def _taken(self, verb: str, told: str, plan: Plan, approve: Callable[[Plan], bool] | None) -> Undone:
         steps, credentials = self.workspace.unapproved(plan)
@@ -253,6 +291,9 @@ class ToolCalls:
     async def aundo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
         return await to_the_end(self.undo, approve)
 
+    async def aundo_to(self, state: StateCheckpoint | None, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        return await to_the_end(self.undo_to, state, approve)
+
     async def aredo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
         return await to_the_end(self.redo, approve)
 
@@ -270,9 +311,12 @@ class ToolCalls:
         *,
         cursor: str = "",
         lane: str = "",
+        cwd: str = "",
         asking: bool = False,
     ) -> Decision:
-        return await to_the_end(lambda: self.begin(call_id, tool, args, cursor=cursor, lane=lane, asking=asking))
+        return await to_the_end(
+            lambda: self.begin(call_id, tool, args, cursor=cursor, lane=lane, cwd=cwd, asking=asking)
+        )
 
     async def acommit(self, call_id: str, result: Any) -> list[str]:
         return await to_the_end(self.commit, call_id, result)
@@ -289,12 +333,14 @@ class ToolCalls:
     def _caller(self, lane: str, process: tuple[int, int] = (0, 0)) -> Caller:
         return Caller(self.agent, self.session, lane, *process)
 
-    def _begin(self, call_id: str, tool: str, args: dict[str, Any], cursor: str, lane: str, asking: bool) -> Decision:
+    def _begin(
+        self, call_id: str, tool: str, args: dict[str, Any], cursor: str, lane: str, cwd: str, asking: bool
+    ) -> Decision:
         ws = self.workspace
         declared = self._declared.get(tool, self._declared.get(tool.rpartition("__")[2]))
         # Only its calls know the process: a turn that did would be spared by an undo from the same one.
         caller = self._caller(lane, self._process)
-        event = self._event(Event(kinds.BEFORE, caller, str(ws.root), tool=tool, input=args, key=call_id), declared)
+        event = self._event(Event(kinds.BEFORE, caller, cwd, tool=tool, input=args, key=call_id), declared)
         if event.does == kinds.READS and declared is None:
             return Decision(ALLOW)
         call, outside = announced.call(event, ws.root)
@@ -303,7 +349,7 @@ class ToolCalls:
             call = call._replace(scans=True)  # by its name alone it writes what it names: it may write more
         act = self._act(tool, args, call, declared) if declared is not None and declared.domain else None
         risks = self._risks(event, declared, act)
-        said = self._decided(event, risks, call.summary, tool, args, asking)
+        said = self._decided(event, risks, call.summary, tool, args)
         if said.decision == DENY or (said.decision == ASK and not asking):
             return said
         if not self._has_turn:
@@ -366,12 +412,10 @@ class ToolCalls:
                 return [Risk(REPEAT, act.summary, error.message), *found]
         return found
 
-    def _decided(
-        self, event: Event, risks: list[Risk], summary: str, tool: str, args: Mapping[str, Any], asking: bool
-    ) -> Decision:
+    def _decided(self, event: Event, risks: list[Risk], summary: str, tool: str, args: Mapping[str, Any]) -> Decision:
         said = gate.decide(self.workspace, event, risks, True, summary)
         decision = Decision(said.decision or ALLOW, said.reason, said.call)
-        if decision.decision != ASK or self._approve is None or asking:
+        if decision.decision != ASK or self._approve is None:
             return decision
         if not self._approve(decision, tool, args):
             return decision._replace(decision=DENY)
@@ -450,6 +494,12 @@ class _Tools(Dialect):
                 if command := "\n".join(filter(None, map(command_of, lines))):
                     return event._replace(does=kinds.SHELL, command=command)
         return event._replace(does=kinds.WRITES if paths and words & _WRITERS else kinds.UNKNOWN, paths=paths)
+
+
+def _took(history: History, takeback: Takeback) -> set[Turn]:
+    """The turns of which a take-back took something."""
+    changes = [c for seq in takeback.rows if seq in history.by_seq for c in history.by_seq[seq].changes.values()]
+    return {turn for c in changes for seq in c.took if seq in history.by_seq for turn in history.turns(seq)}
 
 
 def _is_live(history: History, effect: Effect) -> bool:

@@ -93,7 +93,7 @@ def _turn_seen(
     get: Callable[[bytes], bytes] | None,
 ) -> TurnSeen:
     found = net(effects)
-    added, removed = _lines(found, get) if get is not None else (None, None)
+    added, removed = lines_of(found, get) if get is not None else (None, None)
     units = [(e.seq, path) for e in effects for path in e.changes]
     caller = asked.caller
     return TurnSeen(
@@ -123,8 +123,11 @@ def calls_seen(history: History, wanted: Iterable[Bracket]) -> list[CallSeen]:
     return [_call_seen(bracket, effects[bracket.id]) for bracket in found.values()]
 
 
+def state_of(bracket: Bracket) -> str:
+    return OPEN if not bracket.closed else CUT_OFF if bracket.cut else FAILED if bracket.failed else DONE
+
+
 def _call_seen(bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:
-    state = OPEN if not bracket.closed else CUT_OFF if bracket.cut else FAILED if bracket.failed else DONE
     caller, call = bracket.caller, bracket.call
     return CallSeen(
         bracket.id,
@@ -136,7 +139,7 @@ def _call_seen(bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:
         call.summary,
         bracket.at,
         bracket.ended,
-        state,
+        state_of(bracket),
         not bracket.closed and caller.is_gone,
         tuple(e.id for e in effects),
         _files(net(effects)),
@@ -171,7 +174,7 @@ def _files(found: Iterable[Difference]) -> tuple[str, ...]:
     return tuple(text(path) for path, state in states if state is not None and state.kind != FOLDER)
 
 
-def _lines(found: list[Difference], get: Callable[[bytes], bytes]) -> tuple[int | None, int | None]:
+def lines_of(found: list[Difference], get: Callable[[bytes], bytes]) -> tuple[int | None, int | None]:
     """Lines added and removed; nothing where there is too much to count, or bytes are gone."""
     added = removed = 0
     if len(found) > _MOST:

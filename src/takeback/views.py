@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from . import filters, names, repository, textdiff, trees, turns
 from .acts import Act, Undo, depends
@@ -11,7 +11,6 @@ from .effects import (
     FILE,
     KIND_NAMES,
     LINK,
-    STATES,
     UNSEEN,
     Change,
     Checkpoint,
@@ -21,7 +20,10 @@ from .effects import (
     Takeback,
     Turn,
     Unit,
+    domain_of,
+    raw,
     text,
+    thread_of,
 )
 from .errors import Damaged, NotFound
 from .history import History
@@ -67,6 +69,7 @@ class Status(NamedTuple):
     git: tuple[str, ...] = ()  # HEAD, refs, entries of the index and stashes that differ since then
     turns: tuple[TurnSeen, ...] = ()  # of agents, whose work shows since then, newest first
     at_work: tuple[CallSeen, ...] = ()  # agents' calls that nobody has said are over
+    state: tuple[tuple[str, int], ...] = ()  # threads that differ since then, by how many state checkpoints; 0: gone
 
 
 def status(ws: Workspace) -> Status:
@@ -97,6 +100,7 @@ def status(ws: Workspace) -> Status:
         _in_git(history, checkpoint, look),
         _seen(ws, history, {id for c in changes for id in c.turns}, count=0),
         tuple(turns.at_work(history)),
+        tuple(_in_threads(ws, checkpoint)),
     )
 
 
@@ -139,6 +143,16 @@ def _in_git(history: History, checkpoint: Checkpoint | None, look: Look) -> tupl
     moved = {p for e in history.effects if e.domain == "git" and e.seq > checkpoint.seq for p in e.changes}
     found = {path for path in moved if history.layers(path, checkpoint.seq)} | {c.path for c in look.git.changes}
     return tuple(text(path) for path in sorted(found))
+
+
+def _in_threads(ws: Workspace, checkpoint: Checkpoint | None) -> Iterable[tuple[str, int]]:
+    """Threads that have moved since a checkpoint, and how many state checkpoints each is ahead."""
+    if checkpoint is None or not ws.observer.has_threads:
+        return
+    for thread in sorted(ws.threads.moved(checkpoint.seq)):
+        now = ws.threads.document(thread)
+        if now != ws.threads.document(thread, checkpoint.seq):
+            yield thread, ws.threads.ahead(thread, checkpoint.seq) if now else 0
 
 
 def _who(history: History, shown: Iterable[Unit], pending: bool) -> str:
@@ -422,8 +436,11 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     names_of = {text(u.path) for u in history.units(t.rows)}
     beyond = names_of & history.acts.keys()
     paths = tuple(sorted(names_of - beyond))
+    threads = sum(domain_of(raw(path)) == "state" for path in paths)
+    files = len(paths) - threads
     what = f"{t.verb} to {t.label}" if t.verb in ("rollback", "restore") and t.label else t.verb
-    counted = [f"{len(paths)} path{'s' * (len(paths) != 1)}"] if paths else []
+    counted = [f"{files} path{'s' * (files != 1)}"] if files else []
+    counted += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
     counted += [f"{len(beyond)} outside the files"] if beyond else []
     told = ", ".join(counted) or "kept everything"
     if t.interrupted:  # what it has done so far is known when it is finished
@@ -438,6 +455,8 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
 
 
 def _told(e: Effect) -> str:
+    if e.domain == "state":
+        return ", ".join(f"thread {thread_of(path)}" for path in sorted(e.changes))
     return amount(e.changes) if e.domain == "git" else summarise(e.changes.values())
 
 
@@ -474,19 +493,30 @@ class Shown(NamedTuple):
     turn: TurnSeen | None = None  # of an agent; of what belongs to one, that one
     calls: tuple[CallSeen, ...] = ()  # of a turn; of what was found in some, these
     effects: tuple[LogRow, ...] = ()  # what was found in a turn or call, oldest first
+    threads: tuple[tuple[str, str, str], ...] = ()  # (thread, state checkpoint before, and after) that it moved
+    more: int = 0  # paths that changed too, where only the first ones were asked for
 
 
 def show(ws: Workspace, name: str) -> Shown:
+    rows = {row.id: row for row in log(ws)}
+    found = show_named(ws, names.resolve(ws.history(), name), rows)
+    return found._replace(tree=tuple(tree_of(ws, found.row.id))) if found.row.kind == "checkpoint" else found
+
+
+def tree_of(ws: Workspace, checkpoint: str) -> Iterable[tuple[str, str, int, int]]:
+    """(path, kind, mode, size) of all that a checkpoint holds."""
+    for path, entry in trees.entries(ws.store.blobs.get, ws.find_checkpoint(checkpoint).snapshot):
+        yield text(path), KIND_NAMES[entry.kind], entry.mode, entry.size
+
+
+def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], most: int | None = None) -> Shown:
+    """One entry, given the rows of the log by id; of its paths only the first `most` are compared. No tree."""
     history = ws.history()
-    found = names.resolve(history, name)
     if found.kind in ("turn", "call"):
-        return _show_work(ws, history, found)
-    row = next(r for r in log(ws) if r.id == found.id)
-    get = ws.store.blobs.get
+        return _show_work(ws, history, found, rows, most)
+    row, get = rows[found.id], ws.store.blobs.get
     if found.kind == "checkpoint":
-        checkpoint = ws.find_checkpoint(found.id)
-        tree = tuple((text(p), KIND_NAMES[e.kind], e.mode, e.size) for p, e in trees.entries(get, checkpoint.snapshot))
-        return Shown(row, partial=checkpoint.partial, tree=tree)
+        return Shown(row, partial=ws.find_checkpoint(found.id).partial)
     if found.id in history.acts:
         shown = _show_act(ws, row, next(act for act in history.ledger() if act.id == found.id))
         return shown._replace(**_work_of(ws, history, row))
@@ -494,23 +524,50 @@ def show(ws: Workspace, name: str) -> Shown:
         effect = next(e for e in history.effects if e.id == found.id)
         changes = [Difference(c.path, c.before, c.after) for c in effect.changes.values()]
         by = {e.takeback for e in history.effects if e.takeback for c in e.changes.values() if effect.seq in c.took}
-        diffs = tuple(file_diffs([c for c in changes if not _unseen(c)], get, get))
-        return Shown(row, diffs, undone_by=tuple(sorted(by)), **_work_of(ws, history, row))
+        if effect.domain == "state":
+            moved = tuple(_moved_threads(ws, changes))
+            return Shown(row, undone_by=tuple(sorted(by)), threads=moved, **_work_of(ws, history, row))
+        diffs, more = _first_diffs(changes, get, most)
+        return Shown(row, diffs, undone_by=tuple(sorted(by)), more=more, **_work_of(ws, history, row))
     takeback = history.takebacks[found.id]
-    rows = [history.by_seq[seq] for seq in takeback.rows]
-    changes = [Difference(c.path, c.before, c.after) for e in rows if e.domain == "files" for c in e.changes.values()]
-    took = [(_called(history, c.path), _id_at(history, s)) for e in rows for c in e.changes.values() for s in c.took]
+    parts = [history.by_seq[seq] for seq in takeback.rows]
+    changes = [Difference(c.path, c.before, c.after) for e in parts if e.domain == "files" for c in e.changes.values()]
+    took = [(_called(history, c.path), _id_at(history, s)) for e in parts for c in e.changes.values() for s in c.took]
     kept = [(_called(history, u.path), _id_at(history, u.seq)) for u in sorted(takeback.kept)]
-    diffs = tuple(file_diffs([c for c in changes if not _unseen(c)], get, get))
+    diffs, more = _first_diffs(changes, get, most)
     undos = tuple(u for u in history.undos.values() if u.takeback == takeback.id)
     outside = frozenset(id for _, id in [*took, *kept] if id in history.acts)
-    return Shown(row, diffs, took=tuple(took), kept=tuple(kept), undos=undos, outside=outside)
+    of_threads = [c for e in parts if e.domain == "state" for c in e.changes.values()]
+    moved = tuple(_moved_threads(ws, [Difference(c.path, c.before, c.after) for c in of_threads]))
+    told: dict[str, Any] = {"took": tuple(took), "kept": tuple(kept), "undos": undos, "outside": outside}
+    return Shown(row, diffs, threads=moved, more=more, **told)
 
 
-def _show_work(ws: Workspace, history: History, found: names.Named) -> Shown:
+def _first_diffs(
+    changes: Iterable[Difference], get: Callable[[bytes], bytes], most: int | None
+) -> tuple[tuple[FileDiff, ...], int]:
+    """The differences of the first paths, and how many more there are."""
+    seen = sorted(c for c in changes if not _unseen(c))
+    return tuple(file_diffs(seen[:most], get, get)), len(seen) - len(seen[:most])
+
+
+def _moved_threads(ws: Workspace, changes: Iterable[Difference]) -> Iterable[tuple[str, str, str]]:
+    """Each thread with the state checkpoints it stood at before and after; empty where it was not there, or pruned."""
+    for path, *ends in changes:
+        thread = thread_of(path)
+        ids = []
+        for end in ends:
+            told = ws.threads.told_by(thread, ws.store.blobs.get(end.content)) if end is not None else None
+            ids.append(max(told.values(), key=lambda s: (s.ns == "", s.seq)).id if told else "")
+        yield thread, ids[0], ids[1]
+
+
+def _show_work(
+    ws: Workspace, history: History, found: names.Named, rows: Mapping[str, LogRow], most: int | None
+) -> Shown:
     """An agent's turn, or one call of it, with what was found in it."""
-    rows = {row.id: row for row in log(ws)}
-    effects = [e for e in history.effects if e.id in set(history.rows_of_call(found.id) or ()) and not e.takeback]
+    mine = set(history.rows_of_call(found.id) or ())
+    effects = [e for e in history.effects if e.id in mine and not e.takeback]
     if found.kind == "turn":
         asked = next(t for t in history.agent_turns.values() if t.id == found.id)
         calls = tuple(turns.calls_of(history, asked.turn))
@@ -530,10 +587,12 @@ def _show_work(ws: Workspace, history: History, found: names.Named) -> Shown:
     row = _asked(row, [asked], tuple(call.id for call in calls))
     get = ws.store.blobs.get
     by = {e.takeback for e in history.effects if e.takeback for c in e.changes.values() if _took(c, effects)}
+    diffs, more = _first_diffs(turns.net(effects, "files", "git"), get, most)
     return Shown(
         row,
-        tuple(file_diffs(turns.net(effects, *STATES), get, get)),
+        diffs,
         undone_by=tuple(sorted(by)),
+        more=more,
         turn=turns.turns_seen(history, [asked], get)[0],
         calls=calls,
         effects=tuple(listed),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .capture.watching import Watcher
     from .doing import Recorder
     from .effects import Result
+    from .history import History
     from .moments import Moment, Moments
     from .outbox import Outbox
     from .prune import Pruned
@@ -252,19 +253,28 @@ class Workspace(Hooked, Twins):
         leave: Iterable[str] = (),
         state: bool = False,
         with_files: bool = False,
+        turns: Iterable[Turn] = (),
         save: bool = False,
     ) -> Plan:
         """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later.
 
         `only` and `without` name domains; `leave` has the ids of outside effects that stay. `state` takes threads
         along, which undo and rollback leave alone; the verb "thread", with a thread and one of its state checkpoints,
-        takes that back, and `with_files` everything since."""
+        takes that back, and `with_files` everything since, or what was done in these turns alone."""
         self._must_be_on()
         options = _options(verb, actors, everything, merge, force, markers, only, without, leave, state, with_files)
+        options = options._replace(turns=tuple(sorted(set(turns))))
         with self._applying(), self._writing(), self._tree_for(verb, what, options) as tree:
             self._must_not_be_interrupted()
             plan = self._takebacks.plan(tree, self._asked(verb, what, options))
             return self._takebacks.save(plan) if save else plan
+
+    def planned(self, request: Request, ask: Callable[[History, Request], Request] = lambda _, asked: asked) -> Plan:
+        """The same for what was asked with every name resolved; `ask` resolves what only a look can tell."""
+        self._must_be_on()
+        with self._applying(), self._writing(), self._tree_of(request) as tree:
+            self._must_not_be_interrupted()
+            return self._takebacks.plan(tree, lambda planner: ask(planner.history, request))
 
     @contextmanager
     def _tree_for(self, verb: str, what: Sequence[str | int], options: Request) -> Iterator[OpenFolder | None]:
@@ -812,7 +822,7 @@ def open_workspace(
                 f"takeback is off (source: {settings.off_source})",
                 "turn it on with TAKEBACK=on, or change that setting",
             )
-        store.create(settings.home, real, real.stat().st_ino)
+        store.create(settings.home, real, real.stat().st_ino, settings.portable)
     opened, meta = store.open_store(settings.home, real, settings.portable)
     workspace = Workspace(real, opened, settings, meta["inode"], environ=environ)
     if create and create != "state" and opened.journal.last("checkpoint") is None:

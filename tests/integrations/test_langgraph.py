@@ -364,8 +364,18 @@ def test_delta_channels_survive_fork_copy_and_prune(saver: TakebackSaver):
     assert graph.invoke({"log": ["on"]}, config())["log"][: len(whole) + 1] == [*whole, f"{len(whole)}:on"]
     saver.delete_thread("t")
     assert graph.get_state(config("copy")).values["log"] == whole
-    with pytest.raises(Damaged, match="is gone"):  # never as if it had been empty
-        graph.get_state(config(f"fork of {id_of(target)}"))
+
+
+def test_a_fork_whose_source_was_deleted_is_never_read_as_if_it_were_empty(saver: TakebackSaver):
+    graph = growing(saver)
+    graph.invoke({"log": ["in"]}, config())
+    head = list(graph.get_state_history(config()))[1]
+    assert "log" not in saver.get_tuple(head.config).checkpoint["channel_values"]
+    saver.fork("t", id_of(head), "forked")
+    assert graph.get_state(config("forked")).values == head.values
+    saver.delete_thread("t")
+    with pytest.raises(Damaged, match=f"{id_of(head)} of thread t, which is gone"):
+        graph.get_state(config("forked"))
 
 
 def test_prune_after_rollback_keeps_what_the_head_is_read_from(saver: TakebackSaver):
@@ -566,9 +576,8 @@ def test_several_processes_on_one_thread(project: Path):
         assert worker.returncode == 0, errors
         assert len(out.splitlines()) == 5
     with TakebackSaver(project, files=False) as saver:
-        assert len(list(saver.list(config()))) == 3 * 5 * 4 - 0 or True
         found = list(saver.list(config()))
-        assert len({one.checkpoint["id"] for one in found}) == len(found) == 3 * 5 * 3 + 3 * 5 * 0
+        assert len({one.checkpoint["id"] for one in found}) == len(found) == 3 * 5 * 4
         assert all(one.ok for one in saver.verify())
         (head, *_) = found
         assert head.checkpoint["channel_values"]["done"][-1].endswith("2")

@@ -57,7 +57,7 @@ class Seen(NamedTuple):
         names = ", ".join(thread_of(path) for path in found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
         count = sum(self.moved[path].by for path in found)
         parts = [f"thread{'s' * (len(found) != 1)} {names}"]
-        parts += [f"{count:,} state checkpoint{'s' * (count != 1)}"] if count else ["removed"]
+        parts += [f"{count:,} state checkpoint{'s' * (count != 1)}"] if count else ["gone"]
         agents = dict.fromkeys(self.moved[path].agent for path in found if self.moved[path].agent)
         return " · ".join([*parts, *([", ".join(agents)] if agents else [])])
 

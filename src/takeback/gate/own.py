@@ -274,6 +274,8 @@ def _verbs(command: Command) -> list[Risk]:
         return [_never(said, "nobody can say which of takeback's verbs it is")]
     if verb == "email" and further in ("release", ""):
         return [_never(said, "releasing mail is for a person")] if further else []
+    if verb == "thread" and _may_forget(words, plain):
+        return [_never(said, "forgetting what was remembered is for a person")]
     if verb == "config" and further == "confirm":
         return [_never(said, "accepting rules that lessen what is captured is for a person")]
     if for_off:
@@ -281,6 +283,14 @@ def _verbs(command: Command) -> list[Risk]:
     if any(name in command.assigned for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME")):
         return [_never(said, "it would use another store or configuration")]
     return []
+
+
+def _may_forget(words: Sequence[str], plain: Sequence[str]) -> bool:
+    """Whether `takeback thread …` may be its prune. Right after `thread` the verb is clear; after options it is not."""
+    after = words[words.index("thread") + 1 :]
+    if after and not after[0].startswith("-") and UNKNOWN not in after[0]:
+        return after[0] == "prune"
+    return any(word == "prune" or UNKNOWN in word for word in plain[1:])
 
 
 def _code(code: str, mine: Own, where: Places) -> list[Risk]:
@@ -298,7 +308,7 @@ def _code(code: str, mine: Own, where: Places) -> list[Risk]:
         for quoted in re.findall(r"['\"]([^'\"\n]{1,200})['\"]", code):
             if (switch := switches.in_file(quoted, code)) is not None:
                 return [_never(*switch)]
-    if "takeback" in code and re.search(r"['\"\s.](approve|resolve|prune|repair|unprotect|confirm_rules)\b", code):
+    if "takeback" in code and re.search(r"['\"\s.](approve|resolve|prune|repair|unprotect|confirm_rules|threads\.remove)\b", code):
         if re.search(r"\b(import|from)\s+takeback|takeback\.|['\"]takeback['\"]", code):
             return [_never("a program that uses takeback", "these of its verbs are for a person")]
     return []

@@ -26,11 +26,11 @@ except ImportError as error:
 
 from ..declared import Undo
 from ..doing import to_the_end
+from ..effects import Plan
 from ..errors import NotDone
 from ..states import StateCheckpoint
-from ..toolcalls import ALLOW, ASK, Decision, ToolCalls
+from ..toolcalls import ALLOW, ASK, Decision, ToolCalls, Undone
 from ..workspace import Workspace
-from .undone import Approve, Undone, again, back_to, turn_back
 
 Answer = ToolMessage | Command[Any]
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own name: without one an interrupt cannot be resumed
@@ -79,16 +79,22 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
     # -- turns -----------------------------------------------------------------
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> None:
-        thread, lane, _ = _where(runtime)
-        if not lane:
-            self._last = thread
-            self.calls_of(thread).begin_turn(_prompt(_messages(state)))
+        if (calls := self._asked(state, runtime)) is not None:
+            calls.begin_turn(_prompt(_messages(state)))
 
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> None:
-        thread, lane, _ = _where(runtime)
-        if not lane:
-            self._last = thread
-            await self.calls_of(thread).abegin_turn(_prompt(_messages(state)))
+        if (calls := self._asked(state, runtime)) is not None:
+            await calls.abegin_turn(_prompt(_messages(state)))
+
+    def _asked(self, state: Any, runtime: Runtime[Any]) -> ToolCalls | None:
+        """None for a subagent, whose calls are part of the turn of the agent above it."""
+        thread, lane, here = _where(runtime)
+        if lane:
+            return None
+        self._last = thread
+        calls = self.calls_of(thread)
+        calls.cursor = here or str(_said_before(_messages(state)))
+        return calls
 
     def after_agent(self, state: Any, runtime: Runtime[Any]) -> None:
         thread, lane, _ = _where(runtime)
@@ -146,31 +152,28 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
 
     # -- taking back -----------------------------------------------------------
 
-    def undo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
-        """Takes back the last turn of a thread, or of the one that ran last: messages, files and outside effects.
+    def undo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        """Takes back the last turn of a thread, or of the one that ran last: messages, files and outside effects. They
+        stack. Effects go back if policy allows that, or if `approve`, shown the plan, says True; else ApprovalNeeded.
 
-        `approve` is shown the plan where it acts outside the files. Where a TakebackSaver keeps the thread its head is
-        the state before the turn; else the result's `cursor` says where that was, and the messages are the caller's."""
+        The messages are those that a TakebackSaver of this workspace keeps. Any others are their keeper's to cut:
+        `calls_of(thread).cursor` says how many stand."""
         thread = thread_id or self._last
-        if (target := _before_last_turn(self.workspace, thread)) is not None:
-            return back_to(self.workspace, thread, target.id, "the last turn", approve)
-        if self.workspace.threads.find(thread) is not None:
-            return Undone("there is nothing to undo")
         calls = self.calls_of(thread)
-        turns = self.workspace.history().agent_turns.values()
-        mine = [t for t in turns if (t.caller.agent, t.caller.session) == (self.agent, calls.session)]
-        done = turn_back(self.workspace, reversed(mine), approve)
-        return done
+        if not thread or self.workspace.threads.find(thread) is None:
+            return calls.undo(approve)
+        return calls.undo_to(_before_last_turn(self.workspace, thread), approve)
 
-    def redo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
-        """Brings back what the last undo took, unless the thread has gone on. What it did outside the files stays."""
-        return again(self.workspace, thread_id or self._last, approve)
+    def redo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        """Brings back what the newest undo took, unless the agent has been asked something since. What was done
+        outside the files to take it back stays done."""
+        return self.calls_of(thread_id or self._last).redo(approve)
 
-    async def aundo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
-        return await to_the_end(lambda: self.undo(thread_id, approve=approve))
+    async def aundo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        return await to_the_end(self.undo, thread_id, approve)
 
-    async def aredo(self, thread_id: str = "", *, approve: Approve | None = None) -> Undone:
-        return await to_the_end(lambda: self.redo(thread_id, approve=approve))
+    async def aredo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        return await to_the_end(self.redo, thread_id, approve)
 
 
 def _before_last_turn(workspace: Workspace, thread: str) -> StateCheckpoint | None:
@@ -246,6 +249,12 @@ def _messages(state: Any) -> list[BaseMessage]:
 
 def _prompt(messages: list[BaseMessage]) -> str:
     return next((message.text for message in reversed(messages) if isinstance(message, HumanMessage)), "")
+
+
+def _said_before(messages: list[BaseMessage]) -> int:
+    """How many messages there were before a person said something."""
+    asked = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    return asked[-1] if asked else len(messages)
 
 
 def _raised(error: BaseException) -> BaseException:

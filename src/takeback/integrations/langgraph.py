@@ -173,7 +173,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
                 refs[channel] = before.ref
             else:
                 refs[channel] = self._dumped(value, f"channel {channel!r}")
-        rest = {name: part for name, part in checkpoint.items() if name not in ("id", "channel_values") and part}
+        rest = {name: _own(part) for name, part in checkpoint.items() if name not in ("id", "channel_values") and part}
         rest["metadata"] = told
         new = NewState(
             thread=thread,
@@ -272,25 +272,27 @@ class TakebackSaver(BaseCheckpointSaver[str]):
                 yield found
 
     def _pages(self, thread: str, ns: str | None, limit: int | None) -> Iterator[StateCheckpoint]:
+        seen: set[tuple[str, str, str]] = set()  # of one that was put again, the newest row counts
         size, below = min(limit or _BATCH, _BATCH), None
         while some := self.threads.list(thread, ns, limit=size, below=below, absent=True):
-            yield from some
+            for found in some:
+                if (key := (found.thread, found.ns, found.id)) not in seen:
+                    seen.add(key)
+                    yield found
+            if len(some) < size:
+                return
             below, size = some[-1].seq, _BATCH
 
     def _tuple(self, found: StateCheckpoint, writes: Sequence[Write]) -> CheckpointTuple:
         data = self.threads.values(found)
         values = {name: self._loaded(value, f"channel {name!r} of {found.id}") for name, value in data.items()}
-        rest = {name: part for name, part in found.meta.items() if name != "metadata"}
+        rest = {name: _own(part) for name, part in found.meta.items() if name != "metadata"}
         whole = {"updated_channels": None, "versions_seen": {}, "channel_versions": {}, **rest}
         checkpoint = cast(Checkpoint, {**whole, "id": found.id, "channel_values": values})
         parent = _config(found.thread, found.ns, found.parent) if found.parent else None
-        return CheckpointTuple(
-            _config(found.thread, found.ns, found.id),
-            checkpoint,
-            _metadata(found),
-            parent,
-            self._pending(found, writes),
-        )
+        told = cast(CheckpointMetadata, _metadata(found))
+        where = _config(found.thread, found.ns, found.id)
+        return CheckpointTuple(where, checkpoint, told, parent, self._pending(found, writes))
 
     def _pending(self, found: StateCheckpoint, writes: Sequence[Write]) -> _List[PendingWrite]:
         return [(w.task, w.channel, self._loaded(w.data, f"a write to {w.channel!r} at {found.id}")) for w in writes]
@@ -421,6 +423,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         threads = self.threads
         target = threads.get(str(thread_id), checkpoint_id)
         before = threads.get(target.thread)
+        if with_files:
+            self.workspace.checkpoint(actor=self._agent)  # what a step did that failed is the graph's, too
         if approve is None:
             self.workspace.roll_back_thread(target.thread, target.id, with_files=with_files)
         else:
@@ -570,7 +574,7 @@ def _config(thread: str, ns: str, id: str) -> RunnableConfig:
 def _metadata(found: StateCheckpoint) -> dict[str, Any]:
     """As it was put. A head that a rollback made is no update: LangGraph would look for its subgraphs' state beside the
     head before it."""
-    told = dict(found.meta.get("metadata", {}))
+    told: dict[str, Any] = _own(found.meta.get("metadata", {}))
     if found.rolled_back_from:
         told["rolled_back_from"] = found.rolled_back_from
         if told.get("source") in ("update", "fork"):
@@ -581,6 +585,13 @@ def _metadata(found: StateCheckpoint) -> dict[str, Any]:
 def _summary(metadata: Mapping[str, Any]) -> str:
     step, source = metadata.get("step"), metadata.get("source")
     return ", ".join([*([f"step {step}"] if step is not None else []), *([str(source)] if source else [])])
+
+
+def _own(part: Any) -> Any:
+    """A copy of plain data: LangGraph changes what it put, and what it got, in place."""
+    if isinstance(part, dict):
+        return {name: _own(value) if isinstance(value, dict | list) else value for name, value in part.items()}
+    return [_own(value) for value in part] if isinstance(part, list) else part
 
 
 def _digest(*versions: Any) -> str:

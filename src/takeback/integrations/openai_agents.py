@@ -17,6 +17,7 @@ import functools
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 try:
@@ -29,12 +30,13 @@ except ImportError as error:
 from ..declared import Undo
 from ..doing import to_the_end
 from ..effects import Plan
-from ..errors import UsageError
+from ..errors import Moved, TakebackError, UsageError
 from ..toolcalls import ALLOW, Decision, ToolCalls, Undone
 from ..workspace import Workspace
 
 AGENT = "openai-agents"
 _ITEMS = "items"
+_ATTEMPTS = 100  # at a thread that others move
 _PROTECTED = "__takeback_protected__"
 _BEHIND = "_invoke_tool_impl"
 
@@ -59,6 +61,7 @@ class TakebackSession(Session):
         self.session_id = session_id
         self.session_settings = session_settings
         self.workspace = workspace
+        self._unkept: list[TResponseInputItem] = []  # while takeback is off: a conversation goes on all the same
         self.calls = ToolCalls(
             workspace, agent=AGENT, session=session_id, thread=session_id, approve=approve, undo=undo
         )
@@ -103,31 +106,53 @@ class TakebackSession(Session):
 
     # -- the thread --------------------------------------------------------------
 
+    @property
+    def _is_off(self) -> bool:
+        return not self.workspace.settings.enabled
+
     def _items(self) -> list[TResponseInputItem]:
+        return self._seen()[1]
+
+    def _seen(self) -> tuple[str, list[TResponseInputItem]]:
+        """The id of the thread's head, and the items it holds."""
+        if self._is_off:
+            return "", list(self._unkept)
         head = self.workspace.threads.find(self.session_id)
-        return list(self.workspace.threads.load(head)[_ITEMS]) if head is not None else []
+        return (head.id, list(self.workspace.threads.load(head)[_ITEMS])) if head is not None else ("", [])
 
     def _add(self, new: list[TResponseInputItem]) -> None:
-        items = self._items()
-        self.calls.cursor = str(len(items))
         if (said := _said_by_user(new)) is not None:
+            self.calls.cursor = str(len(self._items()))
             self.calls.begin_turn(said)
-        self._save([*items, *new], f"{len(new)} item{'s' * (len(new) != 1)} added")
+        self._change(lambda items: [*items, *new], f"{len(new)} item{'s' * (len(new) != 1)} added")
 
     def _pop(self) -> TResponseInputItem | None:
-        items = self._items()
-        if not items:
-            return None
-        self._save(items[:-1], "an item taken away")
-        return items[-1]
+        before = self._change(lambda items: items[:-1], "an item taken away")
+        return before[-1] if before else None
 
     def _clear(self) -> None:
-        if self._items():
-            self._save([], "all items taken away")
+        self._change(lambda items: [], "all items taken away")
 
-    def _save(self, items: list[TResponseInputItem], summary: str) -> None:
-        self.workspace.threads.save(self.session_id, {_ITEMS: items}, summary=summary, agent=AGENT, source=AGENT)
-        self.calls.cursor = str(len(items))
+    def _change(
+        self, change: Callable[[list[TResponseInputItem]], list[TResponseInputItem]], summary: str
+    ) -> list[TResponseInputItem]:
+        """Saves the items changed, and returns them as they were. Who finds that another one has saved begins anew."""
+        for _ in range(_ATTEMPTS):
+            head, items = self._seen()
+            changed = change(items)
+            with suppress(Moved):
+                if changed != items:
+                    self._save(changed, head, summary)
+                self.calls.cursor = str(len(changed))
+                return items
+        raise TakebackError(f"session {self.session_id} keeps moving; nothing was saved", "let one program write it")
+
+    def _save(self, items: list[TResponseInputItem], head: str, summary: str) -> None:
+        if self._is_off:
+            self._unkept = items
+        else:
+            state = {_ITEMS: items}
+            self.workspace.threads.save(self.session_id, state, parent=head, summary=summary, agent=AGENT, source=AGENT)
 
 
 def _said_by_user(items: list[TResponseInputItem]) -> str | None:

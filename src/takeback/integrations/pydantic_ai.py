@@ -37,12 +37,12 @@ except ImportError as error:
 
 from ..declared import Undo
 from ..doing import to_the_end
+from ..effects import Plan
 from ..errors import Moved, NotDone
 from ..ids import new_id
 from ..states import StateCheckpoint
-from ..toolcalls import ALLOW, ASK, Decision, ToolCalls
+from ..toolcalls import ALLOW, ASK, Decision, ToolCalls, Undone
 from ..workspace import Workspace
-from .undone import Approve, Undone, again, back_to
 
 _RECORDS = TypeAdapter(ConversationRecord)
 _AT_HAND = 10_000  # messages
@@ -50,8 +50,8 @@ _BEGUN, _ENDED, _FAILED = "begun", "ended", "failed"
 
 
 class Takeback(AbstractCapability[Any]):
-    """Journals, gates and takes back what an agent's tools do, and keeps its conversation. It wraps the tools alone,
-    inside all other capabilities: what is judged and journaled is what is really called.
+    """Journals, gates and takes back what an agent's tools do, and keeps its conversation. It comes after all other
+    capabilities: what is judged and journaled is what is really called.
 
     `undo` says by tool name how its outside effect is taken back, `None` that it acts on files alone. `approve` is
     asked where a person has to say yes; without it the call is deferred, if the agent can defer, and refused if not.
@@ -73,6 +73,7 @@ class Takeback(AbstractCapability[Any]):
         self._declared = dict(undo or {})
         self._approve = approve
         self._threads: dict[str, ToolCalls] = {}
+        self._begun: set[tuple[str, str]] = set()  # conversation, call
         self.calls_of(conversation_id)  # what cannot be read in `undo` is said now
 
     @classmethod
@@ -114,6 +115,8 @@ class Takeback(AbstractCapability[Any]):
     async def _save(self, result: AgentRunResult[Any]) -> None:
         """Saves what the model has seen, also where a run was not given the stored conversation: what that had
         besides stays a branch of it."""
+        if not self.workspace.settings.enabled:
+            return
         try:
             await self.conversations.save(result)
         except ConversationConflict:
@@ -135,8 +138,9 @@ class Takeback(AbstractCapability[Any]):
         calls = self.calls_of(id)
         if ctx.prompt is not None:  # else it goes on with what was deferred
             prompt = _text(ctx.prompt)
-            await calls.abegin_turn(prompt)
             await self._mark(id, _BEGUN, prompt)
+            calls.cursor = str(len(ctx.messages))
+            await calls.abegin_turn(prompt)
         try:
             result: AgentRunResult[Any] = await handler()
             await self._save(result)
@@ -154,6 +158,21 @@ class Takeback(AbstractCapability[Any]):
 
     # -- calls -------------------------------------------------------------------
 
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """After what other capabilities make of the arguments: these are what the tool gets."""
+        calls = self._calls(ctx)
+        id, tool, cursor = call.tool_call_id, call.tool_name, str(len(ctx.messages))
+        said = await calls.abegin(id, tool, args, cursor=cursor)
+        if said.decision == ASK and ctx.tool_call_approved:
+            await to_the_end(calls.approved, said)
+            said = await calls.abegin(id, tool, args, cursor=cursor)
+        if said.decision != ALLOW:
+            _refuse(ctx, said)
+        self._begun.add((calls.session, id))
+        return args
+
     async def wrap_tool_execute(
         self,
         ctx: RunContext[Any],
@@ -163,44 +182,44 @@ class Takeback(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Any],
     ) -> Any:
-        calls = self.calls_of(ctx.conversation_id or self.conversation_id)
-        id, tool, cursor = call.tool_call_id, call.tool_name, str(len(ctx.messages))
-        said = await calls.abegin(id, tool, args, cursor=cursor)
-        if said.decision == ASK and ctx.tool_call_approved:
-            await to_the_end(calls.approved, said)
-            said = await calls.abegin(id, tool, args, cursor=cursor)
-        if said.decision != ALLOW:
-            _refuse(ctx, said)
+        """Ends what was begun inside, however that ends."""
+        calls = self._calls(ctx)
+        begun = calls.session, call.tool_call_id
         try:
             result = await handler(args)
         except BaseException as error:
-            is_not_run = isinstance(error, ApprovalRequired | CallDeferred | SkipToolExecution)
-            await calls.afail(id, NotDone("it did not run") if is_not_run else error)
+            if begun in self._begun:
+                self._begun.discard(begun)
+                is_not_run = isinstance(error, ApprovalRequired | CallDeferred | SkipToolExecution)
+                await calls.afail(call.tool_call_id, NotDone("it did not run") if is_not_run else error)
             raise
-        await calls.acommit(id, getattr(result, "return_value", result))
+        if begun in self._begun:
+            self._begun.discard(begun)
+            await calls.acommit(call.tool_call_id, getattr(result, "return_value", result))
         return result
+
+    def _calls(self, ctx: RunContext[Any]) -> ToolCalls:
+        return self.calls_of(ctx.conversation_id or self.conversation_id)
 
     # -- taking back -------------------------------------------------------------
 
-    def undo(self, conversation_id: str = "", *, approve: Approve | None = None) -> Undone:
-        """Takes back the last turn: its messages, its files and what it did outside them, by one plan. `approve` is
-        shown that where it acts outside the files. Go on with `conversation()`."""
+    def undo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        """Takes back the last turn: its messages, its files and what it did outside them. They stack. Effects go back
+        if policy allows that, or if `approve`, shown the plan, says True; else ApprovalNeeded. Then go on with
+        `conversation()`."""
         id = conversation_id or self.conversation_id
-        target = self.conversations.before_last_turn(id)
-        if target is None:
-            return Undone("there is nothing to undo")
-        return back_to(self.workspace, id, target.id, f"“{target.summary}”", approve)
+        return self.calls_of(id).undo_to(self.conversations.before_last_turn(id), approve)
 
-    def redo(self, conversation_id: str = "", *, approve: Approve | None = None) -> Undone:
-        """Brings back what the last undo took, unless the conversation has gone on. What was done outside the files
-        to take it back stays done."""
-        return again(self.workspace, conversation_id or self.conversation_id, approve)
+    def redo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        """Brings back what the newest undo took, unless the agent has been asked something since. What was done
+        outside the files to take it back stays done."""
+        return self.calls_of(conversation_id or self.conversation_id).redo(approve)
 
-    async def aundo(self, conversation_id: str = "", *, approve: Approve | None = None) -> Undone:
-        return await to_the_end(lambda: self.undo(conversation_id, approve=approve))
+    async def aundo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        return await to_the_end(self.undo, conversation_id, approve)
 
-    async def aredo(self, conversation_id: str = "", *, approve: Approve | None = None) -> Undone:
-        return await to_the_end(lambda: self.redo(conversation_id, approve=approve))
+    async def aredo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+        return await to_the_end(self.redo, conversation_id, approve)
 
 
 def _refuse(ctx: RunContext[Any], said: Decision) -> NoReturn:

@@ -17,7 +17,7 @@ from .. import agents
 from ..agents import events as kinds
 from ..agents.events import Agent, Answer, Event, Reply
 from ..callers import Call, Caller
-from ..effects import domain_of
+from ..effects import domain_of, thread_of
 from ..errors import TakebackError
 from ..typed import TYPE_CHECKING, NamedTuple
 
@@ -252,7 +252,7 @@ def _taken(workspace: Workspace, takeback: Takeback) -> str:
     if not changed:
         return ""
     git = {p for p in changed if domain_of(p) == "git"}
-    paths = sorted(os.fsdecode(p) for p in changed - git)
+    paths = sorted(f"thread {thread_of(p)}" if domain_of(p) == "state" else os.fsdecode(p) for p in changed - git)
     prompts = [history.agent_turns[turn].prompt for turn in takeback.request.turns if turn in history.agent_turns]
     named = ", ".join(f'"{prompt}"' for prompt in prompts if prompt)
     what = f"the turn{'s' if len(prompts) > 1 else ''} {named}" if named else f"work ({takeback.verb})"

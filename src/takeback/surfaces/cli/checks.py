@@ -129,6 +129,7 @@ def _workspace(context: Context, settings: Settings, root: Path) -> Iterator[Che
         yield _interrupted(workspace)
         yield _size(workspace)
         yield _covered(workspace)
+        yield from _threads(workspace)
         yield from _agents(context, settings, root, agent_checks.last_seen(workspace))
 
 
@@ -180,6 +181,23 @@ def _journal(workspace: Workspace) -> Check:
         True,
         f"{counted(head.seq, 'row')}, {counted(count, 'checkpoint')}; takeback verify checks all",
     )
+
+
+def _threads(workspace: Workspace) -> Iterator[Check]:
+    """Where there are threads: whether their index follows the journal, and whether what they hold can be read."""
+    if not workspace.store.journal.newest_id("state"):
+        return
+    threads = workspace.threads
+    try:
+        found = threads.all()
+        for seen in found:
+            threads.load(seen.head)
+    except TakebackError as error:
+        yield Check("threads", False, error.message, error.hint or "takeback thread verify names what is lost")
+        return
+    count = sum(seen.checkpoints for seen in found)
+    told = f"{counted(len(found), 'thread')}, {counted(count, 'state checkpoint')}; every head can be read"
+    yield Check("threads", True, told)
 
 
 def _lock(workspace: Workspace) -> Check:

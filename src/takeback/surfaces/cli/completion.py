@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ...effects import short_id
 from ...errors import UsageError
 from .terminal import counted, safe
+from .thread import TAKES
 from .verbs import VERBS
 
 TYPE_CHECKING = False
@@ -28,6 +30,8 @@ _NAMED = {  # verb → kinds of journal rows it can be given
     "unpin": ("checkpoint",),
 }
 _AND_PATHS = ("diff", "revert", "restore")
+_THREAD = "thread"  # --names thread: the threads; thread:NAME: its state checkpoints; adopt: what was handed over
+_STATES = 2_000  # rows that are looked at for them
 
 
 def add(parser: Parser) -> None:
@@ -61,10 +65,16 @@ def _say_names(context: Context, verb: str) -> None:
     try:
         home = context.settings().home
         root = store.find_root(home, context.cwd)
-        if root is None or verb not in _NAMED:
+        of_threads = verb == "adopt" or verb.partition(":")[0] == _THREAD
+        if root is None or (verb not in _NAMED and not of_threads):
             return
-        rows = glimpse(store.folder_of(home, root) / "journal.db", _NAMED[verb], _MOST)
-        named = [pair for row in rows if row.body is not None for pair in _names(row)]
+        journal = store.folder_of(home, root) / "journal.db"
+        if of_threads:
+            kind = "thread" if verb == "adopt" else "state"
+            named = _states(glimpse(journal, (kind,), _STATES), verb)
+        else:
+            rows = glimpse(journal, _NAMED[verb], _MOST)
+            named = [pair for row in rows if row.body is not None for pair in _names(row)]
     except Exception:
         return
     for name, about in named:
@@ -91,6 +101,21 @@ def _names(row: Row) -> list[tuple[str, str]]:
     else:
         about = body["request"]["verb"]
     return [(id, about), *([(label, f"checkpoint {id}")] if label and label == safe(label) else [])]
+
+
+def _states(rows: list[Row], asked: str) -> list[tuple[str, str]]:
+    """Threads by their names, state checkpoints by their ids, handoffs, newest first."""
+    named: dict[str, str] = {}
+    _, _, thread = asked.partition(":")
+    for body, id in ((row.body or {}, row.id) for row in rows):
+        if asked == "adopt":
+            if body.get("what") == "handoff":
+                named[id[:8]] = f"{safe(body['thread'])} for {safe(body['to_agent'])}"
+        elif thread and body.get("thread") == thread:
+            named.setdefault(short_id(body["id"]), safe(body.get("summary", "")) or "state checkpoint")
+        elif not thread and body.get("thread") and body["thread"] == safe(body["thread"]):
+            named.setdefault(body["thread"], f"at {short_id(body['id'])}")
+    return list(named.items())[:_MOST]
 
 
 def _options(verb: str) -> list[str]:
@@ -136,6 +161,19 @@ _takeback() {{
       config) COMPREPLY=($(compgen -W "rules confirm" -- "$word")) ;;
       email) COMPREPLY=($(compgen -W "stage release cancel pending" -- "$word")) ;;
       completion) COMPREPLY=($(compgen -W "{" ".join(_SHELLS)}" -- "$word")) ;;
+      thread)
+        local asked=thread
+        [[ ${{words[1]}} == adopt ]] && asked=adopt
+        [[ ${{#words[@]}} -gt 2 ]] && asked="thread:${{words[2]}}"
+        if [[ ${{#words[@]}} == 1 ]]; then
+          COMPREPLY=($(compgen -W "{" ".join(TAKES)}" -- "$word"))
+        else
+          COMPREPLY=()
+          while IFS=$'\\t' read -r name _; do
+            [[ $name == "${{word//\\\\/}}"* ]] && COMPREPLY+=("$name")
+          done < <(takeback "${{where[@]}}" completion --names "$asked" 2>/dev/null)
+          [[ ${{words[1]}} == save && ${{#words[@]}} == 3 ]] && COMPREPLY=($(compgen -f -- "$word"))
+        fi ;;
       {"|".join(_NAMED)})
         COMPREPLY=()
         [[ $verb != restore || ${{#words[@]}} == 1 ]] && [[ -z $after ]] && while IFS=$'\\t' read -r name _; do
@@ -170,9 +208,14 @@ _takeback() {{
     compadd -- $options {" ".join(_GLOBAL)}
   elif [[ $verb == help ]]; then
     _describe verb verbs
-  elif [[ $verb == ({"|".join(_NAMED)}) ]]; then
+  elif [[ $verb == thread && $((CURRENT - words[(i)thread])) == 1 ]]; then
+    compadd -- {" ".join(TAKES)}
+  elif [[ $verb == ({"|".join(_NAMED)}|thread) ]]; then
     local -a names
-    names=(${{(f)"$(takeback completion --names $verb 2>/dev/null)"}})
+    local asked=$verb at=${{words[(i)thread]}}
+    [[ $verb == thread && ${{words[at+1]}} == adopt ]] && asked=adopt
+    [[ $verb == thread && $((CURRENT - at)) -gt 2 ]] && asked=thread:${{words[at+2]}}
+    names=(${{(f)"$(takeback completion --names $asked 2>/dev/null)"}})
     names=("${{(@)names//:/\\\\:}}")
     names=("${{(@)names/$'\\t'/:}}")
     _describe name names
@@ -198,5 +241,12 @@ def _fish() -> str:
         seen = f"-n '__fish_seen_subcommand_from {verb}'"
         only = "" if verb in _AND_PATHS else " -f"
         lines.append(f"complete -c takeback {seen}{only} -a '(takeback completion --names {verb} 2>/dev/null)'")
+    in_thread = "__fish_seen_subcommand_from thread; and test (count (commandline -opc))"
+    for count, offered in (
+        ("-eq 2", " ".join(TAKES)),
+        ("-eq 3", "(takeback completion --names thread 2>/dev/null)"),
+        ("-gt 3", "(takeback completion --names thread:(commandline -opc)[4] 2>/dev/null)"),
+    ):
+        lines.append(f"complete -c takeback -n '{in_thread} {count}' -f -a '{offered}'")
     lines += [f"complete -c takeback -l {option[2:]}" for option in _GLOBAL if option.startswith("--")]
     return "\n".join(lines)

@@ -108,7 +108,7 @@ def _prepare(context: Context, root: Path, settings: Settings, force: bool) -> s
         return f"this folder was moved from {safe(str(was))}; its history came along"
     if not force:
         roots.refuse_unwise(root, settings, context.environ.get("HOME", ""))
-    store.create(settings.home, root, root.stat().st_ino)
+    store.create(settings.home, root, root.stat().st_ino, settings.portable)
     return ""
 
 

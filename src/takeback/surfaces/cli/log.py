@@ -33,7 +33,7 @@ def add(parser: Parser) -> None:
         "did, with what others did between its calls. What was taken back is dim and marked. The\n"
         "filter's terms must all match; several values stand between commas, - before a term turns it\n"
         "round, other words are looked for in "
-        f"label and summary:\n{keys}"
+        f"label, summary and prompt:\n{keys}"
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as actor:claude path:src/ since:2h")
     parser.takes("-n N", "-n", dest="most", default=None, help="at most N entries")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...agents.conversation import way_to_forget
-from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, text
+from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, short_id, text
 from ...repository import INDEX, amount, called
 from . import acts
+from . import states as threads
 from .plans import listed_turns
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
@@ -30,6 +31,8 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
     terminal.say(sentence(outcome, history))
     failures(terminal, workspace, outcome)
     for line in kept_lines(outcome, history):
+        terminal.hint(line)
+    for line in threads.lines(outcome.plan):
         terminal.hint(line)
     if outcome.finished_earlier:
         terminal.hint("nothing more was done; run the command again for what you asked")
@@ -88,9 +91,11 @@ def sentence(outcome: Outcome, history: History) -> str:
     states = [r for r in done if r.path not in outside]
     files = _net([r for r in states if domain_of(r.path) == "files"], outcome.plan)
     git = {r.path for r in states if domain_of(r.path) == "git"}
+    moved = {r.path for r in states if domain_of(r.path) == "state"}
     beyond = [r for r in done if r.path in outside]
     told = [f"{_counted(files, outcome.plan)}: {names(files)}"] if files else []
     told += [f"in git {safe(amount(git))}"] if git else []
+    told += [threads.amount(moved)] if moved else []
     told += [f"{counted(len(beyond), 'effect')} outside the files: {names(beyond)}"] if beyond else []
     whose = f"{_turns(outcome.plan, history)}: " if told else ""
     parts = [f"{took} {whose.removeprefix(': ')}{'; and '.join(told) or 'nothing'}"]
@@ -150,6 +155,8 @@ def _name(result: Result, history: History, outside: set[bytes]) -> str:
     path = text(result.path)
     if result.path in outside and path in history.acts:
         return _act_name(history.acts[path])
+    if domain_of(result.path) == "state":
+        return threads.called(result.path)
     return safe(called(result.path) if domain_of(result.path) == "git" else path or ".")
 
 
@@ -186,6 +193,10 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
         if step.domain == "git":
             how = _command(step, history) if step.note.startswith("changed ") else ""
             yield f"  kept {safe(called(step.path))}: {safe(step.note)}{how}"
+            continue
+        if step.domain == "state":
+            how = _command(step, history) if step.note.startswith("changed ") else ""
+            yield f"  kept {threads.called(step.path)}: {safe(step.note)}{how}"
             continue
         if step.domain != "files":
             act = history.acts.get(text(step.path))
@@ -235,10 +246,17 @@ def _again(plan: Plan, history: History) -> str:
     if len(found) == 1:
         request = found[0].request
         target = next((c.id[:8] for c in history.checkpoints if c.seq == request.since), "")
+        if request.threads:
+            from shlex import quote
+
+            also = "" if request.only else " --with-files"
+            return f"takeback thread rollback {quote(request.threads[0])} {short_id(request.checkpoint)}{also}"
         if request.verb == "rollback" and target:
-            return f"takeback rollback {target}"
+            return f"takeback rollback {target}" + " --with-state" * request.state
         if request.verb == "revert" and request.rows:
             return "takeback revert " + " ".join(id[:8] for id in request.rows)
         if request.verb == "undo" and len(request.turns) > 1:
-            return f"takeback undo {len(request.turns)}"
+            return f"takeback undo {len(request.turns)}" + " --with-state" * request.state
+        if request.verb == "undo" and request.state:
+            return "takeback undo --with-state"
     return "takeback undo"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import UsageError
-from . import acts, approving, paths, plans, shapes, takebacks
+from . import acts, approving, paths, plans, shapes, states, takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def add(parser: Parser) -> None:
     parser.takes("VERB", "planned", nargs="?", default="", help="one of " + ", ".join(VERBS))
     parser.takes("ARGS", "words", nargs="*", help="what that verb takes, with its options")
     takebacks.add_options(parser, scope=True)
+    takebacks.add_state(parser)
     parser.examples = [
         ("takeback plan rollback", "plan, and print the id of the plan"),
         ("takeback plan revert src/auth.py --merge", ""),
@@ -52,6 +53,8 @@ def run(context: Context, args: Namespace) -> int:
         if not plan.steps:
             context.terminal.write(takebacks.nothing_said(plan))
         for line in plans.lines(context.terminal, workspace, plan, args.all_steps) if plan.steps else ():
+            context.terminal.write(line)
+        for line in states.lines(plan):
             context.terminal.write(line)
         if plan.id:
             context.terminal.write(f"plan {context.terminal.style(plan.id, 'bold')}")

@@ -20,12 +20,13 @@ from ...effects import (
     Plan,
     Step,
     Turn,
+    domain_of,
     same,
     text,
 )
 from ...errors import TakebackError
 from ...typed import NamedTuple
-from . import acts, refs
+from . import acts, refs, states
 from .diffs import counts
 from .terminal import Terminal, cells, clip, clip_path, counted, listed, pad, safe
 
@@ -102,7 +103,7 @@ def some(steps: list[refs.Joined], terminal: Terminal, current: set[bytes]) -> l
 def unrecorded_lines(workspace: Workspace, plan: Plan) -> Iterator[str]:
     """What of git is not recorded, unless a step says so already."""
     if (plan.request.only and "git" not in plan.request.only) or "git" in plan.request.without:
-        return
+        return  # nor is the tree there to be looked at, where it is about threads alone
     for why in workspace.git_not_recorded():
         if not any(step.note == why for step in plan.steps):
             yield f"git: {safe(why)}"
@@ -155,6 +156,10 @@ def _row(
     if step.domain == "git":
         name = safe(refs.name(workspace, step, read, counted_refs))
         return Shown(terminal.style(mark, colour), name, verdict(terminal, step, again))
+    if step.domain == "state":
+        told = verdict(terminal, step, again) if step.note or not step.taken else step.verdict
+        name = states.name(workspace, step, read, again)
+        return Shown(terminal.style("↩" if step.taken else mark, colour), name, told)
     state = step.goal or step.expected
     folder = "/" if state is not None and state.kind == FOLDER and step.path else ""
     name = clip_path(safe(text(step.path) or ".") + folder, max(24, terminal.width - 44))
@@ -275,8 +280,12 @@ def left_lines(plan: Plan, history: History) -> Iterator[str]:
         yield f"left alone: {listed(names, 5)} (an agent's own; name {them} to take {them} back)"
 
 
+def _named(path: bytes) -> str:
+    return states.called(path) if domain_of(path) == "state" else text(path)
+
+
 def others_work(plan: Plan, history: History) -> list[str]:
     """What only others did in range, as paths or in words; where they changed ours too, its step says so."""
     stepped = {step.path for step in plan.steps} | plan.own
-    named = {text(u.path) for u in plan.left if u.path not in stepped}
+    named = {_named(u.path) for u in plan.left if u.path not in stepped}
     return sorted(history.acts[name].summary if name in history.acts else name for name in named)

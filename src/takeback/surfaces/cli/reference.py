@@ -59,7 +59,10 @@ _CALL = (
     '"effects", "files"'
 )
 _CHECKPOINT = '"id", "number", "label", "at", "actor", "named", "pinned", "paths", "partial"'
-_PLAN = '"id", "hash", "steps": [{"domain", "target", "verdict", "summary", "effect"}]'
+_PLAN = (
+    '"id", "hash", "steps": [{"domain", "target", "verdict", "summary", "effect"}], '
+    '"distance": {"state": [{"thread", "ahead", "command"}], "files"}'
+)
 
 _EFFECT = (
     '"id", "number", "domain", "state": "live\\|undone\\|failed\\|unknown\\|held\\|irreversible", "summary", "target", '
@@ -72,7 +75,7 @@ _SHAPES = {
         '`"turns"` and `"calls"` have all; `"cut"` if the call was cut off'
     ),
     "`show`": (
-        'such a row, with `"files"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of an agent\'s turn or '
+        'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a turn or '
         f'call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
         f'`"made": [{{{_CALL}}}]` and `"effects"`: the calls, and the rows that were found in them'
     ),
@@ -92,7 +95,8 @@ _SHAPES = {
         '`{"checkpoint", "changes": [{"path", "change", "actor"}], "uncovered": [{"path", "why"}], '
         '"store": {"path", "bytes"}}`, with `"lacking"`, `"held_back"`, `"ignored"`, `"interrupted"`; a change by '
         'agents names their `"turns"`, which are listed in `"turns"`, and calls that are open in `"at_work"`; '
-        'what hooks could not do in the last day is in `"hooks_failed"`'
+        'what hooks could not do in the last day is in `"hooks_failed"`, threads that moved since are in '
+        '`"state": [{"thread", "ahead"}]`'
     ),
     "`diff`": (
         '`{"files": [{"path", "status", "added", "removed", "hunks"}]}`, with `"a"`, `"b"`, `"added"`, `"removed"`'

@@ -18,16 +18,19 @@ def add(parser: Parser) -> None:
         "lists the checkpoints to choose from; otherwise it is the newest named one. Files created\n"
         "since are deleted, stored first: `takeback redo` brings everything back. Where actors are\n"
         "known, what was changed outside their calls stays; --all takes that too. What was done outside\n"
-        "the files goes back in the same plan, newest first, after a typed yes: --yes does not cover it."
+        "the files goes back in the same plan, newest first, after a typed yes: --yes does not cover it.\n"
+        "Threads stay, and it says how far ahead they are; --with-state takes each to its head of then."
     )
     parser.takes("CHECKPOINT", "to", nargs="*", help="a number, a label, or how an id begins")
     takebacks.add_options(parser, scope=True)
+    takebacks.add_state(parser)
     parser.examples = [
         ("takeback rollback", "choose a checkpoint, see the plan, confirm"),
         ('takeback rollback "before the refactor"', "by its label"),
         ("takeback rollback 12 --yes", "by its number in the log, without asking"),
         ("takeback rollback kxvm --merge", "merge what you changed meanwhile"),
         ("takeback rollback --only files", "leave what was done outside the files"),
+        ("takeback rollback 12 --with-state", "what agents remember too, in one plan"),
     ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ...effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, same, text
+from ...effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, same, text, thread_of
 from ...repository import called
+from . import states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def status(found: Status) -> dict[str, Any]:
         "outside": dict(found.outside),
         "due": found.due,
         "git": list(found.git),
+        "state": [{"thread": thread, "ahead": ahead} for thread, ahead in found.state],
         "turns": [turn(t) for t in found.turns],
         "at_work": [call(c) for c in found.at_work],
         "store": {"path": found.store_path, "bytes": found.store_bytes},
@@ -169,6 +171,7 @@ def plan(found: Plan, history: History, describe: Describe | None = None) -> dic
         "totals": _totals(found),
         "left": sorted({text(u.path) for u in found.left if u.path not in found.own}),
         "own": sorted(map(text, found.own)),
+        "distance": states.shape(found.distance),
     }
 
 
@@ -204,6 +207,8 @@ def effect_id(history: History, step: Step) -> str | None:
 
 def summary(step: Step) -> str:
     path = called(step.path) if step.domain == "git" else text(step.path) or "."
+    if step.domain == "state":
+        path = f"thread {thread_of(step.path)}"
     if not step.taken:
         return f"keep {path}" + (f": {step.note}" if step.note else "")
     if same(step.expected, step.goal):
@@ -211,7 +216,9 @@ def summary(step: Step) -> str:
     if step.expected is None:
         return f"bring back {path}"
     if step.goal is None:
-        return f"delete {path}"
+        return f"delete {path}" if step.domain != "state" else f"take {path} back to before it was"
+    if step.domain == "state":
+        return f"take {path} back"
     if step.verdict == "merged":
         return f"merge {path}"
     if step.expected.kind != step.goal.kind:
@@ -231,6 +238,7 @@ def outcome(found: Outcome, history: History, describe: Describe | None = None) 
         "counts": found.counts,
         "left": [text(p) for p in found.left if p not in found.plan.own],
         "own": sorted(map(text, found.plan.own)),
+        "distance": states.shape(found.plan.distance),
         "turns": [asked(t) for t in turns_taken(found.plan, history)],
         "finished_earlier": found.finished_earlier,
         "applied": True,

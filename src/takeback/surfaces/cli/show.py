@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, STATES, domain_of, raw
+from ...effects import DONE, STATES, domain_of, raw, short_id, thread_of
 from ...repository import amount
 from ...units import format_size
 from . import acts, diffs, masks, shapes
@@ -72,6 +72,8 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
         yield f"  live     {'yes' if row.live else 'no, taken back'}"
     for id in found.undone_by:
         yield f"  taken by {id[:8]}"
+    for thread, was, now in found.threads:
+        yield f"  thread   {safe(thread)}: {safe(short_id(was)) or 'not there'} → {safe(short_id(now)) or 'not there'}"
     for path, why in found.partial:
         yield terminal.style(f"  lacks    {safe(path)}: {safe(why)}", "red")
     for path, id in _in_words(found.took):
@@ -134,6 +136,8 @@ def _in_words(found: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for path, id in found:
         if domain_of(raw(path)) == "git":
             git.setdefault(id, []).append(raw(path))
+        elif domain_of(raw(path)) == "state":
+            yield f"thread {thread_of(raw(path))}", id
         else:
             yield path, id
     yield from ((f"in git {amount(paths)}", id) for id, paths in git.items())
@@ -195,6 +199,7 @@ def shape(found: Shown) -> dict[str, object]:
         "took": [{"path": p, "effect": id} for p, id in found.took],
         "kept": [{"path": p, "effect": id} for p, id in found.kept],
         "undone_by": list(found.undone_by),
+        "threads": [{"thread": thread, "before": was, "after": now} for thread, was, now in found.threads],
         **_shape_of_act(found),
         **_shape_of_work(found),
         "tree": [{"path": p, "kind": k, "mode": m, "size": s} for p, k, m, s in found.tree],

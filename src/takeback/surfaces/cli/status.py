@@ -78,6 +78,9 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
         yield style(f"  … and {hidden:,} more (see all: takeback status --all)", "dim")
     if found.git:
         yield f"git: {safe(amount(map(raw, found.git)))}"
+    if found.state:
+        told = (f"{safe(thread)} ({counted(n, 'state checkpoint') if n else 'gone'})" for thread, n in found.state)
+        yield f"threads: {', '.join(told)}"
     yield from _agents(terminal, found, workspace.clock())
     yield from _hooks(terminal, workspace)
     yield from _outside(terminal, found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...effects import STATES, Outcome, Plan
 from ...errors import ApprovalNeeded, Stale, UsageError
 from ...typed import NamedTuple
-from . import acts, approving, diffs, masks, outcomes, plans, shapes
+from . import acts, approving, diffs, masks, outcomes, plans, shapes, states, thread_shapes
 from .capturing import with_progress
 from .terminal import counted, safe
 
@@ -38,6 +38,8 @@ class Asked(NamedTuple):
     all_steps: bool = False
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    state: bool = False  # threads too
+    with_files: bool = False  # of a thread: all that was done since, too
 
     @property
     def options(self) -> dict[str, Any]:
@@ -49,6 +51,8 @@ class Asked(NamedTuple):
             "force": self.force,
             "only": self.only,
             "without": self.without,
+            "state": self.state,
+            "with_files": self.with_files,
         }
 
     @property
@@ -57,11 +61,13 @@ class Asked(NamedTuple):
         import shlex
 
         flags = {"--all": self.everything, "--merge": self.merge, "--markers": self.markers, "--force": self.force}
+        flags |= {"--with-state": self.state, "--with-files": self.with_files}
+        verb = ["thread", "rollback"] if self.verb == "thread" else [self.verb]
         words = ["--to", *self.words] if self.verb == "compensate" and self.words else self.words
         named = [w for actor in self.actors or () for w in ("--actor", actor)]
         scope = [w for flag, domains in (("--only", self.only), ("--except", self.without)) if domains
                  for w in (flag, ",".join(domains))]  # fmt: skip
-        return shlex.join(["takeback", self.verb, *map(str, words), *(f for f in flags if flags[f]), *named, *scope])
+        return shlex.join(["takeback", *verb, *map(str, words), *(f for f in flags if flags[f]), *named, *scope])
 
 
 def add_options(parser: Parser, whose: bool = True, merging: bool = True, scope: bool = False) -> None:
@@ -90,6 +96,10 @@ def add_options(parser: Parser, whose: bool = True, merging: bool = True, scope:
 def add_scope(parser: Parser) -> None:
     parser.takes("--only DOMAIN[,…]", "--only", action="append", default=None, help="only there: files, git, http, …")
     parser.takes("--except DOMAIN[,…]", "--except", action="append", default=None, help="everywhere but there")
+
+
+def add_state(parser: Parser) -> None:
+    parser.takes("--with-state", "--with-state", dest="state", action="store_true", help="threads too")
 
 
 def domains(workspace: Workspace, given: list[str] | None) -> tuple[str, ...]:
@@ -124,6 +134,7 @@ def asked(verb: str, words: tuple[str | int, ...], args: Namespace) -> Asked:
         getattr(args, "force", False),
         args.dry_run,
         args.all_steps,
+        state=getattr(args, "state", False),
     )
 
 
@@ -256,10 +267,10 @@ def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = F
         context.terminal.json({"plan": _shape(workspace, plan), "applied": False})
     elif not plan.steps or plan.idle:
         context.terminal.write(nothing_said(plan))
-        for line in plans.unrecorded_lines(workspace, plan):
+        for line in (*states.lines(plan), *plans.unrecorded_lines(workspace, plan)):
             context.terminal.hint(line)
     else:
-        shown = plans.lines(context.terminal, workspace, plan, all_steps)
+        shown = [*plans.lines(context.terminal, workspace, plan, all_steps), *states.lines(plan)]
         if all_steps:
             context.terminal.page(shown)
         else:
@@ -308,6 +319,8 @@ def nothing_said(plan: Plan) -> str:
         return what
     if plan.request.verb == "compensate":
         return f"{what}: no effect outside the files is live"
+    if plan.request.threads and plan.request.only:
+        return f"{what}: thread {safe(plan.request.threads[0])} is as in {safe(plan.request.label.split(' ')[0])}"
     if plan.request.verb == "rollback" and not plan.request.only and not plan.request.without:
         what += f": the tree is as in {safe(plan.request.label)}"
     elif plan.request.verb == "restore":
@@ -317,11 +330,12 @@ def nothing_said(plan: Plan) -> str:
 
 def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
     if context.json:
-        context.terminal.json(shapes.outcome(outcome, workspace.history(), acts.describer(workspace)))
+        shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
+        context.terminal.json({**shape, **thread_shapes.rolled_back(workspace, outcome)})
         return 0 if outcome.whole else 3
     if not outcome.results and not outcome.finished_earlier:
         context.terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
-        for line in plans.left_lines(outcome.plan, workspace.history()):
+        for line in (*plans.left_lines(outcome.plan, workspace.history()), *states.lines(outcome.plan)):
             context.terminal.hint(line)
         for line in plans.unrecorded_lines(workspace, outcome.plan):
             context.terminal.hint(line)

@@ -15,10 +15,12 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Takes back the newest turn: an agent's turn, or what was changed by hand between two\n"
         "checkpoints. Each further undo goes one turn further back. What somebody else changed\n"
-        "since is kept and named. `undo N` is one take-back: one redo brings all N back."
+        "since is kept and named. `undo N` is one take-back: one redo brings all N back.\n"
+        "Threads stay, and it says how far ahead they are; --with-state takes what the turn did to them too."
     )
     parser.takes("N", "n", nargs="*", help="how many turns; one, if not given")
     takebacks.add_options(parser, scope=True)
+    takebacks.add_state(parser)
     parser.examples = [
         ("takeback undo", "the last turn"),
         ("takeback undo 3 --yes", "the last three, without asking"),

@@ -29,6 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "rollback": ("back", "go back to a checkpoint"),
     "revert": ("back", "take back one effect or path and keep the rest"),
     "restore": ("back", "bring single files back from any checkpoint"),
+    "thread": ("back", "what agents remember: save it, go back in it, fork it, hand it over"),
     "plan": ("plan", "what a take-back would do, saved to be applied later"),
     "apply": ("plan", "carry out a saved plan exactly as seen, or refuse it as stale"),
     "resume": ("plan", "finish an interrupted take-back, or go back from it"),

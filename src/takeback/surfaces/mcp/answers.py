@@ -75,6 +75,15 @@ def bounded(value: Any) -> Any:
     return value
 
 
+def whole(value: Any) -> Any:
+    """The same, with nothing cut."""
+    if isinstance(value, str):
+        return _plain(value)
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    return {_plain(name): whole(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
 

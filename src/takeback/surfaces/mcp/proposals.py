@@ -17,7 +17,7 @@ from ...effects import Outcome, Plan, Step
 from ...errors import ApprovalNeeded, CredentialNeeded, Stale
 from ...typed import Any, NamedTuple
 from ...workspace import Workspace
-from ..cli import acts, outcomes, plans, shapes, takebacks
+from ..cli import acts, outcomes, plans, shapes, states, takebacks, thread_shapes
 from ..cli.terminal import counted, safe
 from . import approvals
 from .answers import Page, answer
@@ -130,6 +130,8 @@ def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
         page.say(takebacks.nothing_said(plan))
     else:
         page.page(plans.lines(page, workspace, plan))
+    for line in states.lines(plan):
+        page.hint(line)
     if plan.id:
         page.hint(f"saved as plan {plan.id}; takeback_apply does exactly this")
     return answer(page, planned(workspace, plan))
@@ -140,9 +142,11 @@ def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
     page = Page()
     if not outcome.results and not outcome.finished_earlier:
         page.say(takebacks.nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
+        for line in states.lines(outcome.plan):
+            page.hint(line)
     else:
         outcomes.report(page, workspace, outcome)
     for line in plans.left_lines(outcome.plan, workspace.history()):
         page.hint(line)
     shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
-    return answer(page, {**shape, "whole": outcome.whole})
+    return answer(page, {**shape, **thread_shapes.rolled_back(workspace, outcome), "whole": outcome.whole})

@@ -23,7 +23,7 @@ from ..cli.failures import of_the_system
 from . import resources
 from .answers import failure
 from .instructions import INSTRUCTIONS
-from .tools import back, capture, mail, record, see
+from .tools import back, capture, mail, record, see, threads
 
 if TYPE_CHECKING:
     from ...workspace import Workspace
@@ -56,7 +56,7 @@ class Server(MCPServer[Any]):
         self.roots: dict[Path, mail.Watch] = {}  # of the workspaces that were opened, and when their mail is due
         self._parent = parent  # the agent's process, where it started us
         self._noted: set[Path] = set()
-        for module in (capture, see, back, record, mail, resources):
+        for module in (capture, see, back, record, mail, threads, resources):
             module.add(self)
 
     def opened(self, workspace: Workspace, client: str) -> None:

@@ -30,6 +30,7 @@ Without = Annotated[list[str], Field(description="All domains but these")]
 Actors = Annotated[list[str], Field(description="Only what these actors did")]
 Everything = Annotated[bool, Field(description="Whoever did it; by default others' work is kept")]
 Merge = Annotated[bool, Field(description="Merge text that others changed since, where that is clean")]
+WithState = Annotated[bool, Field(description="Threads too: what agents remember; by default they stay")]
 Force = Annotated[bool, Field(description="Take back what others changed since, too; a person should agree")]
 DryRun = Annotated[bool, Field(description="Only show the plan")]
 Count = Annotated[int, Field(ge=1, le=1000, description="How many, newest first")]
@@ -58,6 +59,7 @@ async def rollback(
     actors: Actors = [],  # noqa: B006
     everything: Everything = False,
     merge: Merge = False,
+    with_state: WithState = False,
     force: Force = False,
     dry_run: DryRun = False,
     cwd: Cwd = "",
@@ -68,7 +70,7 @@ async def rollback(
     words = (checkpoint,) if checkpoint else ()
     return await _take_back(
         ctx, cwd, "rollback", words, dry_run, only=only, without=without, actors=actors or None,
-        everything=everything, merge=merge, force=force,
+        everything=everything, merge=merge, force=force, state=with_state,
     )  # fmt: skip
 
 
@@ -80,6 +82,7 @@ async def undo(
     actors: Actors = [],  # noqa: B006
     everything: Everything = False,
     merge: Merge = False,
+    with_state: WithState = False,
     force: Force = False,
     dry_run: DryRun = False,
     cwd: Cwd = "",
@@ -87,7 +90,7 @@ async def undo(
     """Takes back the last turn; again, the one before. Steps outside the files run only after a person's yes."""
     return await _take_back(
         ctx, cwd, "undo", (n,), dry_run, only=only, without=without, actors=actors or None,
-        everything=everything, merge=merge, force=force,
+        everything=everything, merge=merge, force=force, state=with_state,
     )  # fmt: skip
 
 
@@ -157,6 +160,7 @@ async def plan(
     actors: Actors = [],  # noqa: B006
     everything: Everything = False,
     merge: Merge = False,
+    with_state: WithState = False,
     force: Force = False,
     cwd: Cwd = "",
 ) -> Answer:
@@ -169,6 +173,7 @@ async def plan(
         "everything": everything,
         "merge": merge,
         "force": force,
+        "state": with_state,
     }
 
     def work() -> CallToolResult:

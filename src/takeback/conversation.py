@@ -1,0 +1,553 @@
+"""A conversation with an agent, and what /undo and /redo mean to it: its messages, files and effects go back as one.
+
+    with conversation.turn("add tests"):     ─► look ─► turn row, brackets ─► the user's message
+        conversation.append({"role": …})     ─► a state checkpoint of its thread
+        …                                       files and effects meanwhile are the turn's
+                                             ─► look ─► what it did ─► the brackets close
+    conversation.undo()                      ─► one take-back: thread, files, git, effects outside
+
+Nothing of it is kept in memory alone: the messages are the head of the thread, and what can be undone or redone is read
+from the journal, so that a new process goes on where another one ended. Turned off, it is a list of messages.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import threading
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import ancestry, brackets, plain, redact
+from .callers import Call, Caller
+from .consent import Stays, allowed
+from .doing import Recorder, to_the_end
+from .effects import DONE, FAILED, FOLDER, STATES, Outcome, Plan, Request, Takeback, Turn, path_of_thread, text
+from .errors import Moved, Stale, TakebackError, UsageError
+from .threads import checked_name
+
+if TYPE_CHECKING:
+    from .brackets import AgentTurn
+    from .history import History
+    from .states import StateCheckpoint
+    from .steps import Approve
+    from .workspace import Workspace
+
+_ATTEMPTS = 5  # at a plan that others make stale
+_NAMED = 3  # paths or effects that a message names of each kind
+_SUMMARY = 80  # characters of a message that its state checkpoint is listed by
+_MESSAGES = "messages"
+_TALK, _WORK = "conversation", "turn"  # keys of a turn's two brackets: around its thread, and around the files
+
+
+class Said(NamedTuple):
+    """What came of an undo or a redo."""
+
+    message: str  # a sentence for people
+    done: bool = False  # whether anything was taken back, or brought back
+    outcome: Outcome | None = None  # of the take-back; None where there was none
+    messages: int = 0  # how many messages went, or came back
+
+
+class Conversation:
+    """Messages in a thread of a workspace. Safe to use from several threads, one turn at a time.
+
+    `approve` is shown a plan that would do something outside the files, where policy does not allow that by itself:
+    without its True, that stays. Without a workspace, turned off here or by the settings, nothing is kept or undone."""
+
+    def __init__(
+        self,
+        workspace: Workspace | None,
+        thread: str = "main",
+        enabled: bool = True,
+        *,
+        agent: str = "conversation",
+        approve: Approve | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.thread = checked_name(thread, "thread")
+        self.agent = agent
+        self.approve = approve
+        self.off = _why_off(workspace, enabled)  # empty while it is on
+        self._lock = threading.RLock()
+        self._turn: ConversationTurn | None = None
+        self._head: StateCheckpoint | None = None
+        self._seen = -1  # the row up to which the thread was read
+        self._state: dict[str, Any] = {}
+        self._process = os.getpid(), ancestry.started(os.getpid())
+
+    @property
+    def enabled(self) -> bool:
+        return not self.off
+
+    # -- messages ------------------------------------------------------------------
+
+    @property
+    def messages(self) -> list[Any]:
+        """A copy of all messages, oldest first, as they are now: whoever moved the thread."""
+        with self._lock:
+            if self._seen < 0 or not self.off:
+                self._read()
+            return copy.deepcopy(self._state.get(_MESSAGES, []))
+
+    def append(self, message: Mapping[str, Any]) -> None:
+        """Adds a message, kept at once. If another writer added some that this conversation has not read, it is told
+        so (Moved), and nothing is added; after a take-back it goes on from there."""
+        plain.encoded(plain.named(message, "message"), "message")
+        told = copy.deepcopy(dict(message))
+        with self._lock:
+            if self._seen < 0:
+                self._read()
+            if self.off:
+                self._state = self._with(told)
+                return
+            for _ in range(_ATTEMPTS):
+                self._follow()
+                state = self._with(told)
+                try:
+                    saved = self._on.threads.save(
+                        self.thread,
+                        state,
+                        parent=self._head.id if self._head else "",
+                        summary=_summary(told),
+                        agent=self.agent,
+                        source="conversation",
+                    )
+                except Moved:
+                    continue
+                self._head, self._seen, self._state = saved, saved.seq, state
+                return
+            raise self._moved()
+
+    def _with(self, message: Any) -> dict[str, Any]:
+        return {**self._state, _MESSAGES: [*self._state.get(_MESSAGES, []), message]}
+
+    def _read(self) -> None:
+        """The head of the thread, if it is not the one that is known. What was there before it was turned off is read
+        too, and stays as it is."""
+        ws = self.workspace
+        self._seen = max(self._seen, 0)
+        if ws is None or (self.off and not ws.observer.has_threads):
+            return
+        seen = ws.store.journal.head().seq
+        head = ws.threads.find(self.thread)
+        if head is None:
+            state: dict[str, Any] = {}
+        elif self._head is not None and head.id == self._head.id:
+            state = self._state
+        else:
+            state = ws.threads.load(head) if head.codec == "json" else {_MESSAGES: None}
+        if not isinstance(state.get(_MESSAGES, []), list):
+            raise UsageError(f"thread {self.thread} holds no conversation", "name another thread")
+        self._head, self._state = head, state
+        self._seen = max(seen, head.seq if head else 0)
+
+    def _follow(self) -> None:
+        """Goes on from where a take-back left the thread; another writer's messages must be read first."""
+        head = self._on.threads.find(self.thread)
+        if (head.id if head else "") == (self._head.id if self._head else ""):
+            return
+        added = self._on.threads.list(self.thread, "")
+        if any(state.seq > self._seen and state.source != "rollback" for state in added):
+            raise self._moved()
+        self._read()
+
+    def _moved(self) -> Moved:
+        return Moved(
+            f"another writer has gone on with thread {self.thread}; nothing was added",
+            "read the messages of the conversation, which has them now, then append again",
+        )
+
+    # -- turns -----------------------------------------------------------------------
+
+    def turn(self, user_text: str | None = None) -> ConversationTurn:
+        """`with` it, what is done is one turn, which undo takes back as one. It begins before the message enters."""
+        return ConversationTurn(self, user_text)
+
+    def _begin(self, turn: ConversationTurn, prompt: str) -> None:
+        ws = self._on
+        turn.finished = self._finish_own()
+        if told := self._under_way():
+            raise UsageError(told, "one turn at a time: wait for its end, or talk in another thread")
+        ws.note_session(*self._process, self.agent)
+        # Only brackets know the process: a turn that did would be spared by an undo from the same one.
+        caller = Caller(self.agent, self.thread, "", *self._process)
+        talk = Call(_TALK, _TALK, _TALK, (path_of_thread(self.thread),), scans=False, thread=self.thread)
+        work = Call(_WORK, _TALK, _TALK, thread=self.thread)
+        begun = ws.begin_turn(Caller(self.agent, self.thread), prompt, ((caller, talk), (caller, work)))
+        turn.lacking = begun.lacking
+        turn.turn = {"actor": self.agent, "turn": begun.turn.number}
+        turn.open = caller, (work, talk)
+
+    def _under_way(self) -> str:
+        """A turn of this thread that is open, in a process that lives."""
+        with self._on._alone():
+            found = brackets.open_ones(self._on.store.journal)
+        for bracket in found:
+            if bracket.call.thread == self.thread and not bracket.caller.is_gone:
+                where = "" if bracket.caller.pid == self._process[0] else f" in process {bracket.caller.pid}"
+                return f"a turn of thread {self.thread} is under way{where}"
+        return ""
+
+    def _finish_own(self) -> Outcome | None:
+        """Finishes an undo or a redo of this conversation that was interrupted; others' are theirs to finish."""
+        ws = self._on
+        history = ws.history()
+        if not ws.interrupted() or (found := history.interrupted) is None:
+            return None
+        return ws.resume() if self._is_own(history, found[0]) else None
+
+    # -- undo, redo --------------------------------------------------------------------
+
+    def undo(self, n: int = 1) -> Said:
+        """Takes back the last turn that stands, or the last n as one: its messages, files, and effects outside."""
+        return self._driven(self._undoing(n))
+
+    def redo(self, n: int = 1) -> Said:
+        """Brings back what the newest undo took, or the newest n, unless the conversation has gone on since."""
+        return self._driven(self._redoing(n))
+
+    def _driven(self, work: Generator[Plan, bool, Said]) -> Said:
+        try:
+            plan = next(work)
+            while True:
+                said = self.approve(plan) if self.approve else False
+                if inspect.isawaitable(said):
+                    if inspect.iscoroutine(said):
+                        said.close()
+                    raise UsageError("approve is async, and the conversation is not", "use AsyncConversation")
+                plan = work.send(bool(said))
+        except StopIteration as end:
+            return _said(end.value)
+
+    def _undoing(self, n: int) -> Generator[Plan, bool, Said]:
+        """Yields a plan that a person has to approve; goes on with the answer."""
+        if (early := self._before(n, "taken back")) is not None:
+            return early
+        ws = self._on
+        for _ in range(_ATTEMPTS):
+            live = [act for act in ws.effects() if not act.undone_by and act.state != FAILED]
+            can_ask = self.approve is not None
+            plan, stays = yield from allowed(
+                ws, lambda leave: self._planned(n, leave), live, (), can_ask, lambda id: f"takeback revert {id[:8]}"
+            )
+            turns = self._turns(ws.history(), set(plan.request.turns))
+            if not turns:
+                return Said("nothing to take back: no turn of this conversation stands")
+            before = len(self.messages)
+            try:
+                outcome = ws.apply(plan)
+            except Stale:  # somebody did something meanwhile
+                continue
+            if outcome.finished_earlier:
+                return self._finished(outcome)
+            return self._told("took back", _called(turns), outcome, before - len(self.messages), stays)
+        raise _kept_changing()
+
+    def _planned(self, n: int, leave: set[str]) -> Plan:
+        """The undo of the last n turns that stand once what was not seen yet has been looked at."""
+
+        def ask(history: History, request: Request) -> Request:
+            return request._replace(turns=tuple(sorted(turn.turn for turn in self._standing(history)[-n:])))
+
+        request = Request("undo", state=True, threads=(self.thread,), leave=tuple(sorted(leave)))
+        return self._on.planned(request, ask)
+
+    def _redoing(self, n: int) -> Generator[Plan, bool, Said]:
+        yield from ()  # nothing is done outside the files by a redo, so that nobody is asked
+        if (early := self._before(n, "brought back")) is not None:
+            return early
+        ws = self._on
+        for _ in range(_ATTEMPTS):
+            history = ws.history()
+            undone = [t for t in history.standing.values() if t.verb == "undo" and self._is_own(history, t)][:n]
+            if not undone:
+                return Said("nothing to bring back: no undo of this conversation stands")
+            if why := self._gone_on_since(undone[-1]):
+                return Said(f"nothing to bring back: {why}; files alone can still come back: takeback redo")
+            plan = ws.planned(Request("redo", takebacks=tuple(t.id for t in undone)))
+            mine = [step for step in plan.steps if step.path == path_of_thread(self.thread)]
+            if kept := [step for step in mine if not step.taken]:
+                return Said(f"nothing was brought back: the conversation was {kept[0].note}")
+            turns = self._turns(ws.history(), {turn for t in undone for turn in t.request.turns})
+            before = len(self.messages)
+            try:
+                outcome = ws.apply(plan)
+            except Stale:
+                continue
+            if outcome.finished_earlier:
+                return self._finished(outcome)
+            return self._told("brought back", _called(turns), outcome, len(self.messages) - before, [])
+        raise _kept_changing()
+
+    def _before(self, n: int, verb: str) -> Said | None:
+        """What there is to say instead of going on."""
+        if not isinstance(n, int) or n < 1:
+            raise UsageError(f"{n!r} is no number of turns", "give a whole number from 1 up")
+        if self.off:
+            return Said(f"{self.off}; nothing was {verb}")
+        if (told := self._under_way()) or self._turn is not None:
+            return Said(f"{told or 'a turn is under way'}: let it end first; nothing was {verb}")
+        if self._on.interrupted() and (outcome := self._on.resume()) is not None:
+            return self._finished(outcome)
+        return None
+
+    def _turns(self, history: History, among: set[Turn] | None = None) -> list[AgentTurn]:
+        """The turns of this thread, oldest first, whoever took part in it."""
+        talk = {b.turn for b in history.brackets.values() if b.call.thread == self.thread}
+        wanted = talk if among is None else talk & among
+        return [turn for key, turn in history.agent_turns.items() if key in wanted]
+
+    def _standing(self, history: History) -> list[AgentTurn]:
+        """Turns of which something is left to take back, and which no undo in force was about."""
+        turns, path = self._turns(history), path_of_thread(self.thread)
+        undone = {t for each in history.standing.values() if self._is_own(history, each) for t in each.request.turns}
+        ends = [turn.seq for turn in turns[1:]] + [1 << 62]
+        known = {effect.seq: effect for effect in history.effects if not effect.takeback}
+        live = [(seq, where) for seq, where in history.live if seq in known]
+        found = []
+        for turn, end in zip(turns, ends):
+            if turn.turn in undone:
+                continue
+            did = any(turn.turn in known[seq].turns for seq, _ in live)
+            if did or any(where == path and turn.seq < seq < end for seq, where in live):
+                found.append(turn)
+        return found
+
+    def _is_own(self, history: History, takeback: Takeback) -> bool:
+        """Whether it is an undo of this conversation, or a redo of one."""
+        known = history.takebacks
+        meant = [known[id] for id in takeback.request.takebacks if id in known] or [takeback]
+        return any(each.verb == "undo" and self.thread in each.request.threads for each in meant)
+
+    def _gone_on_since(self, undo: Takeback) -> str:
+        """Why a redo is no more: what it would bring back does not follow on what is there now."""
+        later = [turn for turn in self._turns(self._on.history()) if turn.seq > undo.seq]
+        if later:
+            return f"{_called(later[:1])} has begun since"
+        states = self._on.threads.list(self.thread, "")
+        if any(state.seq > undo.seq and state.source != "rollback" for state in states):
+            return "messages were added since"
+        return ""
+
+    # -- in words ------------------------------------------------------------------------
+
+    def _finished(self, outcome: Outcome) -> Said:
+        """What a call did instead of its own work: an earlier one was interrupted."""
+        request = outcome.plan.request
+        verb = "brought back" if request.verb == "redo" else "took back"
+        turns = self._turns(self._on.history(), set(request.turns))
+        what = _called(turns) if turns else "what was left"
+        told = self._told(verb, what, outcome, 0, [])
+        article = "an" if request.verb[:1] in "aeiou" else "a"
+        return told._replace(message=f"finished {article} {request.verb} that was interrupted: {told.message}")
+
+    def _told(self, verb: str, what: str, outcome: Outcome, messages: int, stays: Stays) -> Said:
+        steps = {step.path: step for step in outcome.plan.steps}
+        acts = {act.path: act.summary for act in self._on.effects()}
+        done = list(dict.fromkeys(r.path for r in outcome.results if r.result == DONE and r.path in steps))
+        of = {name: [p for p in done if steps[p].domain == name] for name in STATES}
+        effects = [acts.get(p, text(p)) for p in done if steps[p].domain not in STATES]
+        folders = [p for p in of["files"] if _is_folder(steps[p].expected) or _is_folder(steps[p].goal)]
+        files = [text(p) for p in of["files"] if p not in folders]
+        mine = path_of_thread(self.thread) in of["state"]
+        parts = [_count(messages, "message")] if messages > 0 else ["its messages"] * mine
+        parts += [f"thread {text(p)[2:]}" for p in of["state"] if p != path_of_thread(self.thread)]
+        parts += [f"{_count(len(effects), 'effect')} outside ({_names(effects)})"] if effects else []
+        parts += ["git"] * bool(of["git"])
+        parts += [_count(len(folders), "folder")] if folders else []
+        parts += [f"{_count(len(files), 'file')}: {_names(files)}"] if files else []
+        kept = [_kept(acts.get(r.path, ""), r.path, r.note or r.result) for r in outcome.results if r.result != DONE]
+        kept += [f"kept {text(p)}, others were at work on it too" for p in outcome.left if p not in steps]
+        kept += [f"{act.summary} stays: {why}" for act, why in stays]
+        sentence = f"{verb} {what}: {', '.join(parts) or 'nothing of it'}"
+        return Said("; ".join([sentence, *dict.fromkeys(kept)]), bool(done), outcome, max(messages, 0))
+
+    @property
+    def _on(self) -> Workspace:
+        assert self.workspace is not None and not self.off
+        return self.workspace
+
+
+class ConversationTurn(Recorder):
+    """A turn under way. What is recorded inside `with` belongs to it; leaving it looks at what it did."""
+
+    finished: Outcome | None = None  # of an interrupted undo or redo, which was finished first
+    lacking: tuple[tuple[bytes, str], ...] = ()  # what could not be captured as it was before, and why
+    open: tuple[Caller, tuple[Call, ...]] | None = None  # its brackets
+
+    def __init__(self, conversation: Conversation, user_text: str | None) -> None:
+        if conversation.workspace is not None:
+            super().__init__(conversation.workspace)
+        self.conversation = conversation
+        self.user_text = user_text
+
+    def __enter__(self) -> ConversationTurn:
+        self._begin()
+        if not self.conversation.off:
+            self._set_current()
+        return self
+
+    def __exit__(self, kind: object = None, error: BaseException | None = None, trace: object = None) -> None:
+        if not self.conversation.off:
+            self._unset_current()
+        self._end(error)
+
+    def _begin(self) -> None:
+        talk = self.conversation
+        with talk._lock:
+            if talk._turn is not None:
+                raise UsageError(f"a turn of thread {talk.thread} is under way", "leave it before the next one begins")
+            talk._turn = self
+        try:
+            if not talk.off:
+                talk._begin(self, self.user_text or "")
+            if self.user_text is not None:
+                talk.append({"role": "user", "content": self.user_text})
+        except BaseException as error:
+            self._end(error)
+            raise
+
+    def _end(self, error: BaseException | None) -> None:
+        """What it did is found and journaled, whether it went well or not."""
+        opened, self.open = self.open, None
+        self.conversation._turn = None
+        try:
+            for call in opened[1] if opened else ():
+                self.workspace.end_call(opened[0], call, failed=error is not None)  # type: ignore[index]
+        except TakebackError as trouble:
+            if error is None:
+                raise
+            error.add_note(f"takeback: what the turn did could not be journaled: {trouble.message}")
+
+
+class AsyncConversation:
+    """The same for `await`: nothing blocks the loop. `await c.messages`; `approve` may be a coroutine function."""
+
+    def __init__(
+        self,
+        workspace: Workspace | None,
+        thread: str = "main",
+        enabled: bool = True,
+        *,
+        agent: str = "conversation",
+        approve: Approve | None = None,
+    ) -> None:
+        self._plain = Conversation(workspace, thread, enabled, agent=agent, approve=approve)
+
+    @property
+    def thread(self) -> str:
+        return self._plain.thread
+
+    @property
+    def enabled(self) -> bool:
+        return self._plain.enabled
+
+    @property
+    def messages(self) -> Awaitable[list[Any]]:
+        return to_the_end(lambda: self._plain.messages)
+
+    async def append(self, message: Mapping[str, Any]) -> None:
+        await to_the_end(self._plain.append, message)
+
+    def turn(self, user_text: str | None = None) -> AsyncTurn:
+        """`async with` it."""
+        return AsyncTurn(self._plain.turn(user_text))
+
+    async def undo(self, n: int = 1) -> Said:
+        return await self._driven(self._plain._undoing(n))
+
+    async def redo(self, n: int = 1) -> Said:
+        return await self._driven(self._plain._redoing(n))
+
+    async def _driven(self, work: Generator[Plan, bool, Said]) -> Said:
+        found = await to_the_end(_sent, lambda: next(work))
+        while isinstance(found, Plan):
+            answer = self._plain.approve(found) if self._plain.approve else False
+            said = bool(await answer if inspect.isawaitable(answer) else answer)
+            found = await to_the_end(_sent, lambda said=said: work.send(said))
+        return found
+
+
+class AsyncTurn:
+    """A turn for `async with`; what it yields is the turn itself."""
+
+    def __init__(self, turn: ConversationTurn) -> None:
+        self._turn = turn
+
+    async def __aenter__(self) -> ConversationTurn:
+        turn = self._turn
+        try:
+            await to_the_end(turn._begin)
+        except BaseException as error:  # cancelled while it began: it is open, and nobody will leave it
+            if turn.conversation._turn is turn:
+                await to_the_end(turn._end, error)
+            raise
+        if not turn.conversation.off:
+            turn._set_current()
+        return turn
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not self._turn.conversation.off:
+            self._turn._unset_current()
+        await to_the_end(self._turn._end, error)
+
+
+def _sent(step: Callable[[], Plan]) -> Plan | Said:
+    try:
+        return step()
+    except StopIteration as end:
+        return _said(end.value)
+
+
+def _said(value: Any) -> Said:
+    assert isinstance(value, Said)
+    return value
+
+
+def _why_off(workspace: Workspace | None, enabled: bool) -> str:
+    if not enabled:
+        return "undo is turned off for this conversation"
+    if workspace is None:
+        return "this conversation has no workspace"
+    if not workspace.settings.enabled:
+        return f"takeback is off (source: {workspace.settings.off_source})"
+    return ""
+
+
+def _summary(message: Mapping[str, Any]) -> str:
+    """What a person recognises a message by."""
+    content = message.get("content")
+    told = content if isinstance(content, str) else ""
+    line = " ".join(redact.text(told[: 4 * _SUMMARY]).split())
+    return f"{message.get('role', 'message')}: {line[:_SUMMARY]}" if line else f"{message.get('role', 'message')}"
+
+
+def _called(turns: list[AgentTurn]) -> str:
+    first = f'"{turns[0].prompt}"' if turns and turns[0].prompt else ""
+    if len(turns) > 1:
+        return f"{len(turns)} turns{', from ' + first + ' on' if first else ''}"
+    return f"the turn {first}" if first else "a turn"
+
+
+def _kept(summary: str, path: bytes, why: str) -> str:
+    if summary:
+        return f"{summary} stays: {why}"
+    return f"kept thread {text(path)[2:]}, {why}" if path.startswith(b"//") else f"kept {text(path)}, {why}"
+
+
+def _names(found: list[str]) -> str:
+    return ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def _is_folder(state: Any) -> bool:
+    return state is not None and state.kind == FOLDER
+
+
+def _kept_changing() -> Stale:
+    return Stale("others kept changing what it would take back; nothing was changed", "try it again")

@@ -1,0 +1,61 @@
+"""Threads in plans and outcomes as a person reads them: where each goes back to, and what stays ahead."""
+
+from __future__ import annotations
+
+from ...effects import short_id, thread_of
+from ...errors import TakebackError
+from .terminal import counted, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from typing import Any
+
+    from ...effects import Distance, Plan, Step
+    from ...workspace import Workspace
+
+
+def called(path: bytes) -> str:
+    return f"thread {safe(thread_of(path))}"
+
+
+def amount(paths: Collection[bytes]) -> str:
+    """'thread main', or '3 threads'."""
+    return called(next(iter(paths))) if len(paths) == 1 else counted(len(paths), "thread")
+
+
+def name(workspace: Workspace, step: Step, read: Callable[[Workspace, bytes], bytes], again: bool) -> str:
+    """'thread main  back to 8 (kxvmrtqo)'"""
+    if not step.taken:
+        return called(step.path)
+    return f"{called(step.path)}  {'again at' if again else 'back to'} {_place(workspace, step, read)}"
+
+
+def _place(workspace: Workspace, step: Step, read: Callable[[Workspace, bytes], bytes]) -> str:
+    if step.goal is None:
+        return "before it was"
+    thread, threads = thread_of(step.path), workspace.threads
+    try:
+        told = threads.told_by(thread, read(workspace, step.goal.content))
+    except TakebackError:
+        return "an earlier state"
+    if not told:
+        return "an earlier state"
+    at = told.get("") or max(told.values(), key=lambda state: state.seq)
+    return f"{threads.ahead(thread, 0) - threads.ahead(thread, at.seq)} ({safe(short_id(at.id))})"
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """What a take-back of files, or of a thread, leaves of the other; and what takes that too."""
+    distance = plan.distance
+    for found in distance.state:
+        ahead = f"{counted(found.ahead, 'state checkpoint')} ahead" if found.ahead else "gone since"
+        yield f"thread {safe(found.thread)} stays, {ahead}; {safe(found.command)} takes it too"
+    if distance.files:
+        stay, them = ("stays", "it") if distance.files == 1 else ("stay", "them")
+        yield f"{counted(distance.files, 'file')} changed since, and {stay}; {safe(distance.command)} takes {them} too"
+
+
+def shape(found: Distance) -> dict[str, Any]:
+    also = {"command": found.command} if found.command else {}
+    return {"state": [each._asdict() for each in found.state], "files": found.files, **also}

@@ -1,0 +1,129 @@
+"""thread verify and prune: whether all of it is as it was stored, and forgetting what is old."""
+
+from __future__ import annotations
+
+from ...effects import short_id
+from ...errors import ApprovalNeeded, UsageError
+from ...units import format_size, parse_duration
+from . import thread_shapes
+from .approving import approved, only_a_person
+from .capturing import with_progress
+from .terminal import counted, listed, pad, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from ...states import Checked
+    from ...thread_prune import ThreadsPruned
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Namespace
+    from .terminal import Terminal
+
+_STAYS = 10  # that are named
+
+
+# -- verify ------------------------------------------------------------------
+
+
+def verify(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    found = workspace.threads.verify(words[0] if words else "")
+    bad = sum(not each.ok for each in found)
+    if context.json:
+        steps = [thread_shapes.checked(each) for each in found]
+        context.terminal.json({"ok": not bad, "steps": steps, "failed": bad})
+        return 1 if bad else 0
+    context.terminal.page(verified(context.terminal, found))
+    if not found:
+        context.terminal.say("there is no state checkpoint to verify")
+    elif not bad:
+        whole = context.terminal.style("whole", "green")
+        context.terminal.say(f"{whole}: {counted(len(found), 'state checkpoint')}")
+    else:
+        context.terminal.write(f"{context.terminal.style('damaged', 'red')}: {bad:,} of {len(found):,}")
+        context.terminal.hint(
+            "  → go on from one that holds: takeback thread rollback or fork; takeback verify says more"
+        )
+    return 1 if bad else 0
+
+
+def verified(terminal: Terminal, found: Sequence[Checked]) -> Iterator[str]:
+    """'PASS  main  kxvmrtqo  row 12'; what fails says what is lost."""
+    names = max((len(safe(each.thread)) for each in found), default=0)
+    ids = max((len(short_id(each.id)) for each in found), default=0)
+    rows = max((len(str(each.seq)) for each in found), default=0)
+    for each in found:
+        mark = terminal.style("PASS", "green") if each.ok else terminal.style("FAIL", "red")
+        ns = f"  in {safe(each.ns)}" if each.ns else ""
+        why = f"  {safe(each.why)}" if each.why else ""
+        head = f"{mark}  row {each.seq:<{rows}}  {pad(safe(each.thread), names)}  {pad(safe(short_id(each.id)), ids)}"
+        yield f"{head}{ns}{why}".rstrip()
+
+
+# -- prune -------------------------------------------------------------------
+
+
+def prune(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    if not args.dry_run:
+        only_a_person(context, "pruning", workspace)
+    asked = _asked(args)
+    threads = workspace.threads
+    planned = threads.prune(words, **asked, dry_run=True)
+    if args.dry_run or not planned.removed:
+        _tell(context, planned)
+        return 0
+    if not context.yes and not context.json:
+        _tell(context, planned)
+    try:
+        if not approved(context, "Forget this for good?"):
+            return 4
+    except ApprovalNeeded as error:
+        if not context.json:
+            raise
+        told = {"message": error.message, "hint": error.hint, "code": 4}
+        context.terminal.json({"prune": thread_shapes.pruned(planned), "error": told})
+        return 4
+    done = threads.prune(words, **asked)
+    freed = with_progress(context, workspace, workspace.prune, "pruned").freed
+    _tell(context, done, freed)
+    return 0
+
+
+def _asked(args: Namespace) -> dict[str, Any]:
+    asked: dict[str, Any] = {"delete": args.delete}
+    if args.keep is not None:
+        if not args.keep.isdecimal() or int(args.keep) < 1:
+            raise UsageError(
+                f"--keep needs a whole number from 1 up, not {safe(args.keep)!r}", "--delete removes a thread whole"
+            )
+        asked["keep"] = int(args.keep)
+    if args.older_than is not None:
+        asked["older_than"] = parse_duration(args.older_than)
+    return asked
+
+
+def _tell(context: Context, found: ThreadsPruned, freed: int = 0) -> None:
+    if context.json:
+        context.terminal.json({"prune": {**thread_shapes.pruned(found), "freed": freed}})
+        return
+    terminal = context.terminal
+    if not found.removed:
+        terminal.say("nothing to prune" + (": all of it has to stay" if found.stays else ""))
+    else:
+        names = list(dict.fromkeys(state.thread for state in found.removed))
+        what = f"{counted(len(found.removed), 'state checkpoint')} of {listed(names)}"
+        whole = f", {'which goes' if len(names) == 1 else 'which go'} whole" if found.deleted else ""
+        room = f", {format_size(freed)} freed" if freed else ""
+        terminal.say(f"{'would forget' if found.dry_run else 'forgot'} {what}{whole}{room}")
+    if found.handoffs:
+        ids = listed([id[:8] for id in found.handoffs])
+        terminal.warn(f"  {counted(len(found.handoffs), 'handoff')} that nobody adopted can go nowhere then: {ids}")
+    for each in found.stays[:_STAYS]:
+        terminal.say(f"  {safe(each.checkpoint.thread)} {safe(short_id(each.checkpoint.id))} stays: {safe(each.why)}")
+    if len(found.stays) > _STAYS:
+        terminal.say(f"  … and {len(found.stays) - _STAYS:,} more stay")
+
+
+VERBS = {"verify": verify, "prune": prune}

@@ -1,0 +1,362 @@
+"""thread list, show, load, resume, diff, search: threads as a person reads them, and as programs do."""
+
+from __future__ import annotations
+
+from ...effects import short_id
+from ...errors import UsageError
+from . import masks, thread_shapes
+from .terminal import age, cells, clip, counted, moment, pad, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from ...states import Found, Handoff, StateCheckpoint, StateDifference, ThreadSeen
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Namespace
+    from .terminal import Terminal
+
+_LINES = 40  # of a state that is shown
+_VALUE = 200  # characters of a value that differs
+_LISTED = 200  # state checkpoints, unless --limit says otherwise
+_NAME = 32  # columns of a thread's name
+
+
+# -- list --------------------------------------------------------------------
+
+
+def list_(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    limit = _limit(args)
+    if args.handoffs:
+        return _handoffs(context, workspace, words, limit)
+    if not words:
+        return _threads(context, workspace, limit)
+    workspace.threads.get(words[0])  # or there is none
+    found, forks = chain_of(workspace, words[0], limit or _LISTED)
+    if context.json:
+        shown = [{**thread_shapes.checkpoint(s), "forks": forks.get((s.ns, s.id), [])} for s in found]
+        context.terminal.json({"thread_id": words[0], "checkpoints": shown})
+        return 0
+    context.terminal.page(chain(context.terminal, found, forks, workspace.clock()))
+    if not limit and len(found) == _LISTED:
+        context.terminal.hint(f"the newest {_LISTED}; more with --limit N")
+    return 0
+
+
+def _threads(context: Context, workspace: Workspace, limit: int) -> int:
+    found = workspace.threads.all()
+    shown = found[:limit] if limit else found
+    if context.json:
+        context.terminal.json({"threads": [thread_shapes.thread(seen) for seen in shown]})
+        return 0
+    if not found:
+        context.terminal.say("there is no thread yet")
+        context.terminal.hint("save one: takeback thread save THREAD FILE")
+        return 0
+    context.terminal.page(table(context.terminal, shown, workspace.clock()))
+    return 0
+
+
+def table(terminal: Terminal, found: Sequence[ThreadSeen], now: float) -> Iterator[str]:
+    rows = [("THREAD", "HEAD", "STATES", "SAVED", "BY", "")]
+    for seen in found:
+        head = seen.head
+        name = clip(safe(seen.thread), _NAME)
+        rows.append(
+            (name, safe(short_id(head.id)), f"{seen.checkpoints:,}", age(now - head.at), clip(safe(head.agent), 16),
+             _from(seen.forked_from))
+        )  # fmt: skip
+    widths = [max(cells(row[at]) for row in rows) for at in range(5)]
+    for number, row in enumerate(rows):
+        kept = [at for at in range(5) if at != 4 or widths[4] > 2]
+        columns = [row[at].rjust(widths[at]) if at == 2 else pad(row[at], widths[at]) for at in kept]
+        line = "  ".join([*columns, row[5]]).rstrip()
+        yield terminal.style(line, "dim") if not number else _bold_first(terminal, line, row[0])
+
+
+def _bold_first(terminal: Terminal, line: str, name: str) -> str:
+    return terminal.style(name, "bold") + line[len(name) :]
+
+
+def _from(origin: tuple[str, str] | None) -> str:
+    return "" if origin is None else f"⑂ {clip(safe(origin[0]), _NAME)}@{safe(short_id(origin[1]))}"
+
+
+def chain_of(
+    workspace: Workspace, thread: str, limit: int
+) -> tuple[Sequence[StateCheckpoint], dict[tuple[str, str], list[str]]]:
+    """A thread's state checkpoints, newest first, and the threads that begin with each."""
+    forks: dict[tuple[str, str], list[str]] = {}
+    for fork in workspace.threads.forks_of(thread):
+        if fork.forked_from is not None and fork.source in ("fork", "adopt"):
+            forks.setdefault((fork.ns, fork.forked_from[1]), []).append(fork.thread)
+    return workspace.threads.list(thread, limit=limit), forks
+
+
+def chain(
+    terminal: Terminal,
+    found: Sequence[StateCheckpoint],
+    forks: Mapping[tuple[str, str], Sequence[str]],
+    now: float,
+) -> Iterator[str]:
+    """One line each: ● the head, ○ what lies before it, ↩ where a rollback came from, ⑂ where threads part."""
+    heads: set[str] = set()
+    ids = max((cells(safe(short_id(s.id))) for s in found), default=0)
+    ages = max((len(age(now - s.at)) for s in found), default=0)
+    agents = min(16, max((cells(safe(s.agent)) for s in found), default=0))
+    for at, state in enumerate(found):
+        mark = "○" if state.ns in heads else terminal.style("●", "green")
+        heads.add(state.ns)
+        head = f"{mark} {terminal.style(pad(safe(short_id(state.id)), ids), 'bold')}  {pad(age(now - state.at), ages)}"
+        head += f"  {terminal.style(pad(clip(safe(state.agent), 16), agents), 'cyan')}" if agents else ""
+        notes = list(_notes(state, found[at + 1 :]))
+        told = safe(state.summary) or ", ".join(map(safe, list(state.refs)[:6]))
+        room = terminal.width - cells(head) - 2 - sum(cells(note) + 3 for note in notes)
+        told = clip(told, max(16, room)) if terminal.out_is_tty else told
+        parts = [*(terminal.style(note, "yellow") for note in notes), *([told] if told else [])]
+        yield f"{head}  {' · '.join(parts)}".rstrip()
+        for name in forks.get((state.ns, state.id), ()):
+            yield f"{'├─'} {terminal.style(f'⑂ {safe(name)}', 'magenta')} begins here"
+
+
+def _notes(state: StateCheckpoint, older: Sequence[StateCheckpoint]) -> Iterator[str]:
+    if state.ns:
+        yield f"in {clip(safe(state.ns), 24)}"
+    if state.rolled_back_from:
+        yield f"↩ from {safe(short_id(state.rolled_back_from))}"
+    if state.forked_from is not None and not state.parent:
+        yield _from(state.forked_from)
+    before = next((each.id for each in older if each.ns == state.ns), "")
+    if state.parent and before and state.parent != before:
+        yield f"after {safe(short_id(state.parent))}"
+
+
+def _handoffs(context: Context, workspace: Workspace, words: list[str], limit: int) -> int:
+    found = [h for h in workspace.threads.handed_over() if not words or h.thread == words[0]]
+    found = found[:limit] if limit else found
+    if context.json:
+        context.terminal.json({"handoffs": [thread_shapes.handoff(h) for h in found]})
+        return 0
+    for line in handoff_lines(found, workspace.clock()):
+        context.terminal.write(line)
+    if not found:
+        context.terminal.say("nothing was handed over")
+    return 0
+
+
+def handoff_lines(found: Sequence[Handoff], now: float) -> Iterator[str]:
+    for each in found:
+        sender = f"{safe(each.agent)} → " if each.agent else "→ "
+        became = f"adopted as {safe(each.adopted_as[0])}" if each.adopted_as is not None else "pending"
+        note = f"  “{clip(safe(each.note), 60)}”" if each.note else ""
+        what = f"{safe(each.thread)} {safe(short_id(each.checkpoint))}"
+        yield f"{each.id[:8]}  {age(now - each.at)}  {sender}{safe(each.to_agent)}  {what}  {became}{note}"
+
+
+def _limit(args: Namespace) -> int:
+    if args.limit is None:
+        return 0
+    if not args.limit.isdecimal() or not args.limit.isascii() or int(args.limit) < 1:
+        raise UsageError(f"--limit needs a whole number from 1 up, not {safe(args.limit)!r}", "such as --limit 20")
+    return int(args.limit)
+
+
+# -- show, load, resume ------------------------------------------------------
+
+
+def show(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    found = workspace.threads.get(*words)
+    mask = _Mask(context, workspace, args.unmasked)
+    state = mask.value(workspace.threads.load(found))
+    if context.json:
+        context.terminal.json(thread_shapes.with_state(found, state))
+    else:
+        terminal = context.terminal
+        shown = [*about(terminal, workspace, found), *state_lines(terminal, state, _again(found))]
+        terminal.page(shown)
+    mask.tell()
+    return 0
+
+
+def load(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    """The state and nothing else, exactly: for whoever goes on with it."""
+    found = workspace.threads.get(*words)
+    state = workspace.threads.load(found)
+    context.terminal.json(thread_shapes.with_state(found, state) if context.json else state)
+    return 0
+
+
+def resume(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    found = workspace.threads.get(*words)
+    state = workspace.threads.load(found)
+    if context.json:
+        context.terminal.json(thread_shapes.with_state(found, state))
+        return 0
+    terminal = context.terminal
+    for line in (*about(terminal, workspace, found), *state_lines(terminal, state, _again(found))):
+        terminal.write(line)
+    head = workspace.threads.find(found.thread)
+    if head is not None and head.id != found.id:
+        words_of = f"{_quoted(found.thread)} {short_id(found.id)}"
+        terminal.hint(f"it is not the head: takeback thread rollback {words_of} makes it that, or fork it")
+    else:
+        terminal.hint(f"save what follows: takeback thread save {_quoted(found.thread)} --parent {short_id(found.id)}")
+    return 0
+
+
+def about(terminal: Terminal, workspace: Workspace, found: StateCheckpoint) -> Iterator[str]:
+    threads = workspace.threads
+    head = threads.find(found.thread, ns=found.ns)
+    is_head = " (head)" if head is not None and head.id == found.id else ""
+    named = f"State {safe(short_id(found.id))} of thread {safe(found.thread)}"
+    yield terminal.style(named, "bold") + is_head
+    who = f" by {safe(found.agent)}" if found.agent else ""
+    yield f"  saved     {moment(found.at)}, {age(workspace.clock() - found.at)}{who}"
+    rows = [
+        ("summary", safe(found.summary)),
+        ("in", safe(found.ns)),
+        ("after", safe(short_id(found.parent))),
+        ("↩ from", safe(short_id(found.rolled_back_from))),
+        ("⑂ from", _from(found.forked_from).removeprefix("⑂ ")),
+        ("files", f"checkpoint {found.workspace_checkpoint[:8]}" if found.workspace_checkpoint else ""),
+        ("blob", safe(found.blob)),
+    ]
+    yield from (f"  {name:<8}  {told}" for name, told in rows if told)
+    for fork in threads.forks_of(found.thread):
+        if fork.forked_from == (found.thread, found.id) and fork.ns == found.ns:
+            yield f"  ⑂ to      {safe(fork.thread)}"
+
+
+def state_lines(terminal: Terminal, state: Any, whole: str, most: int = _LINES) -> Iterator[str]:
+    """A state as it reads, cut where it is long, with the command that gives all of it."""
+    import json
+
+    lines = json.dumps(state, indent=2, ensure_ascii=False).split("\n")
+    width = terminal.width if terminal.out_is_tty else _VALUE
+    for line in lines[:most]:
+        yield clip(safe(line), max(20, width))
+    if len(lines) > most:
+        yield terminal.style(f"… and {len(lines) - most:,} more lines (whole: {whole})", "dim")
+
+
+def _again(found: StateCheckpoint) -> str:
+    return f"takeback thread load {_quoted(found.thread)} {short_id(found.id)}"
+
+
+def _quoted(name: str) -> str:
+    from shlex import quote
+
+    return safe(quote(name))
+
+
+# -- diff, search ------------------------------------------------------------
+
+
+def diff(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    threads = workspace.threads
+    a, b = threads.get(*words[:2]), threads.get(words[0], *words[2:])
+    mask = _Mask(context, workspace, args.unmasked)
+    found = [
+        each._replace(before=mask.value(each.before), after=mask.value(each.after))
+        for each in threads.diff(words[0], a.id, b.id)
+    ]
+    if context.json:
+        ids = {"thread_id": words[0], "from_checkpoint_id": a.id, "to_checkpoint_id": b.id}
+        context.terminal.json({**ids, "differences": [thread_shapes.difference(each) for each in found]})
+    else:
+        terminal = context.terminal
+        if found:
+            terminal.page(difference_lines(terminal, found))
+        terminal.say(totals(terminal, found, f"{safe(short_id(a.id))} → {safe(short_id(b.id))}"))
+    mask.tell()
+    return 0
+
+
+def difference_lines(terminal: Terminal, found: Sequence[StateDifference]) -> Iterator[str]:
+    from ...plain import text
+
+    for each in found:
+        mark, colour = {"added": ("+", "green"), "removed": ("−", "red")}.get(each.change, ("~", "yellow"))
+        name = f"{terminal.style(mark, colour)} {terminal.style(safe(each.path), 'bold')}"
+        room = max(20, terminal.width - 4) if terminal.out_is_tty else _VALUE
+        was, now = (clip(safe(text(value)), room) for value in (each.before, each.after))
+        short = cells(f"  {each.path}  {was} → {now}") <= terminal.width
+        if each.change != "changed":
+            told = terminal.style(was if each.change == "removed" else now, colour)
+            fits = cells(f"  {each.path}  ") + cells(told) <= terminal.width
+            yield from [f"{name}  {told}"] if fits else [name, f"    {told}"]
+        elif short:
+            yield f"{name}  {terminal.style(was, 'red')} → {terminal.style(now, 'green')}"
+        else:
+            yield from (name, f"  {terminal.style('−', 'red')} {terminal.style(was, 'red')}")
+            yield f"  {terminal.style('+', 'green')} {terminal.style(now, 'green')}"
+
+
+def totals(terminal: Terminal, found: Sequence[StateDifference], between: str) -> str:
+    if not found:
+        return f"{between}: the same state"
+    kinds = [each.change for each in found]
+    told = [f"{kinds.count(kind):,} {kind}" for kind in ("added", "changed", "removed") if kind in kinds]
+    return f"{between}: {', '.join(told)}"
+
+
+def search(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
+    if args.thread:
+        workspace.threads.get(args.thread)  # or there is none
+    found = workspace.threads.search(" ".join(words), args.thread or "", _limit(args) or 20)
+    mask = _Mask(context, workspace, args.unmasked)
+    found = [each._replace(excerpt=mask.value(each.excerpt)) for each in found]
+    if context.json:
+        context.terminal.json({"query": " ".join(words), "found": [thread_shapes.hit(each) for each in found]})
+    else:
+        context.terminal.page(found_lines(context.terminal, found, workspace.clock()))
+        if not found:
+            context.terminal.say(f"nothing has {' '.join(map(safe, words))!r}")
+    mask.tell()
+    return 0
+
+
+def found_lines(terminal: Terminal, found: Sequence[Found], now: float) -> Iterator[str]:
+    for each in found:
+        state = each.checkpoint
+        name = terminal.style(f"{safe(state.thread)} {safe(short_id(state.id))}", "bold")
+        also = f" · {safe(state.summary)}" if state.summary and each.where != "summary" else ""
+        line = f"{name}  {age(now - state.at)}  {safe(each.where)}"
+        yield line + (clip(also, max(16, terminal.width - cells(line))) if terminal.out_is_tty else also)
+        excerpt = safe(each.excerpt)
+        yield f"    {clip(excerpt, max(20, terminal.width - 4)) if terminal.out_is_tty else excerpt}"
+
+
+class _Mask:
+    """Tokens and keys in what is shown are held back from pipes and agents, as those in files are. load and resume give
+    the state as it is: whoever goes on needs all of it."""
+
+    def __init__(self, context: Context, workspace: Workspace, unmasked: bool) -> None:
+        self._context = context
+        self._on = masks.Mask(context, workspace, unmasked).on
+        self._masked = 0
+
+    def value(self, value: Any) -> Any:
+        if not self._on:
+            return value
+        from ... import redact
+
+        if isinstance(value, str):
+            shown = redact.text(value)
+            self._masked += shown != value
+            return shown
+        if isinstance(value, list):
+            return [self.value(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self.value(each) for name, each in value.items()}
+        return value
+
+    def tell(self) -> None:
+        if self._masked:
+            texts = counted(self._masked, "text")
+            self._context.terminal.hint(f"what looks like a secret is masked in {texts}; its owner adds --unmasked")
+
+
+VERBS = {"list": list_, "show": show, "load": load, "resume": resume, "diff": diff, "search": search}

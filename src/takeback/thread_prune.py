@@ -1,0 +1,160 @@
+"""Pruning threads: which state checkpoints go, and why others stay.
+
+    asked ─► what is older than the horizon of each thread, less what something needs ─► a journaled removal
+
+The bytes go at the next prune of the workspace. Heads never go, nor what forks, channels that keep only what was added,
+pending handoffs and a redo of standing take-backs need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from . import lineage
+from .effects import short_id, thread_of
+from .errors import Damaged, NotFound, TakebackError, UsageError
+from .lineage import Place, place
+from .states import StateCheckpoint
+from .typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .threads import Threads
+
+
+class Stays(NamedTuple):
+    """A state checkpoint that was asked to go, and why it does not."""
+
+    checkpoint: StateCheckpoint
+    why: str
+
+
+class ThreadsPruned(NamedTuple):
+    removed: tuple[StateCheckpoint, ...]
+    stays: tuple[Stays, ...] = ()
+    deleted: tuple[str, ...] = ()  # threads that go whole
+    handoffs: tuple[str, ...] = ()  # pending ones of what goes whole: nobody can adopt them any more
+    dry_run: bool = False
+
+
+def prune(
+    threads: Threads,
+    names: Iterable[str] = (),
+    keep: int | None = None,
+    older_than: float | None = None,
+    delete: bool = False,
+    dry_run: bool = False,
+) -> ThreadsPruned:
+    """Of these threads, or of all: the newest `keep` stay, and what is not older than so many seconds. `delete` removes
+    the threads that are named, whole."""
+    chosen = list(dict.fromkeys(names))
+    if delete and (not chosen or keep is not None or older_than is not None):
+        raise UsageError("deleting takes whole threads, by their names", "name them, and leave out what to keep")
+    if not delete and keep is None and older_than is None:
+        raise UsageError("say how much to keep", "such as --keep 20, or --older-than 30d")
+    if keep is not None and keep < 1:
+        raise UsageError("prune keeps at least the head", "to remove a thread whole, name it with --delete")
+    threads.ws._must_be_on()
+    with threads.ws._applying(), threads.ws._writing():
+        threads.ws._must_not_be_interrupted()
+        there = [seen.thread for seen in threads.all()]
+        if unknown := [name for name in chosen if name not in there]:
+            raise NotFound(f"there is no thread called {unknown[0]!r}", threads._threads_hint())
+        if delete:
+            return _deleted(threads, chosen, dry_run)
+        surplus = [state for name in chosen or there for state in _surplus(threads, name, keep, older_than)]
+        needs = _needs(threads, there) if surplus else {}
+        stays = tuple(Stays(state, needs[place(state)]) for state in surplus if place(state) in needs)
+        going = tuple(state for state in surplus if place(state) not in needs)
+        gone = set(map(place, going))
+        staying = [state for name in chosen or there for state in threads.list(name) if place(state) not in gone]
+        going, also = _less_what_is_read(threads, going, staying)
+        if not dry_run:
+            for name in dict.fromkeys(state.thread for state in going):
+                threads.removed(name, [(state.ns, state.id) for state in going if state.thread == name])
+        return ThreadsPruned(going, (*stays, *also), dry_run=dry_run)
+
+
+def _surplus(threads: Threads, name: str, keep: int | None, older_than: float | None) -> list[StateCheckpoint]:
+    """What lies before the horizon: the row of the oldest state that stays. Namespaces go with their root."""
+    listed = threads.list(name)
+    roots = [state for state in listed if not state.ns] or listed
+    if not roots:
+        return []
+    horizon = 0
+    if keep is not None and len(roots) > keep:
+        horizon = roots[keep - 1].seq
+    if older_than is not None:
+        limit = threads.ws.clock() - older_than
+        horizon = max(horizon, min((state.seq for state in roots if state.at >= limit), default=roots[0].seq))
+    then = {place(state) for state in threads.heads_at(name, horizon).values()}
+    then |= {place(state) for state in threads.heads_at(name).values()}
+    return [state for state in listed if state.seq < horizon and place(state) not in then]
+
+
+def _needs(threads: Threads, names: Sequence[str]) -> dict[Place, str]:
+    """What others than its own thread need, and why."""
+    out: dict[Place, str] = {}
+    for name in names:
+        for fork in threads.forks_of(name):
+            if fork.source in lineage.FORKED and fork.forked_from is not None:
+                out[(name, fork.ns, fork.forked_from[1])] = f"thread {fork.thread} was forked from it"
+    for handoff in threads.handed_over():
+        if handoff.adopted_as is None:
+            why = f"handoff {handoff.id[:8]} to {handoff.to_agent} is pending"
+            found = threads.index.beginning(handoff.thread, handoff.checkpoint)
+            out.update(((each.thread, each.ns, each.id), why) for each in found)
+    for state in _redone(threads):
+        out[place(state)] = "a redo would bring it back"
+    return out
+
+
+def _redone(threads: Threads) -> list[StateCheckpoint]:
+    """What a redo of the take-backs that stand would go to."""
+    history, read = threads.ws.history(), threads.ws.store.blobs.get
+    out: list[StateCheckpoint] = []
+    for takeback in history.standing.values():
+        effects = [history.by_seq[seq] for seq in takeback.rows if seq in history.by_seq]
+        for effect in effects:
+            for path, change in effect.changes.items() if effect.domain == "state" else ():
+                for state in (change.before, change.after):
+                    try:
+                        told = threads.told_by(thread_of(path), read(state.content)) if state is not None else None
+                    except TakebackError:
+                        continue  # its document is lost: nothing goes back to it
+                    out += (told or {}).values()
+    return out
+
+
+def _less_what_is_read(
+    threads: Threads, going: Sequence[StateCheckpoint], staying: Sequence[StateCheckpoint]
+) -> tuple[tuple[StateCheckpoint, ...], tuple[Stays, ...]]:
+    """Channels that keep only what was added are read from the checkpoints before: those stay."""
+    if not any("metadata" in state.meta for state in staying):
+        return tuple(going), ()
+    needs: dict[Place, StateCheckpoint] = {}
+    beside = [fork for name in {state.thread for state in going} for fork in threads.forks_of(name)]
+    for state in (*staying, *beside):
+        try:
+            needs.update(dict.fromkeys(lineage.needed(threads, state), state))
+        except Damaged:
+            continue  # it cannot be read as it is
+    stays = tuple(
+        Stays(state, f"{short_id(needs[place(state)].id)} is read from it") for state in going if place(state) in needs
+    )
+    return tuple(state for state in going if place(state) not in needs), stays
+
+
+def _deleted(threads: Threads, names: Sequence[str], dry_run: bool) -> ThreadsPruned:
+    for name in names:
+        for fork in threads.forks_of(name):
+            if fork.thread not in names and any(at[0] == name for at in lineage.needed(threads, fork)):
+                raise UsageError(
+                    f"thread {name} cannot go: thread {fork.thread}, which was forked from it, is read from it; "
+                    "nothing was changed",
+                    f"delete both, or prune it: takeback thread prune {name} --keep 1",
+                )
+    pending = [h.id for h in threads.handed_over() if h.adopted_as is None and h.thread in names]
+    gone = tuple(state for name in names for state in threads.list(name))
+    for name in names if not dry_run else ():
+        threads.removed(name)
+    return ThreadsPruned(gone, (), tuple(names), tuple(pending), dry_run)
