@@ -30,6 +30,7 @@ arepair(self) -> 'Repaired'
 arestore(self, checkpoint: 'str', *paths: 'str', **options: 'Any') -> 'Outcome'
 aresume(self, abort: 'bool' = False) -> 'Outcome | None'
 arevert(self, *what: 'str', **options: 'Any') -> 'Outcome'
+aroll_back_thread(self, thread: 'str', checkpoint: 'str', **options: 'Any') -> 'Outcome'
 arollback(self, to: 'str' = '', **options: 'Any') -> 'Outcome'
 ashow(self, name: 'str') -> 'Shown'
 astatus(self) -> 'Status'
@@ -47,7 +48,7 @@ log(self, filter: 'str' = '') -> 'list[LogRow]'
 note_session(self, pid: 'int', started: 'int', name: 'str') -> 'None'
 outside(self, name: 'str') -> 'Outside'
 pin(self, name: 'str', keep: 'bool' = True) -> 'Checkpoint'
-plan(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = (), leave: 'Iterable[str]' = (), save: 'bool' = False) -> 'Plan'
+plan(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = (), leave: 'Iterable[str]' = (), state: 'bool' = False, with_files: 'bool' = False, turns: 'Iterable[Turn]' = (), save: 'bool' = False) -> 'Plan'
 prune(self, **asked: 'Any') -> 'Pruned'
 record_command(self, description: 'str', *, argv: 'Sequence[str] | None' = None, shell: 'str | None' = None, run_in: 'str | None' = None, env: 'Iterable[str] | None' = None, timeout: 'float | None' = None, expect: 'Iterable[int] | None' = None, probe: 'Mapping[str, Any] | None' = None, idempotent: 'bool' = False, idempotent_for: 'float | None' = None, target: 'str' = '', depends_on: 'Iterable[str]' = (), by: 'Mapping[str, str] | None' = None) -> 'Act'
 recording(self, *, actor: 'str' = '') -> 'Recorder'
@@ -57,15 +58,16 @@ resolve(self, name: 'str', done: 'bool') -> 'Act'
 restore(self, checkpoint: 'str', *paths: 'str', to: 'str | os.PathLike[str] | None' = None, force: 'bool' = False) -> 'Outcome'
 resume(self, abort: 'bool' = False) -> 'Outcome | None'
 revert(self, *what: 'str', merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
-rollback(self, to: 'str' = '', *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+roll_back_thread(self, thread: 'str', checkpoint: 'str', *, with_files: 'bool' = False, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+rollback(self, to: 'str' = '', *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False, state: 'bool' = False) -> 'Outcome'
 saved_plan(self, name: 'str') -> 'Plan'
 show(self, name: 'str') -> 'Shown'
 status(self) -> 'Status'
 step(self, name: 'str', *, actor: 'str' = '', approve: 'Approve | None' = None) -> 'WorkStep'
-take_back(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = ()) -> 'Outcome'
+take_back(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = (), state: 'bool' = False, with_files: 'bool' = False) -> 'Outcome'
 track(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
 unapproved(self, plan: 'Plan') -> 'tuple[list[Step], list[Credential]]'
-undo(self, n: 'int' = 1, *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
+undo(self, n: 'int' = 1, *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False, state: 'bool' = False) -> 'Outcome'
 verify(self, data: 'bool' = False) -> 'Verified'
 """
 
@@ -73,8 +75,8 @@ verify(self, data: 'bool' = False) -> 'Verified'
 def test_all_is_sorted_and_pinned():
     assert takeback.__all__ == sorted(takeback.__all__)
     assert takeback.__all__ == [
-        "ApprovalNeeded", "Checkpoint", "Damaged", "Diff", "Locked", "LogRow", "NoWorkspace", "NotDone", "NotFound", "Off",
-        "Outcome", "Plan", "Recorder", "Remains", "RepeatedEffect", "Result", "Stale", "Status", "Step",
+        "ApprovalNeeded", "AsyncConversation", "Checkpoint", "Conversation", "Damaged", "Diff", "Locked", "LogRow", "Moved",
+        "NoWorkspace", "NotDone", "NotFound", "Off", "Outcome", "Plan", "Recorder", "Remains", "RepeatedEffect", "Result", "Stale", "Status", "Step",
         "TakebackError", "UsageError", "WorkStep", "Workspace", "__version__", "open", "tool",
     ]  # fmt: skip
     assert all(hasattr(takeback, name) for name in takeback.__all__)
@@ -92,6 +94,17 @@ def test_open_is_pinned():
         str(inspect.signature(takeback.open))
         == "(root: 'str | _os.PathLike[str]', create: 'bool' = False, store: 'str | None' = None) -> 'Workspace'"
     )
+
+
+def test_a_conversation_and_its_async_twin_are_pinned():
+    how = "workspace: 'Workspace | None', thread: 'str' = 'main', enabled: 'bool' = True"
+    for kind in (takeback.Conversation, takeback.AsyncConversation):
+        found = f"{inspect.signature(kind)}"
+        assert found == f"({how}, *, agent: 'str' = 'conversation', approve: 'Approve | None' = None) -> 'None'"
+        assert f"{inspect.signature(kind.append)}" == "(self, message: 'Mapping[str, Any]') -> 'None'"
+        assert list(inspect.signature(kind.turn).parameters) == ["self", "user_text"]
+        assert f"{inspect.signature(kind.undo)}" == "(self, n: 'int' = 1) -> 'Said'"
+        assert f"{inspect.signature(kind.redo)}" == "(self, n: 'int' = 1) -> 'Said'"
 
 
 def test_every_verb_has_an_async_twin():
@@ -149,6 +162,7 @@ def test_results_are_typed():
         ("NoWorkspace", 10),
         ("Locked", 11),
         ("Damaged", 1),
+        ("Moved", 1),
         ("Off", 1),
         ("NotDone", 1),
         ("RepeatedEffect", 1),

@@ -160,7 +160,9 @@ class Remembering(RuleBasedStateMachine):
         before, target = self.world(), self.undone.pop()
         left = list(self.undone)
         self.files, self.threads = copy.deepcopy(target)
-        self.took(before, self.ws.redo())
+        outcome = self.ws.redo()
+        files = any(not r.path.startswith(b"//") for r in outcome.results)  # else the tree is not looked at
+        self.took(before, outcome, looked=files)
         self.undone = left
 
     # -- what has to hold ----------------------------------------------------

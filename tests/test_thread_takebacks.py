@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 import takeback
 from conformance.domain import World, domain_conformance
 from takeback import store
+from takeback.brackets import Call, Caller
 from takeback.domains.state import ThreadStates
 from takeback.effects import FILE, KEPT, path_of_thread, state_of_thread
 from takeback.errors import NotFound, Stale, UsageError
@@ -371,6 +373,117 @@ def test_the_cache_is_only_a_cache(ws: Workspace, project: Path):
         assert len(ws.log("domain:state")) == rows, "what the journal says of a thread is what was known of it"
     ws.rollback("one", state=True)
     assert state(ws) == {"n": 1}
+
+
+# -- agents' calls, outside effects ----------------------------------------------
+
+
+def test_a_thread_that_a_call_moved_belongs_to_its_turn(ws: Workspace, project: Path):
+    caller, call = Caller("claude", "s1"), Call("1", "Bash", "Bash: plan")
+    ws.threads.save("main", {"n": 0})
+    ws.begin_turn(caller, "plan it")
+    ws.begin_call(caller, call)
+    (project / "a").write_text("1")
+    ws.threads.save("main", {"n": 1}, agent="planner")
+    ws.end_call(caller, call)
+    (row,) = ws.log("domain:state actor:claude")
+    assert row.summary == "Bash: plan · thread main · 1 state checkpoint · planner" and row.prompt == "plan it"
+    ws.undo()
+    assert not (project / "a").exists() and state(ws) == {"n": 1}
+    ws.redo()
+    ws.undo(state=True)
+    assert not (project / "a").exists() and state(ws) == {"n": 0}
+
+
+def test_what_was_done_outside_goes_back_in_the_same_plan(ws: Workspace, project: Path, tmp_path: Path):
+    (project / "a").write_text("1")
+    ws.checkpoint("one")
+    first = ws.threads.save("main", {"n": 1})
+    (project / "a").write_text("2")
+    marks = tmp_path / "marks"
+    undo = [sys.executable, "-c", f"open({str(marks)!r}, 'a').write('undone')"]
+    ws.record_command("made a thing", argv=undo)
+    (project / "a").write_text("3")
+    ws.threads.save("main", {"n": 2})
+    left = ws.plan("thread", "main", first.id).distance
+    assert (left.files, left.outside) == (1, 1)
+    plan = ws.plan("thread", "main", first.id, with_files=True, save=True)
+    assert [s.domain for s in plan.taken] == ["files", "command", "files", "state"], "the thread comes last, once"
+    ws.approve(plan)
+    outcome = ws.apply(plan)
+    assert outcome.whole and marks.read_text() == "undone"
+    assert (project / "a").read_text() == "1" and state(ws) == {"n": 1}
+    ws.redo()
+    assert (project / "a").read_text() == "3" and state(ws) == {"n": 2} and marks.read_text() == "undone"
+
+
+def test_one_change_of_a_thread_is_reverted_by_its_id(ws: Workspace):
+    ws.threads.save("main", {"n": 1})
+    ws.checkpoint("one")
+    ws.threads.save("main", {"n": 2})
+    ws.checkpoint("two")
+    newest, _ = ws.log("domain:state")
+    ws.revert(newest.id)
+    assert state(ws) == {"n": 1}
+    ws.redo()
+    ws.threads.save("main", {"n": 3})
+    outcome = ws.revert(newest.id)
+    assert state(ws) == {"n": 3} and results(outcome) == [("//main", KEPT)]
+
+
+# -- pruned, damaged -------------------------------------------------------------
+
+
+def test_pruning_files_leaves_threads_and_what_is_known_of_them(ws: Workspace, project: Path):
+    first = ws.threads.save("main", {"n": 1})
+    for n in range(2, 6):
+        (project / "a").write_text(str(n))
+        ws.threads.save("main", {"n": n})
+        ws.checkpoint(f"c{n}")
+    ws.prune(keep=1)
+    assert ws.verify().ok
+    rows = len(ws.log("domain:state"))
+    ws.checkpoint("after")
+    (ws.store.folder / "threads").unlink()
+    ws.observer.forget()
+    ws.checkpoint("and without the cache")
+    assert len(ws.log("domain:state")) == rows, "nothing is told as new that is only forgotten"
+    with pytest.raises(NotFound, match="horizon"):
+        ws.roll_back_thread("main", first.id, with_files=True)
+    ws.roll_back_thread("main", first.id)
+    assert state(ws) == {"n": 1}, "live state stays, however old"
+    ws.redo()
+    assert state(ws) == {"n": 5} and (project / "a").read_text() == "5"
+
+
+def test_state_that_was_removed_and_pruned_is_kept_and_named(ws: Workspace, project: Path):
+    ws.threads.save("main", {"n": 1})
+    ws.threads.save("other", {"n": 1})
+    ws.checkpoint("there")
+    ws.threads.save("other", {"n": 2})
+    ws.threads.remove("main")
+    ws.checkpoint("gone")
+    ws.prune(keep=2)
+    outcome = ws.rollback("there", state=True)
+    assert sorted(results(outcome)) == [("//main", KEPT), ("//other", "done")]
+    assert [s.note for s in outcome.plan.kept] == ["its earlier state was pruned"]
+    assert state(ws, "other") == {"n": 1} and state(ws) is None
+
+
+def test_a_damaged_thread_does_not_stop_a_take_back_of_files(ws: Workspace, project: Path):
+    (project / "a").write_text("1")
+    ws.checkpoint("one")
+    seq = ws.threads.save("main", {"n": 2}).seq
+    (project / "a").write_text("2")
+    with sqlite3.connect(ws.store.folder / "journal.db") as db:
+        db.execute("UPDATE log SET body = ? WHERE seq = ?", (b'{"thread": "main"}', seq))
+    ws.close()
+    with takeback.open(project) as again:
+        again.rollback("one")
+        assert (project / "a").read_text() == "1"
+        again.status()
+        again.checkpoint("go on")
+        assert not again.verify().ok
 
 
 # -- the domain ----------------------------------------------------------------

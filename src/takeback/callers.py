@@ -41,5 +41,5 @@ class Call(NamedTuple):
     scans: bool = True  # it may write anywhere
     acts: tuple[NewAct, ...] = ()  # what it will have done outside the files, once it is over
     asked: bool = False  # a person was to say whether it may run
-    thread: str = ""  # the conversation that it was called in, and how far that had come: a harness's own words for both
+    thread: str = ""  # the conversation that it was called in, and how far that had come, as its harness calls both
     cursor: str = ""

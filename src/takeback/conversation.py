@@ -29,6 +29,7 @@ from .threads import checked_name
 
 if TYPE_CHECKING:
     from .brackets import AgentTurn
+    from .effects import Effect
     from .history import History
     from .states import StateCheckpoint
     from .steps import Approve
@@ -177,7 +178,7 @@ class Conversation:
         work = Call(_WORK, _TALK, _TALK, thread=self.thread)
         begun = ws.begin_turn(Caller(self.agent, self.thread), prompt, ((caller, talk), (caller, work)))
         turn.lacking = begun.lacking
-        turn.turn = {"actor": self.agent, "turn": begun.turn.number}
+        turn.begun = {"actor": self.agent, "turn": begun.turn.number}
         turn.open = caller, (work, talk)
 
     def _under_way(self) -> str:
@@ -303,17 +304,14 @@ class Conversation:
         """Turns of which something is left to take back, and which no undo in force was about."""
         turns, path = self._turns(history), path_of_thread(self.thread)
         undone = {t for each in history.standing.values() if self._is_own(history, each) for t in each.request.turns}
-        ends = [turn.seq for turn in turns[1:]] + [1 << 62]
-        known = {effect.seq: effect for effect in history.effects if not effect.takeback}
-        live = [(seq, where) for seq, where in history.live if seq in known]
-        found = []
-        for turn, end in zip(turns, ends):
-            if turn.turn in undone:
-                continue
-            did = any(turn.turn in known[seq].turns for seq, _ in live)
-            if did or any(where == path and turn.seq < seq < end for seq, where in live):
-                found.append(turn)
-        return found
+        turns = [turn for turn in turns if turn.turn not in undone]
+        ends = [turn.seq for turn in turns[1:]] + [1 << 62]  # what was added in no turn goes with the one before it
+        work = {t for e in history.effects if not e.takeback and _is_live(history, e, path) for t in e.turns}
+        return [
+            turn
+            for turn, end in zip(turns, ends)
+            if turn.turn in work or any(unit.seq < end for unit in history.added(path, turn.seq))
+        ]
 
     def _is_own(self, history: History, takeback: Takeback) -> bool:
         """Whether it is an undo of this conversation, or a redo of one."""
@@ -376,6 +374,7 @@ class ConversationTurn(Recorder):
     finished: Outcome | None = None  # of an interrupted undo or redo, which was finished first
     lacking: tuple[tuple[bytes, str], ...] = ()  # what could not be captured as it was before, and why
     open: tuple[Caller, tuple[Call, ...]] | None = None  # its brackets
+    begun: Mapping[str, str] = {}  # whose acts are that are recorded in it
 
     def __init__(self, conversation: Conversation, user_text: str | None) -> None:
         if conversation.workspace is not None:
@@ -393,6 +392,10 @@ class ConversationTurn(Recorder):
         if not self.conversation.off:
             self._unset_current()
         self._end(error)
+
+    def _set_current(self) -> None:
+        super()._set_current()
+        self.turn = self.begun
 
     def _begin(self) -> None:
         talk = self.conversation
@@ -543,6 +546,10 @@ def _names(found: list[str]) -> str:
 
 def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def _is_live(history: History, effect: Effect, but: bytes) -> bool:
+    return any((effect.seq, path) in history.live for path in effect.changes if path != but)
 
 
 def _is_folder(state: Any) -> bool:

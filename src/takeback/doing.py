@@ -94,6 +94,8 @@ class Recorder:
     def _set_current(self) -> None:
         if self._token is not None:
             raise UsageError("it is open already", "make another one for another `with`")
+        around = current()
+        self.turn = around.turn if around is not None and around.workspace is self.workspace else {}
         if self not in self.workspace.open_steps:
             self.workspace.open_steps.append(self)
         self._token = _current.set(self)
@@ -294,10 +296,10 @@ def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple
     """An act as part of the step, or of the turn of a conversation, that it is recorded in."""
     here = current()
     if here is None or here.workspace is not workspace:
-        turns = [known for known in workspace.open_steps if known.turn]
+        turns = {known.turn["turn"]: known for known in reversed(workspace.open_steps) if known.turn}
         if len(turns) != 1:
             return act, by
-        here = turns[0]  # a thread of its own knows of no context; what is open is not in doubt
+        (here,) = turns.values()  # a thread of its own knows of no context; what is open is not in doubt
     if not by.get("actor"):
         by = {**by, **here.owner}
     return act if act.step else act._replace(step=here.path), by

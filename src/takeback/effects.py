@@ -294,6 +294,7 @@ class Distance(NamedTuple):
     state: tuple[Ahead, ...] = ()
     files: int = 0  # that changed since the target, as far as is known
     command: str = ""  # what takes them back too
+    outside: int = 0  # effects outside the files that stand since then
 
 
 _NO_TIMES: Mapping[bytes, Entry] = {}

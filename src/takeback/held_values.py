@@ -113,6 +113,10 @@ class HeldValues:
             self.blobs.flush()
         return [New("value", new_id(), {"bytes": body}) for body in rows.values()]
 
+    def knows(self, new: NewState, fresh: Sequence[Fresh]) -> bool:
+        """Whether it is known what each of these grew from."""
+        return all((new.thread, new.ns, each.name) in self._newest for each in fresh)
+
     def _stored(self, id: bytes, data: bytes, base: tuple[bytes, bytes, int] | None) -> tuple[bytes, int]:
         found = values.encode(data, id, base)
         if found.body:

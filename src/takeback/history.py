@@ -543,12 +543,16 @@ class History:
         moments = (e.seq for e in self.effects if WATCH in e.actors and not e.is_known)
         return sorted((*self._checkpoint_seqs, *moments))
 
+    @cached_property
+    def _turns_of_calls(self) -> frozenset[Turn]:
+        return frozenset(bracket.turn for bracket in self.brackets.values())
+
     def turns(self, seq: int) -> frozenset[Turn]:
         """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
-        around it; what was recorded outside the files is part of it there, and else of its actor's turn. What an agent
-        was asked is a turn wherever it is."""
+        around it; what was recorded outside the files is part of it there, and else of its actor's turn. What was
+        done in calls is their turn's wherever it is."""
         effect = self.by_seq[seq]
-        if effect.takeback or (effect.turns and (effect.domain in STATES or effect.turns <= self.agent_turns.keys())):
+        if effect.takeback or (effect.turns and (effect.domain in STATES or effect.turns <= self._turns_of_calls)):
             return effect.turns
         at = bisect_left(self._named_seqs, seq)
         start = self._named_seqs[at - 1] if at else 0
@@ -616,6 +620,12 @@ class History:
             )
             shown[below if cancels else len(shown) :] = [] if cancels else [Unit(seq, path)]
         return shown
+
+    def added(self, path: bytes, since: int) -> list[Unit]:
+        """What shows of a path since a row, oldest first; of what a take-back took that went back further, nothing."""
+        found = self.layers(path, since)
+        further = (unit in self.live and any(seq < since for seq in self.change(unit).took) for unit in found)
+        return found[max((at for at, is_further in enumerate(further, 1) if is_further), default=0) :]
 
     def shown(self, since: int) -> set[Unit]:
         rows = self.effects[bisect_left([e.seq for e in self.effects], since) :]

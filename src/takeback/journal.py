@@ -95,6 +95,7 @@ class Journal:
         self.path = path
         self._head_file = path.with_name("head") if path else None
         self._has_state = False  # whether the format says so
+        self.is_together = False  # a transaction is open: nobody else sees its rows yet
         with _explained():
             self._db = self._connect(create)
 
@@ -165,34 +166,79 @@ class Journal:
 
     def append(self, rows: Sequence[New], at: float, across_cut: bool = False) -> list[int]:
         """Adds rows in one synced transaction. After a lost tail it refuses, but for the note that says so."""
+        if self.is_together:
+            with _explained():
+                return self._part(rows, at)
         with _explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 cut = self.cut()
                 if cut is not None and not across_cut:
                     raise Damaged(_cut_said(*cut), "run takeback repair to go on without them; it is recorded")
-                head = self.head()
-                seqs = []
-                if not self._has_state and any(new.kind in STATE_ROWS for new in rows):
-                    self._db.execute(f"PRAGMA user_version={VERSION}")
-                    self._has_state = True
-                for new in rows:
-                    row = _stored(new, head, at)
-                    self._db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
-                    head = Head(row[0], row[6])
-                    seqs.append(head.seq)
+                seqs, head = self._inserted(rows, at)
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+                self._roll_back()
                 raise
+        self._tell_head(head, cut is not None)
+        return seqs
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is appended inside is one synced transaction: one wait for the disk, and all of it or none."""
+        with _explained():
+            self._db.execute("BEGIN IMMEDIATE")
+            self.is_together = True
+            try:
+                if (cut := self.cut()) is not None:
+                    raise Damaged(_cut_said(*cut), "run takeback repair to go on without them; it is recorded")
+                yield
+                head = self.head()
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+            finally:
+                self.is_together = False
+        self._tell_head(head, False)
+
+    def _part(self, rows: Sequence[New], at: float) -> list[int]:
+        """Of what is appended together: if it fails, the rest does not."""
+        self._db.execute("SAVEPOINT part")
+        try:
+            seqs, _ = self._inserted(rows, at)
+        except BaseException:
+            self._db.execute("ROLLBACK TO part")
+            raise
+        finally:
+            self._db.execute("RELEASE part")
+        return seqs
+
+    def _inserted(self, rows: Sequence[New], at: float) -> tuple[list[int], Head]:
+        head = self.head()
+        seqs = []
+        if not self._has_state and any(new.kind in STATE_ROWS for new in rows):
+            self._db.execute(f"PRAGMA user_version={VERSION}")
+            self._has_state = True
+        for new in rows:
+            row = _stored(new, head, at)
+            self._db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
+            head = Head(row[0], row[6])
+            seqs.append(head.seq)
+        return seqs, head
+
+    def _roll_back(self) -> None:
+        self._has_state = False  # said in the same transaction, maybe
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def _tell_head(self, head: Head, was_cut: bool) -> None:
         try:
             self._write_head(head)
-            if cut is not None:
+            if was_cut:
                 self._write_head(head, place=head.seq + 1)  # the head of the lost rows lies there
         except OSError:
             pass  # the rows are committed; a head that lags behind them is fine
-        return seqs
 
     def rows(self, after: int = 0, kinds: Iterable[str] = (), full: Iterable[str] = ()) -> Iterator[Row]:
         """Rows in order, each checked against its own hashes as it is read; altered ones say so and have no body.

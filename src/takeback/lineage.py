@@ -73,3 +73,16 @@ def origin(threads: Threads, found: StateCheckpoint) -> StateCheckpoint:
             )
         found = restored
     return found
+
+
+def standing(threads: Threads, thread: str) -> Iterator[StateCheckpoint]:
+    """The states by which a thread came to its head, newest first, as far as they are kept. What was gone back from is
+    left out, and so is a state that was gone back to: what began with it is undone."""
+    at = threads.find(thread)
+    while at is not None:
+        if at.rolled_back_from:
+            while at is not None and at.rolled_back_from:
+                at = threads.find(thread, at.rolled_back_from)
+        else:
+            yield at
+        at = threads.find(thread, at.parent) if at is not None and at.parent else None

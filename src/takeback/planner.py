@@ -184,10 +184,7 @@ class Planner:
         ours = {u for u in ours if u.path not in paths and turns[u.seq] & talk}
         since = min((history.agent_turns[t].seq for t in request.turns if t in history.agent_turns), default=0)
         for path in paths if since else ():
-            shown = history.layers(path, since)
-            further = (u in history.live and any(s < since for s in history.change(u).took) for u in shown)
-            back = max((at for at, is_further in enumerate(further, 1) if is_further), default=0)
-            ours.update(shown[back:])  # below that, it was taken back further than these turns already
+            ours.update(history.added(path, since))
         return ours, {u for u in left if u.path not in paths}
 
     def _asked_for(self, steps: list[Step], request: Request) -> list[Step]:

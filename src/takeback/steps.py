@@ -119,8 +119,6 @@ class WorkStep(Recorder):
             self.actor = self.actor or parent.actor
             self.approve = self.approve or parent.approve
             parent._vouch()
-        if parent is not None and parent.workspace is self.workspace:
-            self.turn = parent.turn
         self.workspace.open_steps.append(self)  # before it looks for others: of two at once, one sees the other
         try:
             self.checkpoint = self.workspace.checkpoint(self.name).id

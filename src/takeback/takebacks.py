@@ -186,16 +186,19 @@ class Takebacks:
         from shlex import quote
 
         if request.threads and request.only:
-            shown = self.observer.history().shown(request.since)
-            files = len({unit.path for unit in shown if domain_of(unit.path) == "files"} - self._acts())
+            history = self.observer.history()
+            shown = {unit for unit in history.shown(request.since) if unit.seq not in history.outside_rows}
+            files = len({unit.path for unit in shown if domain_of(unit.path) == "files"})
+            outside = sum(act.seq >= request.since for act in history.live_acts)
             named = f"{quote(request.threads[0])} {short_id(request.checkpoint)}"
-            return Distance((), files, f"takeback thread rollback {named} --with-files") if files else Distance()
+            command = f"takeback thread rollback {named} --with-files"
+            return Distance((), files, command, outside) if files or outside else Distance()
         if takes_threads(request) or "state" in request.without:
             return Distance()
-        return Distance(tuple(self._stay_undone(request) if request.verb == "undo" else self._stay(request)))
-
-    def _acts(self) -> set[bytes]:
-        return {act.path for act in self.observer.history().acts.values()}
+        try:
+            return Distance(tuple(self._stay_undone(request) if request.verb == "undo" else self._stay(request)))
+        except TakebackError:
+            return Distance()  # damage to what a take-back leaves alone must not stop it: verify names it
 
     def _stay(self, request: Request) -> Iterator[Ahead]:
         """Threads that have moved since the target of a rollback."""
@@ -360,6 +363,7 @@ class Takebacks:
         for data in self.merged.values():
             self.store.blobs.put(data)
         times_now: dict[bytes, State] = {}
+        self._store_documents(plan.taken)
         if tree is not None:
             self._store_git(plan.taken)
             known = states(self.observer.known())
@@ -385,6 +389,14 @@ class Takebacks:
         for path in [path for path, content in values.items() if content in gone]:
             if (value := known.value(path)) is not None:
                 self.store.blobs.put(value)
+
+    def _store_documents(self, steps: Iterable[Step]) -> None:
+        """The same of threads: the row that told of what one is now may have been pruned."""
+        for step in steps:
+            if step.domain == "state" and step.expected is not None:
+                document = self._threads().document(thread_of(step.path))
+                if same(state_of_thread(document), step.expected):
+                    self.store.blobs.put(document)
 
     # -- outside the files -----------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .errors import TakebackError
-from .journal import STATE_ROWS, Journal, Row
+from .journal import STATE_ROWS, Journal, New, Row
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ _TABLES = {
     ),
     "writes_by_id": "CREATE INDEX writes_by_id ON writes(thread, ns, id, seq)",
 }
+_LAG = 200  # rows
 _FOLLOWED = (*STATE_ROWS, "prune")
 
 
@@ -55,6 +56,7 @@ class ThreadIndex:
     def __init__(self, path: Path | None, journal: Journal) -> None:
         self.path = path
         self.journal = journal
+        self._told: list[Row] = []
         self._db = self._opened()
 
     # -- opening -----------------------------------------------------------------
@@ -125,6 +127,8 @@ class ThreadIndex:
             self._follow()
 
     def _follow(self) -> None:
+        if self.journal.is_together:
+            return  # others read this cache too, and do not see those rows yet
         head = self.journal.head()
         seq, hash = self._db.execute("SELECT seq, hash FROM followed").fetchone()
         if (seq, hash) == tuple(head):
@@ -135,7 +139,9 @@ class ThreadIndex:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             (seq,) = self._db.execute("SELECT seq FROM followed").fetchone()  # another may have followed meanwhile
-            for row in self.journal.rows(seq, _FOLLOWED):
+            told, self._told = self._told, []
+            is_all = bool(told) and told[0].seq == seq + 1 and len(told) == head.seq - seq
+            for row in told if is_all else self.journal.rows(seq, _FOLLOWED):
                 if row.seq > head.seq:
                     break
                 self._fold(row)
@@ -146,6 +152,21 @@ class ThreadIndex:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+
+    def tell(self, rows: Sequence[New], seqs: Sequence[int]) -> None:
+        """What was just appended: it need not be read again, if nobody else has appended in between."""
+        if self._told and self._told[-1].seq != seqs[0] - 1:
+            self._told = []
+        self._told += (Row(seq, new.id, new.kind, 0.0, new.body) for seq, new in zip(seqs, rows))
+
+    def untell(self) -> None:
+        """What was told did not come to be."""
+        self._told = []
+
+    @property
+    def lags(self) -> bool:
+        """Whether so much was appended meanwhile that it is time to follow."""
+        return len(self._told) > _LAG
 
     def _fold(self, row: Row) -> None:
         body = row.body

@@ -12,7 +12,10 @@ from __future__ import annotations
 import json
 from binascii import a2b_base64, b2a_base64
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
+from threading import get_ident
 
 from . import plain, redact, values
 from .errors import Damaged, Moved, NotFound, UsageError
@@ -62,6 +65,7 @@ class Threads(ThreadTwins):
         self.index = ThreadIndex(folder and folder / "threads.db", self.journal)
         self.held = HeldValues(self.index, self.journal, ws.store.blobs, store, self._configured)
         self._known: OrderedDict[int, StateCheckpoint] = OrderedDict()  # rows that were read
+        self._together_in = 0  # the thread of the program that puts several as one
 
     def _configured(self, name: str) -> StateStore:
         from . import state_stores
@@ -99,8 +103,9 @@ class Threads(ThreadTwins):
         checked_name(new.ns, "namespace", empty=True)
         refs, fresh = self.held.referred(new)
         upload = self._uploaded(fresh) if self.held.store is not None else None
-        with self.ws._writing():
-            self.index.follow()
+        with self._writing():
+            if new.expect_head is not None or new.codec == "json" or self.held.store is not None or self.index.lags:
+                self.index.follow()  # else a put asks nothing that it must know
             new = self._following(new)
             if (
                 self.held.store is not None
@@ -152,8 +157,8 @@ class Threads(ThreadTwins):
         append: Append | None = None,
     ) -> States:
         """The caller holds the store lock. Values, then the states that refer to them, in one synced transaction."""
-        self.index.follow()
-        parent = self._found(news[0].thread, news[0].ns, news[0].parent) if fresh and news[0].parent else None
+        grew = bool(news[0].parent) and not self.held.knows(news[0], fresh)
+        parent = self._found(news[0].thread, news[0].ns, news[0].parent) if grew else None
         try:
             rows = [*before, *self.held.rows_for(news[0], fresh, upload, parent.refs if parent else {})]
             checkpoint = next((r.id for r in reversed(rows) if r.kind == "checkpoint"), "")
@@ -167,7 +172,7 @@ class Threads(ThreadTwins):
         except BaseException:
             self.held.forget()  # what is at hand may be in no row
             raise
-        self.index.follow()
+        self.index.tell(rows, seqs)
         states = [state_of(seq, at, body) for seq, body in zip(seqs[-len(made) :], made)]
         self._known.update((state.seq, state) for state in states)
         return states
@@ -178,7 +183,7 @@ class Threads(ThreadTwins):
             "codec": new.codec, "source": new.source, "refs": dict(refs), "identity": identity_of(new, refs).hex(),
         }  # fmt: skip
         also = {
-            "summary": redact.text(" ".join(new.summary.split()))[:_SUMMARY] if new.summary else "",
+            "summary": _one_line(new.summary) if new.summary else "",
             "agent": new.agent, "run": new.run, "meta": new.meta, "more": new.part_of_identity,
             "checkpoint": checkpoint, "rolled_back_from": new.rolled_back_from, "forked_from": new.forked_from,
             "absent": new.absent, "blob": blob, "blobs": self.held.packs(refs),
@@ -203,8 +208,30 @@ class Threads(ThreadTwins):
             "thread": checked_name(thread, "thread"), "ns": ns, "id": checkpoint, "task": task, "path": task_path,
             "writes": [[w.idx, w.channel, b2a_base64(w.data, newline=False).decode()] for w in writes],
         }  # fmt: skip
+        row = New("writes", new_id(), body)
+        with self._writing():
+            self.index.tell([row], self.journal.append([row], self.ws.clock()))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What this thread of the program puts inside, without `capture`, is one synced transaction."""
+        self.ws._must_be_on()
         with self.ws._writing():
-            self.journal.append([New("writes", new_id(), body)], self.ws.clock())
+            self.index.follow()
+            self._together_in = get_ident()
+            try:
+                with self.journal.together():
+                    yield
+            except BaseException:
+                self.held.forget()
+                self._known.clear()
+                self.index.untell()
+                raise
+            finally:
+                self._together_in = 0
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._together_in == get_ident() else self.ws._writing()
 
     def writes(self, checkpoint: StateCheckpoint) -> Sequence[Write]:
         """In the order in which a step applies them: by the task's path, the task, and its own order."""
@@ -605,6 +632,11 @@ def _of_row(seq: int, row: Row | None) -> StateCheckpoint:
     if row is None or row.body is None or row.kind != "state":
         raise Damaged(f"the state in row {seq} is not as it was stored", "takeback thread verify says what is lost")
     return state_of(seq, row.at, row.body)
+
+
+@lru_cache(512)
+def _one_line(summary: str) -> str:
+    return redact.text(" ".join(summary.split()))[:_SUMMARY]
 
 
 def checked_name(name: str, what: str, empty: bool = False) -> str:

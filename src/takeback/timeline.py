@@ -241,6 +241,22 @@ class Timeline:
             board = self._folded()
             return [_mark(board.rows[each.id]) for each in reversed(board.history.checkpoints) if each.id in board.rows]
 
+    def checkpoint_at(self, id: str) -> Mark | None:
+        """A checkpoint itself; of another item the newest one from before it began, or that it began with."""
+        with self.ws._alone():
+            board = self._folded()
+            item, history = self.item(id), board.history
+            if isinstance(item, TurnItem) and item.marks:
+                return item.marks[0]
+            if isinstance(item, TurnItem):
+                group = board.by_id[id]
+                seqs = [*(e.seq for e in group.effects), *(b.seq for b in group.brackets)]
+                seq = history.takebacks[id].seq if id in history.takebacks else min(seqs, default=group.last)
+            else:
+                seq = history.brackets[id].seq if id in history.brackets else board.effects[id].seq
+            older = (each for each in reversed(history.checkpoints) if each.seq < seq and each.id in board.rows)
+            return next((_mark(board.rows[each.id]) for each in older), None)
+
     def tree(self, checkpoint: str) -> list[tuple[str, str, int, int]]:
         """(path, kind, mode, size) of all that a checkpoint holds."""
         with self.ws._alone():
@@ -314,14 +330,14 @@ class Timeline:
 
     def _exchange(self, act: Act) -> Iterable[tuple[str, str]]:
         """What was sent and answered, or run; recorded without secrets."""
+        for name, value in act.did.items():
+            if value not in (None, "", {}, []) and name not in ("blobs", "left_to_do"):
+                yield name, _written(value)
         if act.domain == "email" and act.did.get("blobs"):
             try:
                 yield "text", self.ws.read_email(act)
             except TakebackError as error:
                 yield "text", error.message
-        for name, value in act.did.items():
-            if value not in (None, "", {}, []) and name not in ("blobs", "left_to_do"):
-                yield name, _written(value)
 
 
 # -- one head of the journal, grouped ----------------------------------------
@@ -472,7 +488,10 @@ class _Board:
         if group.kind == CHECKPOINT:
             return group.rows[0].label
         if group.kind == TAKEBACK:
-            return group.rows[0].summary
+            took = [self.by_id.get(id) for id in self._took(self.history.takebacks[group.id])]
+            asked = [each.asked for each in took if each is not None and each.asked is not None]
+            whose = [f"{each.caller.agent} “{each.prompt}”" for each in asked if each.prompt]
+            return " · ".join([group.rows[0].summary, *whose[:1]])
         if group.kind == RUN and rows:
             return rows[0].summary.removeprefix("run: ").partition(" · ")[0]
         if len(rows) == 1:

@@ -2,8 +2,9 @@
 
     body of a "value" row:  sha256 of the value · codec · payload
 
-A conversation grows by a message at each step, and is a new value each time. Compressed with the value before it as
-dictionary it costs about what was added. Such a chain is never longer than CHAIN: then the value is whole again.
+A conversation grows by a message at each step, and is a new value each time. What was only added to is stored as what
+was added; what changed otherwise is compressed with the value before it as dictionary, which costs about what differs.
+Such a chain is never longer than CHAIN: then the value is whole again.
 Values too large for a row lie in the packs; those of a thread whose state is kept elsewhere lie there, many in one
 upload.
 """
@@ -11,6 +12,7 @@ upload.
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable
 from hashlib import sha256
 
@@ -22,7 +24,9 @@ INLINE = 96  # bytes: up to here a value is in the reference itself
 ROW = 32 << 10  # bytes: up to here it is in a row of its own
 _SMALL = 200  # bytes: not worth compressing
 _LEVEL = 1
-RAW, ZSTD, DELTA, PACKED, ELSEWHERE = range(5)
+_BEGINNING = 16  # bytes: how many there are of something is often said there
+RAW, ZSTD, DELTA, PACKED, ELSEWHERE, GROWN = range(6)
+_GROWN = struct.Struct("<IB")  # up to where the earlier value goes on, and whether what was added is compressed
 
 
 class Place(NamedTuple):
@@ -53,6 +57,9 @@ def encode(data: bytes, id: bytes, base: tuple[bytes, bytes, int] | None = None,
     if len(data) <= _SMALL:
         return Encoded(id, id + bytes((RAW,)) + data, 0)
     if base is not None and base[2] < CHAIN - 1 and len(base[1]) * 4 > len(data):
+        grown = _grown(data, base[1])
+        if grown is not None and len(grown) < min(largest, len(data) // 2):
+            return Encoded(id, id + bytes((GROWN,)) + base[0] + grown, base[2] + 1)
         packed = _compressor(base[1], len(data)).compress(data)
         if len(packed) < min(largest, len(data) // 2):
             return Encoded(id, id + bytes((DELTA,)) + base[0] + packed, base[2] + 1)
@@ -82,7 +89,7 @@ def place_of(body: bytes) -> Place | None:
 
 def base_of(body: bytes) -> bytes | None:
     """The value that has to be read first."""
-    return body[33:65] if body[32] == DELTA else None
+    return body[33:65] if body[32] in (DELTA, GROWN) else None
 
 
 def decode(
@@ -104,17 +111,47 @@ def decode(
             raw = base(payload[:32])
             dictionary = zstandard.ZstdCompressionDict(raw, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
             data = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31).decompress(payload[32:])
+        elif codec == GROWN:
+            data = _ungrown(payload[32:], base(payload[:32]))
         elif codec == PACKED:
             data = pack(id)
         elif codec == ELSEWHERE:
             data = decode(id + fetch(Place(*json.loads(payload))), base, pack, fetch)
         else:
             raise Damaged(f"value {id.hex()[:12]} is of a kind that this program does not know ({codec})")
-    except (zstandard.ZstdError, ValueError, TypeError, MemoryError) as error:
+    except (zstandard.ZstdError, ValueError, TypeError, MemoryError, struct.error) as error:
         raise Damaged(f"value {id.hex()[:12]} cannot be read ({error})", "takeback verify says what is lost") from error
     if id_of(data) != id:
         raise Damaged(f"value {id.hex()[:12]} is not what was stored", "takeback verify says what is lost")
     return data
+
+
+def _grown(data: bytes, base: bytes) -> bytes | None:
+    """What was added to an earlier value; None if it is not the same but for its beginning and its last sign."""
+    for end in (len(base), len(base) - 1):
+        if end > _BEGINNING and data[_BEGINNING:end] == base[_BEGINNING:end]:
+            break
+    else:
+        return None
+    added, is_packed = data[end:], False
+    if len(added) > _SMALL:
+        import zstandard
+
+        packed = zstandard.ZstdCompressor(level=_LEVEL).compress(added)
+        if len(packed) < len(added):
+            added, is_packed = packed, True
+    return _GROWN.pack(end, is_packed) + data[:_BEGINNING] + added
+
+
+def _ungrown(payload: bytes, base: bytes) -> bytes:
+    import zstandard
+
+    end, is_packed = _GROWN.unpack_from(payload)
+    start = _GROWN.size + _BEGINNING
+    added = payload[start:]
+    return payload[_GROWN.size : start] + base[_BEGINNING:end] + (
+        zstandard.ZstdDecompressor().decompress(added) if is_packed else added
+    )
 
 
 def _compressor(base: bytes, size: int) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -17,6 +18,7 @@ import pytest
 pytest.importorskip("langchain", reason="needs the dependency group `integrations`")
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
@@ -308,6 +310,17 @@ def test_a_tool_that_fails_is_journaled_as_failed_and_undone_with_its_turn(agent
     assert agent.files() == {} and agent.texts() == ["say hello", "hello"]
 
 
+def test_last_in_the_list_it_sees_each_try_of_a_middleware_that_tries_again(ws: Workspace, payments: Payments):
+    agent = Agent(ws, payments)
+    retrying = ToolRetryMiddleware(max_retries=1, initial_delay=0, on_failure="continue")
+    model = Scripted(messages=iter([calls(("fail", {"path": "half"})), AIMessage("it fails")]))
+    graph = create_agent(model, agent.tools(), middleware=[retrying, agent.middleware])
+    graph.invoke({"messages": [HumanMessage("burn")]})
+    assert [b.failed for b in ws.history().brackets.values() if b.call.tool == "fail"] == [True, True]
+    agent.middleware.undo()
+    assert agent.files() == {}
+
+
 def test_a_charge_that_fails_is_in_doubt(agent: Agent):
     agent.payments.misbehave("500")
     with pytest.raises(urllib.error.HTTPError):
@@ -333,6 +346,28 @@ def test_parallel_calls_are_both_the_turns(agent: Agent):
     assert agent.files() == {"a": "1", "b": "2"}
     agent.middleware.undo()
     assert agent.files() == {} and agent.messages() == []
+
+
+def test_what_an_agent_in_a_tool_does_is_part_of_the_turn(ws: Workspace, payments: Payments):
+    with TakebackSaver(ws) as saver:
+        inner = Agent(ws, payments)
+        inner.script = [calls(("write_file", {"path": "inner", "text": "1"})), AIMessage("inner done")]
+
+        @tool
+        def delegate(task: str) -> str:
+            """Has another agent do it."""
+            return inner.graph.invoke({"messages": [HumanMessage(task)]})["messages"][-1].text
+
+        outer = inner.middleware
+        model = Scripted(messages=iter([calls(("delegate", {"task": "write"})), AIMessage("done")]))
+        graph = create_agent(model, [delegate], middleware=[outer], checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": "t"}}
+        graph.invoke({"messages": [HumanMessage("have it written")]}, config, durability="sync")
+        assert [turn.prompt for turn in ws.history().agent_turns.values()] == ["have it written"]
+        lanes = {b.call.tool: bool(b.caller.lane) for b in ws.history().brackets.values()}
+        assert lanes["delegate"] is False and lanes["write_file"] is True
+        outer.undo("t")
+        assert inner.files() == {} and graph.get_state(config).values.get("messages", []) == []
 
 
 def test_the_async_twins(ws: Workspace, payments: Payments):
@@ -392,3 +427,10 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delitem(sys.modules, "takeback.integrations.langchain")
     with pytest.raises(ImportError, match=r"takeback\[langchain\]"):
         import takeback.integrations.langchain  # noqa: F401
+
+
+def test_the_example_runs(tmp_path: Path):
+    example = Path(__file__).parents[2] / "examples" / "langchain_undo.py"
+    done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-3:] == ["report.md is gone", "refunded: ch_1", "messages: 0"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -548,3 +549,10 @@ class TestConversations:
             assert all(checked.ok for checked in store.workspace.threads.verify())
 
         asyncio.run(run())
+
+
+def test_the_example_runs(tmp_path: Path):
+    example = Path(__file__).parents[2] / "examples" / "pydantic_ai_undo.py"
+    done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-3:] == ["report.md is gone", "refunded: ch_1", "messages: 0"]

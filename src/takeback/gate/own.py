@@ -29,6 +29,7 @@ _VERBS = {
     "hook": "speaking for the hooks",
     "mcp": "answering the server's questions to a person",
 }
+_CALLS = r"approve|resolve|prune|repair|unprotect|confirm_rules|threads\.remove"  # of the library
 _GLOBAL_VALUES = ("-C",)
 _READERS = named(
     "ls cat less more head tail du df stat file find tree wc grep rg test [ realpath readlink echo printf cd pwd diff "
@@ -308,7 +309,7 @@ def _code(code: str, mine: Own, where: Places) -> list[Risk]:
         for quoted in re.findall(r"['\"]([^'\"\n]{1,200})['\"]", code):
             if (switch := switches.in_file(quoted, code)) is not None:
                 return [_never(*switch)]
-    if "takeback" in code and re.search(r"['\"\s.](approve|resolve|prune|repair|unprotect|confirm_rules|threads\.remove)\b", code):
+    if "takeback" in code and re.search(rf"['\"\s.]({_CALLS})\b", code):
         if re.search(r"\b(import|from)\s+takeback|takeback\.|['\"]takeback['\"]", code):
             return [_never("a program that uses takeback", "these of its verbs are for a person")]
     return []

@@ -24,11 +24,13 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}: install it with pip install 'takeback[langchain]'") from error
 
+from .. import lineage
 from ..declared import Undo
 from ..doing import to_the_end
 from ..effects import Plan
 from ..errors import NotDone
 from ..states import StateCheckpoint
+from ..threads import Threads
 from ..toolcalls import ALLOW, ASK, Decision, ToolCalls, Undone
 from ..workspace import Workspace
 
@@ -162,7 +164,7 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
         calls = self.calls_of(thread)
         if not thread or self.workspace.threads.find(thread) is None:
             return calls.undo(approve)
-        return calls.undo_to(_before_last_turn(self.workspace, thread), approve)
+        return calls.undo_to(_before_last_turn(self.workspace.threads, thread), approve)
 
     def redo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
         """Brings back what the newest undo took, unless the agent has been asked something since. What was done
@@ -176,20 +178,12 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
         return await to_the_end(self.redo, thread_id, approve)
 
 
-def _before_last_turn(workspace: Workspace, thread: str) -> StateCheckpoint | None:
-    """The state before the last input that stands. A head that going back made stands for what it restored; the first
-    input has nothing before it, and is then itself the state without a message."""
-    threads = workspace.threads
-    at = threads.find(thread) if thread else None
-    while at is not None:
-        is_restored = bool(at.rolled_back_from)
-        while at is not None and at.rolled_back_from:
-            at = threads.find(thread, at.rolled_back_from)
-        if at is None:
-            return None
-        if not is_restored and at.meta.get("metadata", {}).get("source") == "input":
-            return threads.find(thread, at.parent) if at.parent else at
-        at = threads.find(thread, at.parent) if at.parent else None
+def _before_last_turn(threads: Threads, thread: str) -> StateCheckpoint | None:
+    """The state before the last input that stands. The first one has nothing before it, and is then itself the state
+    without a message."""
+    for state in lineage.standing(threads, thread):
+        if state.meta.get("metadata", {}).get("source") == "input":
+            return threads.find(thread, state.parent) if state.parent else state
     return None
 
 

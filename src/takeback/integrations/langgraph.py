@@ -12,13 +12,16 @@ pending writes are what tasks have already returned for the step that comes afte
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
+import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import islice
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar, cast
 
 try:
@@ -63,21 +66,102 @@ class _Kept(NamedTuple):
     ref: str
 
 
+class _Job(NamedTuple):
+    """An awaited call: what can be done at once, which gives what is left; that may join others in one transaction."""
+
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    begin: Callable[[], Callable[[], Any]]
+    joins: bool
+
+
+class _Worker:
+    """The thread in which awaited calls run, one after another: the event loop never waits for a disk. Puts that have
+    come while one was written are written together."""
+
+    def __init__(self, opened: _Opened) -> None:
+        self._opened = opened
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="takeback-saver", daemon=True)
+        self._thread.start()
+
+    def do(self, begin: Callable[[], Callable[[], T]], joins: bool) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(loop, future, begin, joins))
+        return future
+
+    def end(self) -> None:
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        waiting: deque[_Job | None] = deque()
+        while (job := waiting.popleft() if waiting else self._jobs.get()) is not None:
+            some = [job]
+            while job.joins and not waiting and not self._jobs.empty():
+                following = self._jobs.get()
+                if following is not None and following.joins:
+                    some.append(following)
+                else:
+                    waiting.append(following)
+            begun = [(each, _attempt(each.begin)) for each in some]
+            for each, (_, error) in begun:
+                if error is not None:
+                    _tell(each, None, error)
+            self._finish([(each, rest) for each, (rest, error) in begun if error is None])
+
+    def _finish(self, begun: Sequence[tuple[_Job, Any]]) -> None:
+        if len(begun) < 2:
+            for job, rest in begun:
+                _tell(job, *_attempt(rest))
+            return
+        try:
+            with self._opened.threads.together():
+                done = [(job, *_attempt(rest)) for job, rest in begun]
+        except BaseException as error:
+            self._opened.kept.clear()
+            done = [(job, None, error) for job, _ in begun]
+        for job, result, failure in done:
+            _tell(job, result, failure)
+
+
+def _attempt(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+    try:
+        return work(), None
+    except BaseException as error:
+        return None, error
+
+
+def _tell(job: _Job, result: Any, error: BaseException | None) -> None:
+    def told() -> None:
+        if job.future.done():
+            return  # nobody waits any more
+        if error is not None:
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(result)
+
+    with contextlib.suppress(RuntimeError):  # its loop has ended
+        job.loop.call_soon_threadsafe(told)
+
+
 class _Opened:
-    """What a saver and its clones share: the workspace, and the thread in which awaited calls run."""
+    """What a saver and its clones share: the workspace, its threads, and who works on them for awaited calls."""
 
     def __init__(self, workspace: Workspace, is_own: bool, blobs: Any) -> None:
         self.workspace = workspace
         self.threads = workspace.threads if blobs is None else Threads(workspace, blobs)
+        self.joins = blobs is None  # nobody else waits while values are uploaded
         self.is_own = is_own
         self.is_closed = False
         self.kept: dict[tuple[str, str], dict[str, _Kept]] = {}
-        self._worker: ThreadPoolExecutor | None = None
+        self._worker: _Worker | None = None
 
     @property
-    def worker(self) -> ThreadPoolExecutor:
+    def worker(self) -> _Worker:
         if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, "takeback-saver")
+            self._worker = _Worker(self)
         return self._worker
 
     def close(self) -> None:
@@ -85,7 +169,7 @@ class _Opened:
             return
         self.is_closed = True
         if self._worker is not None:
-            self._worker.shutdown()
+            self._worker.end()
         if self.is_own:
             self.workspace.close()
 
@@ -143,9 +227,12 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         await asyncio.to_thread(self.close)
 
     async def _in_worker(self, work: Callable[[], T]) -> T:
-        """One trip to a thread of our own: the event loop never waits for a disk."""
-        self.workspace  # noqa: B018  closed: said here, not by the worker
-        return await asyncio.get_running_loop().run_in_executor(self._opened.worker, work)
+        return await self._worker.do(lambda: work, joins=False)
+
+    @property
+    def _worker(self) -> _Worker:
+        self.workspace  # noqa: B018  closed: said here
+        return self._opened.worker
 
     # -- putting -------------------------------------------------------------------
 
@@ -157,6 +244,16 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Saves a checkpoint as the head of its namespace. Channels that did not change are not stored again."""
+        return self._putting(config, checkpoint, metadata, new_versions)()
+
+    def _putting(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> Callable[[], RunnableConfig]:
+        """With all its values in bytes; what is left is to store it."""
         thread, ns, parent = _address(config)
         told = _plain(get_checkpoint_metadata(config, metadata), "metadata")
         kept = self._opened.kept.get((thread, ns), {})
@@ -189,9 +286,13 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             run=str(told.get("run_id") or ""),
             part_of_identity={"versions": _digest(versions, checkpoint["versions_seen"])},
         )
-        saved = self.threads.put(new, capture=self._files, actor=self._agent)
-        self._remember(thread, ns, {name: _Kept(versions.get(name), values[name], saved.refs[name]) for name in values})
-        return _config(thread, ns, checkpoint["id"])
+
+        def store() -> RunnableConfig:
+            refs = self.threads.put(new, capture=self._files, actor=self._agent).refs
+            self._remember(thread, ns, {name: _Kept(versions.get(name), values[name], refs[name]) for name in values})
+            return _config(thread, ns, new.id)
+
+        return store
 
     def _remember(self, thread: str, ns: str, kept: dict[str, _Kept]) -> None:
         known = self._opened.kept
@@ -206,14 +307,17 @@ class TakebackSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Saves what a task returned for the step after a checkpoint. Said twice, the first time counts, but for
         errors, interrupts and resumes."""
+        self._putting_writes(config, writes, task_id, task_path)()
+
+    def _putting_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+    ) -> Callable[[], None]:
         thread, ns, id = _address(config)
-        rows = [
-            Write(
-                WRITES_IDX_MAP.get(name, number), name, self._dumped(value, f"a write to {name!r}"), task_id, task_path
-            )
-            for number, (name, value) in enumerate(writes)
-        ]
-        self.threads.put_writes(thread, ns, id, task_id, task_path, rows)
+        rows = []
+        for number, (channel, value) in enumerate(writes):
+            data = self._dumped(value, f"a write to {channel!r}")
+            rows.append(Write(WRITES_IDX_MAP.get(channel, number), channel, data, task_id, task_path))
+        return lambda: self.threads.put_writes(thread, ns, id, task_id, task_path, rows)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """Counts up. The random end tells the versions of two branches apart."""
@@ -466,12 +570,13 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self._in_worker(lambda: self.put(config, checkpoint, metadata, new_versions))
+        joins = not self._files and self._opened.joins
+        return await self._worker.do(lambda: self._putting(config, checkpoint, metadata, new_versions), joins)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._in_worker(lambda: self.put_writes(config, writes, task_id, task_path))
+        await self._worker.do(lambda: self._putting_writes(config, writes, task_id, task_path), self._opened.joins)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._in_worker(lambda: self.get_tuple(config))

@@ -35,10 +35,11 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}: install it with pip install 'takeback[pydantic-ai]'") from error
 
+from .. import lineage
 from ..declared import Undo
 from ..doing import to_the_end
 from ..effects import Plan
-from ..errors import Moved, NotDone
+from ..errors import Moved, NotDone, TakebackError
 from ..ids import new_id
 from ..states import StateCheckpoint
 from ..toolcalls import ALLOW, ASK, Decision, ToolCalls, Undone
@@ -46,7 +47,7 @@ from ..workspace import Workspace
 
 _RECORDS = TypeAdapter(ConversationRecord)
 _AT_HAND = 10_000  # messages
-_BEGUN, _ENDED, _FAILED = "begun", "ended", "failed"
+_BEGUN, _FAILED = "begun", "failed"  # what a turn is, in the state that is saved of it
 
 
 class Takeback(AbstractCapability[Any]):
@@ -146,10 +147,12 @@ class Takeback(AbstractCapability[Any]):
             await self._save(result)
         except BaseException as error:
             await calls.aend_turn()
-            await self._mark(id, _FAILED, f"{type(error).__name__}: {error}")
+            try:
+                await self._mark(id, _FAILED, f"{type(error).__name__}: {error}")
+            except TakebackError as trouble:
+                error.add_note(f"takeback: that could not be journaled: {trouble.message}")
             raise
         await calls.aend_turn()
-        await self._mark(id, _ENDED)
         return result
 
     async def _mark(self, conversation_id: str, phase: str, summary: str = "") -> None:
@@ -281,7 +284,7 @@ class TakebackConversations(ConversationStore):
     # -- the same, in a thread -----------------------------------------------------
 
     def turn(self, conversation_id: str, phase: str, summary: str = "") -> None:
-        """Saves that a turn begins or ends: where undo goes back to, and what it takes back."""
+        """Saves that a turn begins, which is where undo goes back to; or that it failed, which is what undo takes."""
         while True:
             head, state = self._state(conversation_id)
             id = new_id() if phase == _BEGUN else state.get("turn", {}).get("id", "")
@@ -292,19 +295,9 @@ class TakebackConversations(ConversationStore):
                 continue
 
     def before_last_turn(self, conversation_id: str) -> StateCheckpoint | None:
-        """Where the last turn that stands began. A head that going back made stands for what it restored."""
-        threads = self.workspace.threads
-        at = threads.find(conversation_id)
-        while at is not None:
-            is_restored = bool(at.rolled_back_from)
-            while at is not None and at.rolled_back_from:
-                at = threads.find(conversation_id, at.rolled_back_from)
-            if at is None:
-                return None
-            if not is_restored and at.meta.get("turn") == _BEGUN:
-                return at
-            at = threads.find(conversation_id, at.parent) if at.parent else None
-        return None
+        """Where the last turn that stands began."""
+        states = lineage.standing(self.workspace.threads, conversation_id)
+        return next((state for state in states if state.meta.get("turn") == _BEGUN), None)
 
     def _state(self, conversation_id: str) -> tuple[StateCheckpoint | None, dict[str, Any]]:
         head = self.workspace.threads.find(conversation_id)

@@ -48,6 +48,17 @@ TOOLS = [
     "plan",
     "apply",
     "effects",
+    "thread_save",
+    "thread_load",
+    "thread_list",
+    "thread_resume",
+    "thread_diff",
+    "thread_search",
+    "thread_fork",
+    "thread_rollback",
+    "thread_handoff",
+    "thread_adopt",
+    "thread_verify",
 ]
 
 

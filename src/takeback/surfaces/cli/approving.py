@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ...effects import Plan, Step
     from ...workspace import Workspace
     from .context import Context
+    from .terminal import Terminal
 
 CANNOT = "a redo does not bring them back"
 
@@ -67,15 +68,27 @@ def outside(context: Context, workspace: Workspace, plan: Plan) -> tuple[Credent
     if steps or unbound:
         only_a_person(context, "acting outside the files", workspace)
     if steps:
-        _list(context, workspace, steps)
-        these = "this" if len(steps) == 1 else f"these {len(steps)}"
-        if not typed_yes(context, f"Type yes to do {these} outside the files ({CANNOT}):"):
+        listing(context.terminal, workspace, steps)
+        if not typed_yes(context, question(len(steps))):
             return None
-    for name, origin in unbound:
-        context.terminal.write(f"{safe(name)} is bound to no place in your configuration.")
-        if not typed_yes(context, f"Type yes to send the value of {safe(name)} to {safe(origin)}:"):
+    for credential in unbound:
+        context.terminal.write(unbound_said(credential))
+        if not typed_yes(context, credential_question(credential)):
             return None
     return tuple(unbound)
+
+
+def question(steps: int) -> str:
+    these = "this" if steps == 1 else f"these {steps}"
+    return f"Type yes to do {these} outside the files ({CANNOT}):"
+
+
+def unbound_said(credential: Credential) -> str:
+    return f"{safe(credential.name)} is bound to no place in your configuration."
+
+
+def credential_question(credential: Credential) -> str:
+    return f"Type yes to send the value of {safe(credential.name)} to {safe(credential.origin)}:"
 
 
 def typed_yes(context: Context, question: str) -> bool:
@@ -83,9 +96,9 @@ def typed_yes(context: Context, question: str) -> bool:
     return context.terminal.ask(question).lower() == "yes"
 
 
-def _list(context: Context, workspace: Workspace, steps: list[Step]) -> None:
+def listing(terminal: Terminal, workspace: Workspace, steps: list[Step]) -> None:
     """Every step in full: what is approved must have been seen."""
-    terminal, history = context.terminal, workspace.history()
+    history = workspace.history()
     terminal.write(terminal.style(f"Outside the files · {counted(len(steps), 'step')}, in this order", "bold"))
     describe = acts.describer(workspace)
     for number, step in enumerate(steps, 1):
@@ -96,5 +109,5 @@ def _list(context: Context, workspace: Workspace, steps: list[Step]) -> None:
         indent = " " * cells(head)
         for shown in (head + line[0], *line[1:]):
             terminal.write(shown)
-        terminal.write(indent + acts.verdict(terminal, step, act, does, context.environ))
+        terminal.write(indent + acts.verdict(terminal, step, act, does, workspace.environ))
         terminal.write(indent + terminal.style(acts.origin(act, workspace.clock()), "dim"))

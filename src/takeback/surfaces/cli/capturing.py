@@ -35,14 +35,17 @@ def with_progress(
 def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:
     """'checkpoint 5 kxvmnopq "label": 1,204 paths'; exit 3 where it is not whole."""
     terminal = context.terminal
-    label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
-    id = terminal.style(checkpoint.id[:8], "bold")
-    terminal.say(f"checkpoint {checkpoint.number} {id}{label}: {counted(checkpoint.snapshot.files, 'path')}{how}")
+    terminal.say(captured_said(checkpoint, terminal.style(checkpoint.id[:8], "bold")) + how)
     for path, why in checkpoint.too_large[:_MOST]:
         terminal.warn(f"  not captured: {safe(path)}, {safe(why)}")
     if checkpoint.over_budget:
         over_budget(context, checkpoint.over_budget)
     return lacking(context, checkpoint.partial, "this checkpoint is partial")
+
+
+def captured_said(checkpoint: Checkpoint, id: str = "") -> str:
+    label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
+    return f"checkpoint {checkpoint.number} {id or checkpoint.id[:8]}{label}: {counted(checkpoint.snapshot.files, 'path')}"
 
 
 def over_budget(context: Context, why: str) -> None:

@@ -165,7 +165,7 @@ def _released(context: Context, workspace: Workspace, act: Act) -> tuple[Act, Ta
     except TakebackError as error:
         return act, error
     approving.only_a_person(context, "releasing mail", workspace)
-    _show(context, workspace, act)
+    write_mail(context.terminal, workspace, act)
     to = listed([box for field in ("to", "cc", "bcc") for box in act.did.get("mail", {}).get(field, ())], 6)
     if not approving.typed_yes(context, f"Type yes to send it to {to} (this cannot be undone):"):
         return act, ApprovalNeeded(f"{act.id[:8]} stays held", f"drop it with takeback email cancel {act.id[:8]}")
@@ -197,9 +197,9 @@ def _told(
     return failed[0].exit_code if len(failed) == len(results) else 3
 
 
-def _show(context: Context, workspace: Workspace, act: Act) -> None:
+def write_mail(terminal: Terminal, workspace: Workspace, act: Act) -> None:
     """All of it that a person must have seen to say yes."""
-    terminal, mail = context.terminal, act.did.get("mail", {})
+    mail = act.did.get("mail", {})
     terminal.write(terminal.style(f"Mail {act.id[:8]}", "bold") + f" · {safe(str(act.did.get('provider', '')))}")
     for field, name in (("to", "to"), ("cc", "cc"), ("bcc", "bcc"), ("reply_to", "reply to")):
         if mail.get(field):

@@ -7,7 +7,7 @@ from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Res
 from ...repository import INDEX, amount, called
 from . import acts
 from . import states as threads
-from .plans import listed_turns
+from .plans import listed_turns, whole_turn
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -118,6 +118,7 @@ def _turns(plan: Plan, history: History) -> str:
     request = plan.request
     undone = [t.request for id in request.takebacks if (t := history.takebacks.get(id)) is not None]
     turns = [turn for asked in (request, *undone) for turn in asked.turns]
+    turns += [turn for asked in (request, *undone) if (turn := whole_turn(asked, history)) is not None]
     if not any(turn in history.agent_turns for turn in turns):
         return ""
     if len(turns) > 1:

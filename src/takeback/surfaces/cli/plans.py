@@ -18,6 +18,7 @@ from ...effects import (
     UNCOVERED,
     UNKNOWN,
     Plan,
+    Request,
     Step,
     Turn,
     domain_of,
@@ -46,17 +47,12 @@ _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
 def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> Iterator[str]:
     yield terminal.style(heading(plan, workspace.history()), "bold")
-    counted_refs = refs.is_counted(plan.steps)
-    joined = [refs.Joined(step) for step in plan.steps] if all_steps else refs.joined(plan.steps)
-    chosen = joined if all_steps else some(joined, terminal, refs.current(workspace, plan.steps, read))
-    shown = [found.step for found in chosen]
-    cheap, again = len(shown) <= _MANY, plan.request.verb == "redo"
-    domains = max((cells(s.domain) for s in shown), default=0)
-    rows = [_row(terminal, workspace, step, cheap, again, all_steps, counted_refs) for step in shown]
+    rows, hidden = shown(terminal, workspace, plan, all_steps)
+    domains = max((cells(row.domain) for row in rows), default=0)
     widths = [cells(r.name) for r in rows if not r.origin or cells(r.name) <= max(24, terminal.width // 2)]
     names = max(widths, default=0)
-    for step, row in zip(shown, rows):
-        head = f"  {pad(step.domain, domains)}  {row.sign}  "
+    for row in rows:
+        head = f"  {pad(row.domain, domains)}  {row.sign}  "
         line = f"{head}{pad(row.name, names)}  {row.verdict}"
         indent = " " * cells(head)
         if row.origin and (cells(row.name) > names or (terminal.out_is_tty and cells(line) > terminal.width)):
@@ -68,13 +64,26 @@ def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
             yield line
         if row.origin:
             yield indent + terminal.style(row.origin, "dim")
-    if hidden := len(plan.steps) - sum(found.steps for found in chosen):
+    if hidden:
         if any(step.domain == "git" for step in plan.steps):
             yield f"  {refs.amounts(plan.steps)}"
         yield terminal.style(f"  … and {hidden:,} more (see all: --all-steps or takeback diff)", "dim")
     yield totals(plan)
     yield from left_lines(plan, workspace.history())
     yield from unrecorded_lines(workspace, plan)
+
+
+def shown(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> tuple[list[Shown], int]:
+    """The steps as they are printed, or a screenful of them, and how many more there are."""
+    counted_refs = refs.is_counted(plan.steps)
+    joined = [refs.Joined(step) for step in plan.steps] if all_steps else refs.joined(plan.steps)
+    chosen = joined if all_steps else some(joined, terminal, refs.current(workspace, plan.steps, read))
+    cheap, again = len(chosen) <= _MANY, plan.request.verb == "redo"
+    rows = [
+        _row(terminal, workspace, found.step, cheap, again, all_steps, counted_refs)._replace(domain=found.step.domain)
+        for found in chosen
+    ]
+    return rows, len(plan.steps) - sum(found.steps for found in chosen)
 
 
 class Shown(NamedTuple):
@@ -84,6 +93,7 @@ class Shown(NamedTuple):
     name: str
     verdict: str
     origin: str = ""
+    domain: str = ""
 
 
 def some(steps: list[refs.Joined], terminal: Terminal, current: set[bytes]) -> list[refs.Joined]:
@@ -131,6 +141,8 @@ def _aim(plan: Plan, history: History) -> str:
     if request.verb == "compensate":
         since = f" since {safe(request.label)}" if request.label else ""
         return f"Take back what stands outside the files{since}"
+    if (turn := whole_turn(request, history)) is not None:
+        return f"Take back {listed_turns([turn], history)}"
     if request.rows:
         return "Revert " + ", ".join(id[:8] for id in request.rows[:4])
     return f"Revert {listed([text(p) for p in request.paths])}"
@@ -257,6 +269,17 @@ def listed_turns(turns: Sequence[Turn], history: History, most: int = 3) -> str:
         names.append(f"{safe(turn.actor) or 'by hand'}{prompt or _command(turn, history)}")
     unique = list(dict.fromkeys(names))
     return ", ".join(unique[:most]) + (", …" if len(unique) > most else "")
+
+
+def whole_turn(request: Request, history: History) -> Turn | None:
+    """The turn of an agent that a revert takes whole."""
+    effects = {e.id: e for e in history.effects if e.id in request.rows and not e.takeback} if request.rows else {}
+    turns = {turn for effect in effects.values() for turn in effect.turns}
+    if len(turns) != 1 or request.verb != "revert":
+        return None
+    turn = turns.pop()
+    asked = history.agent_turns.get(turn)
+    return turn if asked is not None and set(history.rows_of_call(asked.id) or ()) == set(request.rows) else None
 
 
 def _command(turn: Turn, history: History) -> str:

@@ -69,14 +69,20 @@ _EFFECT = (
     '"undoes", "undone_by", "at", "by", "verdict", "inverse", "depends_on"'
 )
 
+_STATE = (
+    '"thread_id", "checkpoint_id", "checkpoint_ns", "parent_checkpoint_id", "summary", "agent", "source", '
+    '"created_at", "at", "seq", "values", "blob_id", "workspace_checkpoint", "rolled_back_from", '
+    '"forked_from": {"thread_id", "checkpoint_id"}'
+)
+
 _SHAPES = {
     "`log`": (
         f'`{{"rows": [{{{_ROW}}}]}}`; `turn`, `session` and `call` are null where no agent, or several, did it: '
         '`"turns"` and `"calls"` have all; `"cut"` if the call was cut off'
     ),
     "`show`": (
-        'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a turn or '
-        f'call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
+        'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a turn '
+        f'or call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
         f'`"made": [{{{_CALL}}}]` and `"effects"`: the calls, and the rows that were found in them'
     ),
     "`blame`": (
@@ -126,6 +132,32 @@ _SHAPES = {
         '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|unknown", "provider", "to", "subject", "due", '
         '"left_to_do"}}`; of several `{"drafts": [...]}`, as `email pending` has them'
     ),
+    "`thread save`, `thread fork`, `thread adopt`": f"`{{{_STATE}}}`; adopt also `\"handoff_id\"`",
+    "`thread load`, `thread resume`, `thread show`": (
+        'the same, with `"metadata"` and `"state"`; `load` without `--json` is the state alone'
+    ),
+    "`thread list`": (
+        '`{"threads": [{"thread_id", "checkpoint_id", "checkpoints", "namespaces", "agent", "created_at", '
+        f'"updated_at", "forked_from"}}]}}`; of one thread `{{"thread_id", "checkpoints": [{{{_STATE}}}]}}`, each with `"forks"`; '
+        '`--handoffs`: `{"handoffs": […]}`'
+    ),
+    "`thread diff`": (
+        '`{"thread_id", "from_checkpoint_id", "to_checkpoint_id", "differences": [{"path", '
+        '"change": "added\\|removed\\|changed", "before", "after"}]}`'
+    ),
+    "`thread search`": '`{"query", "found": […]}`: state checkpoints, with `"where"` and `"excerpt"`',
+    "`thread rollback`": (
+        'as `rollback`, with `"thread_id"`, `"checkpoint_id"` (the new head), `"parent_checkpoint_id"`, '
+        '`"restored_from"`, `"rolled_back_from"`, `"blob_id"`, `"nothing_to_take_back"`'
+    ),
+    "`thread handoff`": (
+        '`{"handoff_id", "thread_id", "checkpoint_id", "to_agent", "agent", "note", "created_at", "adopted_by", '
+        '"adopted_as"}`'
+    ),
+    "`thread verify`": (
+        '`{"ok", "failed", "steps": [{"seq", "thread_id", "checkpoint_id", "result": "PASS\\|FAIL", "why"}]}`'
+    ),
+    "`thread prune`": '`{"prune": {"removed": […], "stays": [{…, "why"}], "deleted", "handoffs", "dry_run", "freed"}}`',
     "`doctor`": '`{"checks": [{"name", "ok", "detail", "fix"}]}`',
     "`config`": (
         '`{"KEY": {"value", "source"}, …, "settings": [{"key", "value", "source"}], "ignored"}`; '

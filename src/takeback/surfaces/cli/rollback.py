@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ...errors import TakebackError
 from . import takebacks
 from .choosing import choose_checkpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
 
@@ -15,7 +17,8 @@ def add(parser: Parser) -> None:
     parser.synopsis = "[CHECKPOINT]"
     parser.about = (
         "Goes back to a checkpoint; given an effect, to just before it. Without a target a terminal\n"
-        "lists the checkpoints to choose from; otherwise it is the newest named one. Files created\n"
+        "lists the checkpoints to choose from (with the extra takeback[ui] beside what would change);\n"
+        "otherwise it is the newest named one. Files created\n"
         "since are deleted, stored first: `takeback redo` brings everything back. Where actors are\n"
         "known, what was changed outside their calls stays; --all takes that too. What was done outside\n"
         "the files goes back in the same plan, newest first, after a typed yes: --yes does not cover it.\n"
@@ -37,8 +40,24 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         words = takebacks.one_at_most("rollback", args.to)
-        if not words and context.asks and not args.dry_run and not workspace.interrupted():
-            chosen = choose_checkpoint(context, workspace)
-            words = (chosen,) if chosen else ()
         wanted = takebacks.within(workspace, takebacks.asked("rollback", words, args), args)
+        if not words and context.asks and not args.dry_run and not workspace.interrupted():
+            if (code := pick(context, workspace, wanted)) is not None:
+                return code
+            chosen = choose_checkpoint(context, workspace)
+            wanted = wanted._replace(words=(chosen,) if chosen else ())
         return takebacks.take_back(context, workspace, wanted)
+
+
+def pick(context: Context, workspace: Workspace, wanted: takebacks.Asked) -> int | None:
+    """The picker of `takeback ui`, to the end; None where it cannot be had, or there is nothing to choose from."""
+    if context.environ.get("TERM", "") in ("dumb", "") or len(workspace.history().checkpoints) < 2:
+        return None
+    from . import ui
+
+    try:
+        ui.must_be_there()
+    except TakebackError:
+        return None
+    with context.open(tell=False) as looking:
+        return ui.run_picker(context, looking, workspace, wanted)

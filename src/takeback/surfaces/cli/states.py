@@ -51,11 +51,14 @@ def lines(plan: Plan) -> Iterator[str]:
     for found in distance.state:
         ahead = f"{counted(found.ahead, 'state checkpoint')} ahead" if found.ahead else "gone since"
         yield f"thread {safe(found.thread)} stays, {ahead}; {safe(found.command)} takes it too"
-    if distance.files:
-        stay, them = ("stays", "it") if distance.files == 1 else ("stay", "them")
-        yield f"{counted(distance.files, 'file')} changed since, and {stay}; {safe(distance.command)} takes {them} too"
+    left = [f"{counted(distance.files, 'file')} changed since"] if distance.files else []
+    left += [f"{counted(distance.outside, 'effect')} outside the files since"] if distance.outside else []
+    if left:
+        one = distance.files + distance.outside == 1
+        told = f"{' and '.join(left)}, and {'stays' if one else 'stay'}"
+        yield f"{told}; {safe(distance.command)} takes {'it' if one else 'them'} too"
 
 
 def shape(found: Distance) -> dict[str, Any]:
-    also = {"command": found.command} if found.command else {}
+    also = {"outside": found.outside, "command": found.command} if found.command else {}
     return {"state": [each._asdict() for each in found.state], "files": found.files, **also}

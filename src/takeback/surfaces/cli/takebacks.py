@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
+    from .terminal import Terminal
 
 
 class Asked(NamedTuple):
@@ -227,7 +228,12 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
         answer = terminal.ask(f"Apply? [y/N/d diff{'/m merge' if merges else ''}]").lower()
         if answer in ("d", "diff"):
             mask = masks.Mask(context, workspace)
-            terminal.page(list(diffs.lines(terminal, mask.files(plans.diff_of(workspace, plan)))))
+            shown = list(diffs.lines(terminal, mask.files(plans.diff_of(workspace, plan))))
+            if any(step.domain == "state" for step in plan.taken):
+                from . import threads_seen
+
+                shown += threads_seen.planned(terminal, workspace, plan)
+            terminal.page(shown)
             mask.tell()
         elif answer in ("m", "merge") and merges:
             wanted = wanted._replace(merge=True)
@@ -265,17 +271,23 @@ def _apply(context: Context, workspace: Workspace, plan: Plan) -> int:
 def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:
     if context.json:
         context.terminal.json({"plan": _shape(workspace, plan), "applied": False})
-    elif not plan.steps or plan.idle:
-        context.terminal.write(nothing_said(plan))
-        for line in (*states.lines(plan), *plans.unrecorded_lines(workspace, plan)):
-            context.terminal.hint(line)
     else:
-        shown = [*plans.lines(context.terminal, workspace, plan, all_steps), *states.lines(plan)]
-        if all_steps:
-            context.terminal.page(shown)
-        else:
-            for line in shown:
-                context.terminal.write(line)
+        write_plan(context.terminal, workspace, plan, all_steps)
+
+
+def write_plan(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:
+    """The plan in words; of one that changes nothing, that."""
+    if not plan.steps or plan.idle:
+        terminal.write(nothing_said(plan))
+        for line in (*states.lines(plan), *plans.unrecorded_lines(workspace, plan)):
+            terminal.hint(line)
+        return
+    shown = [*plans.lines(terminal, workspace, plan, all_steps), *states.lines(plan)]
+    if all_steps:
+        terminal.page(shown)
+    else:
+        for line in shown:
+            terminal.write(line)
 
 
 def _shape(workspace: Workspace, plan: Plan) -> dict[str, Any]:
@@ -333,11 +345,16 @@ def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
         shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
         context.terminal.json({**shape, **thread_shapes.rolled_back(workspace, outcome)})
         return 0 if outcome.whole else 3
+    return write_outcome(context.terminal, workspace, outcome)
+
+
+def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
+    """What came of it in words; returns the exit code."""
     if not outcome.results and not outcome.finished_earlier:
-        context.terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
+        terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
         for line in (*plans.left_lines(outcome.plan, workspace.history()), *states.lines(outcome.plan)):
-            context.terminal.hint(line)
+            terminal.hint(line)
         for line in plans.unrecorded_lines(workspace, outcome.plan):
-            context.terminal.hint(line)
+            terminal.hint(line)
         return 0
-    return outcomes.report(context.terminal, workspace, outcome)
+    return outcomes.report(terminal, workspace, outcome)

@@ -60,7 +60,7 @@ _OPTIONS = {  # option → whose it is
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "save|load|list|show|resume|diff|search|fork|rollback|handoff|adopt|verify|prune …"
+    parser.synopsis = "VERB [THREAD] [CHECKPOINT] …"
     parser.about = (
         "What an agent remembers, kept beside the files it changed. A thread is a chain of state\n"
         "checkpoints; nothing in it is rewritten. Going back makes an old state the new head, and\n"
@@ -68,28 +68,26 @@ def add(parser: Parser) -> None:
         "unless --with-files takes back all that was done since, in one plan."
     )
     takes = parser.takes
-    takes(
-        "save THREAD [FILE]", "what", nargs="?", default="", help="a JSON object as the new head; - is standard input"
-    )
+    takes("save THREAD [FILE]", "what", nargs="?", default="", help="a JSON object as its new head; - is stdin")
     parser.listed += [
         ("load THREAD [CHECKPOINT]", "the state as JSON, whole"),
-        ("list [THREAD]", "the threads, or one thread's state checkpoints, newest first"),
-        ("show THREAD [CHECKPOINT]", "one of them: when, by whom, from where, its state"),
+        ("list [THREAD]", "threads, or the states of one, newest first"),
+        ("show THREAD [CHECKPOINT]", "one state: when, by whom, from where"),
         ("resume THREAD [CHECKPOINT]", "where to go on: the id and the state"),
-        ("diff THREAD A [B]", "what differs, by path; B is the head if left out"),
+        ("diff THREAD A [B]", "what differs, by path; B: the head"),
         ("search WORD…", "in summaries and states"),
-        ("fork THREAD CHECKPOINT NEW", "a new thread that begins there; the old one stays"),
-        ("rollback THREAD CHECKPOINT", "that state as the new head: planned, shown, confirmed"),
+        ("fork THREAD CHECKPOINT NEW", "a new thread that begins there"),
+        ("rollback THREAD CHECKPOINT", "that state as the new head, after a yes"),
         ("handoff THREAD [CHECKPOINT]", "pass it to another agent: --to AGENT"),
         ("adopt HANDOFF [NEW]", "take it over, as a new thread"),
-        ("verify [THREAD]", "each state checkpoint: PASS, or FAIL and what is lost; exit 1"),
-        ("prune [THREAD…]", "forget old ones: --keep or --older-than; --delete for all of it"),
+        ("verify [THREAD]", "each state: PASS, or FAIL and what is lost"),
+        ("prune [THREAD…]", "forget old ones: --keep, --older-than, --delete"),
     ]
     parser.words[-1] = parser.words[-1]._replace(shown="VERB")
-    takes("CHECKPOINT", "names", nargs="*", help="a state checkpoint: how its id begins; the head if left out")
+    takes("CHECKPOINT", "names", nargs="*", help="how its id begins; the head if left out")
     takes("--state JSON", "--state", dest="given", help="save: the state itself")
     takes("--summary TEXT", "--summary", help="save: one line about it")
-    takes("--parent ID", "--parent", help="save: the head you went on from; if it moved, exit 1")
+    takes("--parent ID", "--parent", help="save: the head you saw; if it moved, exit 1")
     takes("--agent NAME", "--agent", help="who does it; TAKEBACK_ACTOR if left out")
     takes("--state-only", "--state-only", action="store_true", help="save: look at no file, and need no init")
     takes("--to AGENT", "--to", help="handoff: for whom")
@@ -97,7 +95,7 @@ def add(parser: Parser) -> None:
     takes("--handoffs", "--handoffs", action="store_true", help="list: what was handed over")
     takes("--limit N", "-n", "--limit", help="list, search: N at most")
     takes("--thread THREAD", "--thread", help="search: in this thread alone")
-    takes("--with-files", "--with-files", action="store_true", help="rollback: files, git and outside effects too")
+    takes("--with-files", "--with-files", action="store_true", help="rollback: files, git, outside effects too")
     takes("--all", "--all", dest="everything", action="store_true", help="rollback --with-files: whoever did it")
     takebacks.add_options(parser, whose=False)
     takes("--keep N", "--keep", help="prune: keep the newest N of each thread")
@@ -105,11 +103,11 @@ def add(parser: Parser) -> None:
     takes("--delete", "--delete", action="store_true", help="prune: remove the named threads whole")
     masks.add_option(parser)
     parser.examples = [
-        ("takeback thread save main state.json --summary 'plan made'", ""),
-        ("agent | takeback thread save main -", "from standard input"),
+        ("takeback thread save main state.json", ""),
         ("takeback thread list main", "its chain, with rollbacks and forks"),
         ("takeback thread resume main --json", "checkpoint_id and state"),
-        ("takeback thread rollback main kxvm --with-files", "memory and world, in one plan"),
+        ("takeback thread rollback main kxvm", "its memory alone"),
+        ("takeback thread rollback main kxvm --with-files", "memory and world"),
         ("takeback thread fork main kxvm other", "try something else"),
         ("takeback thread prune main --keep 50", ""),
     ]

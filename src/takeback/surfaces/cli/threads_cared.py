@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...effects import short_id
 from ...errors import ApprovalNeeded, UsageError
 from ...units import format_size, parse_duration
 from . import thread_shapes
 from .approving import approved, only_a_person
 from .capturing import with_progress
-from .terminal import counted, listed, pad, safe
+from .terminal import cells, clip, counted, listed, pad, safe, wrapped
+from .threads_seen import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 _STAYS = 10  # that are named
+_NAME = 32  # columns of a thread's name
 
 
 # -- verify ------------------------------------------------------------------
@@ -50,16 +51,17 @@ def verify(context: Context, workspace: Workspace, args: Namespace, words: list[
 
 
 def verified(terminal: Terminal, found: Sequence[Checked]) -> Iterator[str]:
-    """'PASS  main  kxvmrtqo  row 12'; what fails says what is lost."""
-    names = max((len(safe(each.thread)) for each in found), default=0)
-    ids = max((len(short_id(each.id)) for each in found), default=0)
+    """'PASS  row 12  main  kxvmrtqo'; what fails says what is lost."""
+    called = [clip(safe(each.thread), _NAME) for each in found]
+    names = max(map(cells, called), default=0)
+    ids = max((cells(brief(each.id)) for each in found), default=0)
     rows = max((len(str(each.seq)) for each in found), default=0)
-    for each in found:
+    for each, name in zip(found, called):
         mark = terminal.style("PASS", "green") if each.ok else terminal.style("FAIL", "red")
         ns = f"  in {safe(each.ns)}" if each.ns else ""
-        why = f"  {safe(each.why)}" if each.why else ""
-        head = f"{mark}  row {each.seq:<{rows}}  {pad(safe(each.thread), names)}  {pad(safe(short_id(each.id)), ids)}"
-        yield f"{head}{ns}{why}".rstrip()
+        yield f"{mark}  row {each.seq:<{rows}}  {pad(name, names)}  {pad(brief(each.id), ids)}{ns}".rstrip()
+        if each.why:
+            yield from (f"      {line}" for line in wrapped(safe(each.why), terminal.width - 6))
 
 
 # -- prune -------------------------------------------------------------------
@@ -121,7 +123,7 @@ def _tell(context: Context, found: ThreadsPruned, freed: int = 0) -> None:
         ids = listed([id[:8] for id in found.handoffs])
         terminal.warn(f"  {counted(len(found.handoffs), 'handoff')} that nobody adopted can go nowhere then: {ids}")
     for each in found.stays[:_STAYS]:
-        terminal.say(f"  {safe(each.checkpoint.thread)} {safe(short_id(each.checkpoint.id))} stays: {safe(each.why)}")
+        terminal.say(f"  {safe(each.checkpoint.thread)} {brief(each.checkpoint.id)} stays: {safe(each.why)}")
     if len(found.stays) > _STAYS:
         terminal.say(f"  … and {len(found.stays) - _STAYS:,} more stay")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from ...effects import short_id
 from ...errors import UsageError
 from . import masks, thread_shapes
-from .terminal import age, cells, clip, counted, moment, pad, safe
+from .terminal import age, cells, clip, counted, moment, pad, safe, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from ...effects import Plan
     from ...states import Found, Handoff, StateCheckpoint, StateDifference, ThreadSeen
     from ...workspace import Workspace
     from .context import Context
@@ -59,29 +60,36 @@ def _threads(context: Context, workspace: Workspace, limit: int) -> int:
     return 0
 
 
+def brief(id: str) -> str:
+    """An id as a column has room for it: of a UUID the part that tells the time. As much names it."""
+    return safe(id[:18] if len(id) == 36 and id.count("-") == 4 else short_id(id))
+
+
 def table(terminal: Terminal, found: Sequence[ThreadSeen], now: float) -> Iterator[str]:
-    rows = [("THREAD", "HEAD", "STATES", "SAVED", "BY", "")]
+    """Name, head, how many, when, by whom; and where it was forked from, below if there is no room beside."""
+    rows = [("HEAD", "STATES", "SAVED", "BY" if any(seen.head.agent for seen in found) else "")]
     for seen in found:
-        head = seen.head
-        name = clip(safe(seen.thread), _NAME)
-        rows.append(
-            (name, safe(short_id(head.id)), f"{seen.checkpoints:,}", age(now - head.at), clip(safe(head.agent), 16),
-             _from(seen.forked_from))
-        )  # fmt: skip
-    widths = [max(cells(row[at]) for row in rows) for at in range(5)]
-    for number, row in enumerate(rows):
-        kept = [at for at in range(5) if at != 4 or widths[4] > 2]
-        columns = [row[at].rjust(widths[at]) if at == 2 else pad(row[at], widths[at]) for at in kept]
-        line = "  ".join([*columns, row[5]]).rstrip()
-        yield terminal.style(line, "dim") if not number else _bold_first(terminal, line, row[0])
-
-
-def _bold_first(terminal: Terminal, line: str, name: str) -> str:
-    return terminal.style(name, "bold") + line[len(name) :]
+        agent = clip(safe(seen.head.agent), 16)
+        rows.append((brief(seen.head.id), f"{seen.checkpoints:,}", age(now - seen.head.at), agent))
+    widths = [max(cells(row[at]) for row in rows) for at in range(4)]
+    room = terminal.width - sum(widths) - 8 if terminal.out_is_tty else _NAME
+    names = ["THREAD", *(clip(safe(seen.thread), max(12, min(_NAME, room))) for seen in found)]
+    width = max(map(cells, names))
+    for number, (name, row) in enumerate(zip(names, rows)):
+        columns = [row[at].rjust(widths[at]) if at == 1 else pad(row[at], widths[at]) for at in range(4)]
+        rest = " " * (width - cells(name)) + "  " + "  ".join(columns)
+        if not number:
+            yield terminal.style((name + rest).rstrip(), "dim")
+            continue
+        parts = _from(found[number - 1].forked_from)
+        beside = not terminal.out_is_tty or cells(f"{name}{rest}  {parts}") <= terminal.width
+        yield (terminal.style(name, "bold") + rest + (f"  {parts}" if beside else "")).rstrip()
+        if parts and not beside:
+            yield f"  {parts}"
 
 
 def _from(origin: tuple[str, str] | None) -> str:
-    return "" if origin is None else f"⑂ {clip(safe(origin[0]), _NAME)}@{safe(short_id(origin[1]))}"
+    return "" if origin is None else f"⑂ {clip(safe(origin[0]), _NAME)}@{brief(origin[1])}"
 
 
 def chain_of(
@@ -103,13 +111,13 @@ def chain(
 ) -> Iterator[str]:
     """One line each: ● the head, ○ what lies before it, ↩ where a rollback came from, ⑂ where threads part."""
     heads: set[str] = set()
-    ids = max((cells(safe(short_id(s.id))) for s in found), default=0)
+    ids = max((cells(brief(s.id)) for s in found), default=0)
     ages = max((len(age(now - s.at)) for s in found), default=0)
     agents = min(16, max((cells(safe(s.agent)) for s in found), default=0))
     for at, state in enumerate(found):
         mark = "○" if state.ns in heads else terminal.style("●", "green")
         heads.add(state.ns)
-        head = f"{mark} {terminal.style(pad(safe(short_id(state.id)), ids), 'bold')}  {pad(age(now - state.at), ages)}"
+        head = f"{mark} {terminal.style(pad(brief(state.id), ids), 'bold')}  {pad(age(now - state.at), ages)}"
         head += f"  {terminal.style(pad(clip(safe(state.agent), 16), agents), 'cyan')}" if agents else ""
         notes = list(_notes(state, found[at + 1 :]))
         told = safe(state.summary) or ", ".join(map(safe, list(state.refs)[:6]))
@@ -125,12 +133,12 @@ def _notes(state: StateCheckpoint, older: Sequence[StateCheckpoint]) -> Iterator
     if state.ns:
         yield f"in {clip(safe(state.ns), 24)}"
     if state.rolled_back_from:
-        yield f"↩ from {safe(short_id(state.rolled_back_from))}"
+        yield f"↩ from {brief(state.rolled_back_from)}"
     if state.forked_from is not None and not state.parent:
         yield _from(state.forked_from)
     before = next((each.id for each in older if each.ns == state.ns), "")
     if state.parent and before and state.parent != before:
-        yield f"after {safe(short_id(state.parent))}"
+        yield f"after {brief(state.parent)}"
 
 
 def _handoffs(context: Context, workspace: Workspace, words: list[str], limit: int) -> int:
@@ -151,7 +159,7 @@ def handoff_lines(found: Sequence[Handoff], now: float) -> Iterator[str]:
         sender = f"{safe(each.agent)} → " if each.agent else "→ "
         became = f"adopted as {safe(each.adopted_as[0])}" if each.adopted_as is not None else "pending"
         note = f"  “{clip(safe(each.note), 60)}”" if each.note else ""
-        what = f"{safe(each.thread)} {safe(short_id(each.checkpoint))}"
+        what = f"{safe(each.thread)} {brief(each.checkpoint)}"
         yield f"{each.id[:8]}  {age(now - each.at)}  {sender}{safe(each.to_agent)}  {what}  {became}{note}"
 
 
@@ -214,8 +222,11 @@ def about(terminal: Terminal, workspace: Workspace, found: StateCheckpoint) -> I
     yield terminal.style(named, "bold") + is_head
     who = f" by {safe(found.agent)}" if found.agent else ""
     yield f"  saved     {moment(found.at)}, {age(workspace.clock() - found.at)}{who}"
+    if found.summary:
+        room = terminal.width - 12 if terminal.out_is_tty else 10_000
+        first, *more = wrapped(safe(found.summary), room)
+        yield from (f"  summary   {first}", *(f"{'':12}{line}" for line in more))
     rows = [
-        ("summary", safe(found.summary)),
         ("in", safe(found.ns)),
         ("after", safe(short_id(found.parent))),
         ("↩ from", safe(short_id(found.rolled_back_from))),
@@ -274,6 +285,22 @@ def diff(context: Context, workspace: Workspace, args: Namespace, words: list[st
     return 0
 
 
+def planned(terminal: Terminal, workspace: Workspace, plan: Plan) -> Iterator[str]:
+    """What a plan would change in threads, by path."""
+    from ...effects import thread_of
+    from .plans import read
+
+    threads = workspace.threads
+    for step in plan.taken:
+        if step.domain != "state" or step.goal is None:
+            continue
+        thread = thread_of(step.path)
+        told = threads.told_by(thread, read(workspace, step.goal.content)) or {}
+        if (head := threads.find(thread)) is not None and (goal := told.get("")) is not None:
+            yield terminal.style(f"thread {safe(thread)}", "bold")
+            yield from difference_lines(terminal, threads.diff(thread, head.id, goal.id))
+
+
 def difference_lines(terminal: Terminal, found: Sequence[StateDifference]) -> Iterator[str]:
     from ...plain import text
 
@@ -321,7 +348,7 @@ def search(context: Context, workspace: Workspace, args: Namespace, words: list[
 def found_lines(terminal: Terminal, found: Sequence[Found], now: float) -> Iterator[str]:
     for each in found:
         state = each.checkpoint
-        name = terminal.style(f"{safe(state.thread)} {safe(short_id(state.id))}", "bold")
+        name = terminal.style(f"{safe(state.thread)} {brief(state.id)}", "bold")
         also = f" · {safe(state.summary)}" if state.summary and each.where != "summary" else ""
         line = f"{name}  {age(now - state.at)}  {safe(each.where)}"
         yield line + (clip(also, max(16, terminal.width - cells(line))) if terminal.out_is_tty else also)

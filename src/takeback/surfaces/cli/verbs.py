@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "log": ("see", "turns, effects, checkpoints and take-backs, newest first"),
     "show": ("see", "one entry of the log in full, or an agent's turn or call"),
     "blame": ("see", "which turn, call and prompt last wrote each line of a file"),
+    "ui": ("see", "the timeline in the terminal: look, and take back what you point at"),
     "undo": ("back", "take back the last turn; again for the one before"),
     "redo": ("back", "bring back what the last take-back took"),
     "rollback": ("back", "go back to a checkpoint"),

@@ -6,38 +6,17 @@ Both are bounded: what is left out is counted, and there is a way to ask for the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from mcp_types import CallToolResult, TextContent
 
 from ...errors import Stale, TakebackError
 from ...typed import Any
-from ..cli.terminal import Terminal, safe
+from ..cli.page import Page as Page
+from ..cli.terminal import safe
 
 LONGEST_LIST = 1000
 LONGEST_LINE = 4000
 _LONGEST_TEXT = 60_000
-
-
-class Page(Terminal):
-    """Where the command line's own words go instead of a screen."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.quiet = self.color = self.interactive = False
-        self.out_is_tty = self.err_is_tty = False
-        self.environ = {"COLUMNS": "120", "LINES": "50"}
-
-    def write(self, line: str = "") -> None:
-        self.lines.append(line)
-
-    hint = warn = write
-
-    def page(self, lines: Iterable[str]) -> None:
-        self.lines += lines
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
 
 
 def answer(said: object, shape: dict[str, Any], failed: bool = False) -> CallToolResult:

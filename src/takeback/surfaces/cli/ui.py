@@ -1,0 +1,71 @@
+"""ui: the timeline in the terminal."""
+
+from __future__ import annotations
+
+from ...errors import ApprovalNeeded, TakebackError, UsageError
+from . import approving
+from .log import is_term, terms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...workspace import Workspace
+    from .context import Context
+    from .parsing import Namespace, Parser
+    from .takebacks import Asked
+
+NEEDS = "install it with pip install 'takeback[ui]'"
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[FILTER…]"
+    parser.about = (
+        "The timeline, live, in the whole terminal: turns on the left, opened into calls and effects;\n"
+        "on the right what each changed. x takes the chosen one back, after its plan and your yes; b goes\n"
+        "back to it; / filters as you type, in the language of takeback log; ? shows every key.\n"
+        "Needs the extra: pip install 'takeback[ui]'."
+    )
+    parser.takes("FILTER…", "filter", nargs="*", help="terms to begin with, as for takeback log")
+    parser.is_word = is_term
+    parser.examples = [
+        ("takeback ui", "everything, newest first"),
+        ("takeback ui actor:claude since:2h", "what claude did in the last two hours"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    if context.json or not context.terminal.interactive:
+        raise UsageError("ui needs a terminal", "elsewhere: takeback log --json")
+    with context.open(when_off=True) as looking, context.open(when_off=True, tell=False) as acting:
+        must_be_there()
+        from ..tui.app import TimelineApp
+
+        plain = not context.terminal.color
+        return TimelineApp(looking, acting, above(context, acting), terms(args), plain).run() or 0
+
+
+def must_be_there() -> None:
+    """The extra, or how to get it."""
+    try:
+        import textual  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise TakebackError(f"the ui needs a package that is not installed: {error.name}", NEEDS) from None
+
+
+def above(context: Context, workspace: Workspace) -> str:
+    """Which agent is at work above this terminal; and the workspace knows who asks."""
+    approving.name_asking(context, workspace)
+    return approving.agent_above(context, workspace)
+
+
+def run_picker(context: Context, looking: Workspace, acting: Workspace, wanted: Asked) -> int:
+    """Chooses a checkpoint and goes back to it; what came of it stays on the terminal."""
+    from ..tui.picker import Picker
+
+    agent = above(context, acting)
+    app = Picker(looking, acting, wanted, agent, not context.terminal.color)
+    code = app.run()
+    for line in app.said:
+        context.terminal.write(line)
+    if not app.said:
+        raise ApprovalNeeded("nothing was changed: no checkpoint was chosen")
+    return code or 0

@@ -1,0 +1,182 @@
+"""The list of the timeline: turns, opened into calls and effects, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+
+from ...effects import STATES
+from ...timeline import NONE, PART, CallItem, EffectItem, Item, TurnItem
+from ..cli.terminal import age, cells, clip, clip_middle, safe
+from .rows import Rows
+
+SIGNS = {
+    "agent": ("◆", "cyan"), "hand": ("~", "yellow"), "watch": ("~", "yellow"), "run": ("$", "yellow"),
+    "takeback": ("↩", "magenta"), "checkpoint": ("○", "green"), "call": ("◇", "cyan"), "effect": ("~", "yellow"),
+}  # fmt: skip
+BADGES = {
+    "exact": "green", "compensating": "yellow", "held": "green", "irreversible": "red", "unknown": "magenta",
+    "failed": "dim", "uncovered": "red",
+}  # fmt: skip
+_AGE = 10  # cells
+
+
+class Row(NamedTuple):
+    """An item where it stands in the list."""
+
+    item: Item
+    depth: int
+    opens: bool  # there is something in it
+    is_open: bool
+
+
+class TimelineList(Rows):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l,space", "open", "Open", show=False),
+        Binding("left,h", "close", "Close", show=False),
+        Binding("enter", "choose", "Open"),
+    ]
+
+    def __init__(self, clock: Callable[[], float], *, id: str | None = None, numbered: bool = False) -> None:
+        super().__init__(id=id)
+        self.rows_shown: Sequence[Row] = ()
+        self.clock = clock
+        self.numbered = numbered  # a checkpoint is chosen by its number
+        self.compared = ""  # the item that another one is compared with
+
+    @property
+    def count(self) -> int:
+        return len(self.rows_shown)
+
+    @property
+    def item(self) -> Item | None:
+        return self.rows_shown[self.cursor].item if self.rows_shown and self.cursor < self.count else None
+
+    def row(self, at: int, width: int) -> Text:
+        return row_text(self.rows_shown[at], width, self.clock(), at == self.cursor, self.compared, self.numbered)
+
+    def show_rows(self, rows: Sequence[Row], keep: str = "") -> None:
+        """The cursor stays on the item it is on, or goes to `keep`; else to the newest."""
+        wanted = keep or (self.item.id if self.item is not None and self.cursor else "")
+        offset = self.cursor - int(self.scroll_offset.y)
+        self.rows_shown = rows
+        at = next((n for n, row in enumerate(rows) if row.item.id == wanted), None) if wanted else None
+        moved = at if at is not None else min(self.cursor, max(0, len(rows) - 1)) if wanted else 0
+        was = self.cursor
+        self.set_reactive(Rows.cursor, moved)
+        self.resize_rows()
+        if moved != was:  # what came above must not push it about
+            self.scroll_to(y=max(0, moved - offset), animate=False, force=True)
+        self.post_message(self.Moved(self))
+
+    def action_choose(self) -> None:
+        self.post_message(self.Chosen(self))
+
+    def action_open(self) -> None:
+        row = self.rows_shown[self.cursor] if self.rows_shown else None
+        if row is not None and row.opens and not row.is_open:
+            self.post_message(self.Chosen(self))
+
+    def action_close(self) -> None:
+        """Closes what is open here, or goes to what this is part of."""
+        if not self.rows_shown:
+            return
+        row = self.rows_shown[self.cursor]
+        if row.is_open:
+            self.post_message(self.Chosen(self))
+        elif row.depth:
+            self.cursor = next(n for n in range(self.cursor, -1, -1) if self.rows_shown[n].depth < row.depth)
+
+
+def row_text(row: Row, width: int, now: float, here: bool, compared: str, numbered: bool = False) -> Text:
+    """› ◆ claude “add a login form”        3 files +40 −2  compensating  4 min ago"""
+    item = row.item
+    dim = "dim" if item.stands == NONE else ""
+    text = Text(no_wrap=True)
+    text.append("›" if here else " ", "bold cyan")
+    text.append("=" if compared == item.id else " ", "bold magenta")
+    text.append("  " * row.depth)
+    text.append(("▾ " if row.is_open else "▸ ") if row.opens else "  ", "dim")
+    text.append_text(_sign(item))
+    when = age(now - item.at)
+    tail = _tail(item, dim, roomy=width >= 60)
+    end = Text.assemble("  " if tail.plain else "", tail, "  ", (when.rjust(_AGE if width >= 60 else cells(when)), "dim"))
+    room = max(8, width - text.cell_len - end.cell_len - 1)
+    text.append_text(_name(item, room, dim, numbered))
+    text.append(" " * max(1, width - text.cell_len - end.cell_len))
+    return text.append_text(end)
+
+
+def _sign(item: Item) -> Text:
+    sign, colour = SIGNS[item.kind]
+    if isinstance(item, TurnItem) and item.kind == "checkpoint" and item.marks[0].named:
+        sign = "●"
+    if isinstance(item, EffectItem) and item.domain not in STATES:
+        sign, colour = "»", "cyan"
+    if isinstance(item, TurnItem) and item.is_open:
+        colour = f"bold {colour}"
+    return Text(f"{sign} ", f"dim {colour}" if item.stands == NONE else colour)
+
+
+def _name(item: Item, room: int, dim: str, numbered: bool) -> Text:
+    """Who, and what; the end of a path says as much as the beginning."""
+    text = Text(no_wrap=True)
+    if isinstance(item, TurnItem):
+        mark = item.marks[0] if item.marks else None
+        if item.kind == "checkpoint" and mark is not None:
+            text.append(f"{mark.number:>4}  " if numbered else "", "bold")
+            told = f"“{safe(item.title)}”" if item.title else "checkpoint" if mark.named else "automatic checkpoint"
+            told += " · pinned" if mark.pinned else ""
+            return text.append(clip(told, max(6, room - text.cell_len)), dim)
+        who = {"hand": "by hand", "run": "run", "watch": "seen"}.get(item.kind, safe(item.agent))
+        if item.kind != "takeback":
+            text.append(f"{clip(who, 16)} ", f"{dim} cyan".strip())
+        title = safe(item.title)
+        told = f"“{title}”" if title and item.kind in ("agent", "run") else title
+        pinned = " · pinned" if any(each.pinned for each in item.marks) else ""
+        return text.append(clip(told, max(6, room - text.cell_len - len(pinned))) + pinned, dim)
+    if isinstance(item, CallItem):
+        if item.lane:
+            text.append(f"{clip(safe(item.lane), 12)} ", "cyan")
+        state = "" if item.state == "done" else f" · {item.state}"
+        text.append(clip_middle(safe(item.title), max(6, room - text.cell_len - len(state))), dim)
+        return text.append(state, "cyan" if item.state == "open" else "red")
+    text.append(f"{safe(item.domain)} " if item.domain != "files" else "", f"{dim} cyan".strip())
+    shared = " · shared" if item.shared else ""
+    return text.append(clip_middle(safe(item.title), max(6, room - text.cell_len - len(shared))) + shared, dim)
+
+
+def _tail(item: Item, dim: str, roomy: bool) -> Text:
+    """How much, and how well it can be taken back; of what is gone, what took it."""
+    parts: list[Text] = []
+    totals: Mapping[str, int] = {} if isinstance(item, EffectItem) else item.totals
+    if totals and (roomy or not isinstance(item, CallItem)):
+        parts.append(amounts(totals, item.lines if isinstance(item, TurnItem) else None, dim, roomy))
+    if item.undone_by:
+        part = "part " if item.stands == PART else ""
+        parts.append(Text(f"{part}↩ {item.undone_by[-1][:4]}", "dim magenta"))
+    if item.stands != NONE:
+        worst = item.badge if isinstance(item, EffectItem) else next(iter(item.badges), "")
+        if worst and (worst != "exact" or not isinstance(item, TurnItem)):
+            parts.append(Text(worst if roomy else worst[:4], BADGES.get(worst, "red")))
+    return Text("  ").join(parts)
+
+
+def amounts(totals: Mapping[str, int], lines: tuple[int, int] | None, style: str = "", roomy: bool = True) -> Text:
+    """3 files +40 −2 · git 2 · http 1"""
+    text = Text(style=style)
+    for domain, count in totals.items():
+        if text.plain:
+            text.append(" · ", "dim")
+        if domain != "files":
+            text.append(f"{safe(domain)} {count:,}" if count > 1 or not roomy else safe(domain))
+            continue
+        text.append(f"{count:,} file{'s' * (count != 1)}" if roomy else f"{count:,}f")
+        if lines is not None and any(lines) and roomy:
+            added, removed = lines
+            text.append(f" +{added:,}" if added else "", "green")
+            text.append(f" −{removed:,}" if removed else "", "red")
+    return text

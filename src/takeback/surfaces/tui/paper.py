@@ -1,0 +1,71 @@
+"""A terminal that nobody sees: what the command line would print there is read back as styled text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from ..cli.terminal import Terminal
+
+_TAB = 4
+_CONSOLE = Console(color_system=None)  # wrapping needs one; nothing is printed on it
+
+
+class Paper(Terminal):
+    """Collects lines, results and hints in the order in which they are said."""
+
+    def __init__(self, width: int, environ: Mapping[str, str] = {}) -> None:  # no stream is touched: super is not asked
+        self.quiet = False
+        self.environ = environ
+        self.out_is_tty = True  # so that lines are cut to the width
+        self.err_is_tty = False
+        self.color = True
+        self._err_color = True
+        self.interactive = False
+        self.written: list[str] = []
+        self._width = max(40, width)
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    @property
+    def height(self) -> int:
+        return 60
+
+    def write(self, line: str = "") -> None:
+        self.written.append(line)
+
+    def hint(self, line: str) -> None:
+        self.written.append(self.style(line, "dim"))
+
+    def warn(self, line: str) -> None:
+        self.written.append(self.style(line, "yellow"))
+
+    def page(self, lines: Iterable[str]) -> None:
+        self.written += lines
+
+    def read(self) -> list[Text]:
+        return [styled(line) for line in self.written]
+
+
+def styled(line: str) -> Text:
+    """A line with the colours of the command line, whose words are safe already."""
+    text = Text.from_ansi(line.expandtabs(_TAB)) if "\x1b" in line else Text(line.expandtabs(_TAB))
+    text.no_wrap = True
+    return text
+
+
+def wrapped(text: Text, width: int, indent: int = 2) -> list[Text]:
+    """Prose on as many lines as it needs."""
+    if text.cell_len <= width:
+        return [text]
+    lines: list[Text] = []
+    whole = text.copy()
+    whole.no_wrap = False
+    for at, line in enumerate(whole.wrap(_CONSOLE, max(20, width - indent), no_wrap=False)):
+        line.rstrip()
+        lines.append(Text(" " * indent).append_text(line) if at else line)
+    return lines

@@ -1,0 +1,362 @@
+"""A take-back from its plan to its result, in one window.
+
+    plan ─► y ─► (yes, typed, for what acts outside the files; for each credential) ─► step by step ─► result
+      └─ d diff · m merge · a others' work too · f force · w threads too; esc leaves everything as it is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input, Label
+
+from ...acts import Credential
+from ...effects import DONE, FAILED, STATES, Outcome, Plan, Result, Step, text
+from ...errors import ApprovalNeeded, TakebackError
+from ...masking import mask_file
+from ...workspace import Workspace
+from ..cli import acts, approving, diffs, outcomes, plans, takebacks
+from ..cli.takebacks import Asked
+from ..cli.terminal import clip, counted, safe
+from .paper import Paper, wrapped
+from .rows import Lines
+
+_SIGNS = {DONE: ("✓", "green"), FAILED: ("✗", "red"), "unknown": ("?", "magenta"), "kept": ("!", "red")}
+_MOST = 2_000  # lines of a diff
+
+PLANNING, SHOWN, TYPING, APPLYING, OVER = "planning", "shown", "typing", "applying", "over"
+
+
+class Planning(ModalScreen[Outcome | None]):
+    """Returns what came of it; None if nothing was done."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "apply", "Apply"),
+        Binding("d", "diff", "Diff"),
+        Binding("m", "widen('merge')", "Merge"),
+        Binding("a", "widen('everything')", "Others' work too"),
+        Binding("f", "widen('force')", "Force"),
+        Binding("w", "widen('state')", "Threads too"),
+        Binding("u", "take_back", "Take this back"),
+        Binding("escape,n,q", "cancel", "Leave all as it is", key_display="esc"),
+        Binding("enter,escape", "close", "Go on", key_display="enter"),
+    ]
+
+    def __init__(self, workspace: Workspace, asked: Asked, agent: str = "") -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._asked = asked
+        self._agent = agent  # at work here: what only a person may do is refused
+        self._stage = PLANNING
+        self._plan: Plan | None = None
+        self._outcome: Outcome | None = None
+        self._is_diff = False
+        self._unapproved: tuple[list[Step], list[Credential]] = ([], [])
+        self._questions: list[str] = []
+        self._steps: list[_Progress] = []
+        self._count = 0
+        self.said: list[str] = []  # the result, as the command line would print it
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog fitting"):
+            yield Label("", id="stage", classes="title", markup=False)
+            yield Lines(id="plan")
+            yield Label("", id="question", classes="question", markup=False)
+            yield Input(id="word", placeholder="yes")
+            yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self._begin()
+
+    @property
+    def width(self) -> int:
+        return max(60, self.app.size.width - 8)
+
+    def _begin(self) -> None:
+        self._plan, self._is_diff = None, False
+        self._enter(PLANNING, "Working out the plan …", [])
+        self.query_one("#plan", Lines).focus()
+        self._work_out()
+
+    def _enter(self, stage: str, title: str, lines: Sequence[Text], question: str = "") -> None:
+        self._stage = stage
+        self.query_one("#stage", Label).update(title)
+        self.query_one("#plan", Lines).show_lines(lines)
+        self._ask(question)
+        self.refresh_bindings()
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """As high as what it has to say."""
+        lines = self.query_one("#plan", Lines)
+        lines.styles.height = max(5, min(lines.count, self.app.size.height - 12))
+
+    def _ask(self, question: str) -> None:
+        self.query_one("#question", Label).update(question)
+        self.query_one("#question").display = bool(question)
+        word = self.query_one("#word", Input)
+        word.display = self._stage == TYPING
+        word.value = ""
+        if word.display:
+            word.focus()
+        else:
+            self.query_one("#plan", Lines).focus()
+
+    # -- the plan ------------------------------------------------------------
+
+    @work(thread=True, exclusive=True, group="act", exit_on_error=False)
+    def _work_out(self) -> None:
+        workspace, asked = self._workspace, self._asked
+        try:
+            if workspace.interrupted() and (outcome := workspace.resume()) is not None:
+                self._tell_from_thread(outcome)  # it was approved when it began
+                return
+            plan = workspace.plan(asked.verb, *asked.words, **asked.options)
+            if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
+                self._tell_from_thread(workspace.apply(plan))
+                return
+            unapproved = workspace.unapproved(plan)
+            lines = self._plan_lines(plan)
+            self._steps = list(_progress(workspace, plan))
+        except TakebackError as error:
+            self.app.call_from_thread(self._fail, error)
+            return
+        self.app.call_from_thread(self._show, plan, unapproved, lines)
+
+    def _plan_lines(self, plan: Plan) -> list[Text]:
+        paper = Paper(self.width, self._workspace.environ)
+        takebacks.write_plan(paper, self._workspace, plan)
+        return paper.read()
+
+    def _diff_lines(self, plan: Plan) -> list[Text]:
+        paper = Paper(self.width)
+        files = plans.diff_of(self._workspace, plan)
+        if self._agent:
+            files = [mask_file(file) for file in files]
+        paper.page(diffs.lines(paper, files))
+        return paper.read()[:_MOST]
+
+    def _show(self, plan: Plan, unapproved: tuple[list[Step], list[Credential]], lines: list[Text]) -> None:
+        self._plan, self._unapproved = plan, unapproved
+        outside = f" · {len(unapproved[0])} outside the files, asked for next by typing yes" if unapproved[0] else ""
+        self._enter(SHOWN, lines[0].plain if lines else "", lines[1:], f"Apply? y does exactly this{outside}")
+
+    def action_diff(self) -> None:
+        if self._plan is not None:
+            self._is_diff = not self._is_diff
+            self._read_diff(self._plan, self._is_diff)
+
+    @work(thread=True, exclusive=True, group="act", exit_on_error=False)
+    def _read_diff(self, plan: Plan, is_diff: bool) -> None:
+        lines = self._diff_lines(plan) if is_diff else self._plan_lines(plan)[1:]
+        told = lines or [Text("no file changes", "dim")]
+        self.app.call_from_thread(self.query_one("#plan", Lines).show_lines, told)
+        self.app.call_from_thread(self.on_resize)
+
+    def action_widen(self, option: str) -> None:
+        changed: dict[str, Any] = {option: not getattr(self._asked, option)}
+        self._asked = self._asked._replace(**changed)
+        self._begin()
+
+    # -- the yes -------------------------------------------------------------
+
+    def action_apply(self) -> None:
+        plan = self._plan
+        if plan is None or self._stage != SHOWN:
+            return
+        steps, unbound = self._unapproved
+        if not steps and not unbound:
+            self._apply_now([])
+            return
+        if self._agent:
+            self._fail(
+                ApprovalNeeded(
+                    f"acting outside the files is for a person, and {self._agent}; nothing was changed",
+                    "run it yourself, in a terminal of your own",
+                )
+            )
+            return
+        paper = Paper(self.width, self._workspace.environ)
+        if steps:
+            approving.listing(paper, self._workspace, steps)
+        self._questions = [approving.question(len(steps))] if steps else []
+        self._questions += [approving.credential_question(each) for each in unbound]
+        for each in unbound:
+            paper.write(approving.unbound_said(each))
+        listed = [part for line in paper.read() for part in wrapped(line, self.width, 6)]
+        self._enter(TYPING, "Outside the files", listed, self._questions.pop(0))
+
+    @on(Input.Submitted, "#word")
+    def _typed(self, event: Input.Submitted) -> None:
+        if event.value.strip().lower() != "yes":
+            self._done_nothing()
+        elif self._questions:
+            self._ask(self._questions.pop(0))
+        else:
+            self._apply_now(self._unapproved[1])
+
+    def _done_nothing(self) -> None:
+        files = self._plan is not None and len(self._plan.outside) < len(self._plan.taken)
+        words = tuple(w[:8] if isinstance(w, str) and len(w) == 32 else w for w in self._asked.words)
+        command = self._asked._replace(words=words).command
+        hint = f"take back the files alone: {command} --only files" if files else ""
+        self._enter(OVER, "nothing was changed", [Text(hint, "dim")])
+
+    # -- applying ------------------------------------------------------------
+
+    def _apply_now(self, credentials: Sequence[Credential]) -> None:
+        assert self._plan is not None
+        self._count = 0
+        self._enter(APPLYING, "Taking back …", self._progress_lines())
+        self._apply_in_thread(self._plan, tuple(credentials))
+
+    @work(thread=True, exclusive=True, group="act", exit_on_error=False)
+    def _apply_in_thread(self, plan: Plan, credentials: tuple[Credential, ...]) -> None:
+        workspace = self._workspace
+        workspace.told = lambda steps, results: self.app.call_from_thread(self._told, steps, results)
+        workspace.progress = self._counted
+        try:
+            if any(workspace.unapproved(plan)):
+                workspace.approve(plan, credentials)
+            outcome = workspace.apply(plan)
+        except TakebackError as error:
+            self.app.call_from_thread(self._fail, error)
+            return
+        finally:
+            workspace.told = workspace.progress = None
+        self._tell_from_thread(outcome)
+
+    def _counted(self, count: int) -> None:
+        """Paths that are done; drawn a few times a second."""
+        before, self._count = self._count, self._count + count
+        if before // 64 != self._count // 64:
+            self.app.call_from_thread(self._draw)
+
+    def _told(self, steps: Sequence[Step], results: Sequence[Result] | None) -> None:
+        paths = {step.path for step in steps}
+        for progress in self._steps:
+            if progress.domain == steps[0].domain and paths & progress.paths:
+                progress.advance(results)
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._stage == APPLYING:
+            self.query_one("#plan", Lines).show_lines(self._progress_lines(), keep=True)
+
+    def _progress_lines(self) -> list[Text]:
+        return [progress.line(self.width, self._count) for progress in self._steps]
+
+    # -- the result ----------------------------------------------------------
+
+    def _tell_from_thread(self, outcome: Outcome) -> None:
+        paper = Paper(self.width, self._workspace.environ)
+        takebacks.write_outcome(paper, self._workspace, outcome)
+        self.app.call_from_thread(self._tell, outcome, paper.read())
+
+    def _tell(self, outcome: Outcome, lines: list[Text]) -> None:
+        self._outcome = outcome
+        self.said = [line.plain for line in lines]
+        listed = self._progress_lines() if self._stage == APPLYING else []
+        told = [part for line in lines[1:] for part in wrapped(line, self.width, 2)]
+        title = wrapped(lines[0], self.width, 0) if lines else [Text("done")]
+        first = [Text(line.plain, "bold green" if outcome.whole else "bold yellow") for line in title]
+        back = outcomes.can_be_redone(outcome) and outcome.plan.request.verb != "redo" and not outcome.finished_earlier
+        question = "u takes this back" if back else ""
+        self._enter(OVER, "Result", [*first, *told, Text(""), *listed] if listed else [*first, *told], question)
+
+    def _fail(self, error: TakebackError) -> None:
+        self.said = [f"takeback: {error.message}", f"  → {error.hint}"]
+        told = wrapped(Text(safe(error.message), "bold red"), self.width, 0)
+        self._enter(OVER, "Not done", [*told, *wrapped(Text(f"→ {safe(error.hint)}"), self.width)])
+
+    def action_take_back(self) -> None:
+        self._asked = Asked("redo", ())
+        self._begin()
+
+    def action_cancel(self) -> None:
+        if self._stage == TYPING:
+            self._done_nothing()
+        else:
+            self.dismiss(self._outcome)
+
+    def action_close(self) -> None:
+        self.dismiss(self._outcome)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what would do something is shown."""
+        plan, shown = self._plan, self._stage == SHOWN
+        if action in ("apply", "diff"):
+            return shown
+        if action == "widen":
+            if not shown or plan is None:
+                return False
+            option = parameters[0]
+            if option == "merge":
+                return any(step.merges for step in plan.steps) or self._asked.merge
+            if option == "everything":
+                whose = self._asked.verb in ("undo", "rollback", "compensate")
+                return whose and (bool(plan.left) or self._asked.everything)
+            if option == "force":
+                return any(step.verdict == "drifted" for step in plan.steps) or self._asked.force
+            return bool(plan.distance.state) or self._asked.state
+        if action == "cancel":
+            return self._stage in (PLANNING, SHOWN, TYPING)
+        if action == "close":
+            return self._stage == OVER
+        if action == "take_back":
+            done = self._outcome
+            is_over = self._stage == OVER and done is not None
+            return is_over and outcomes.can_be_redone(done) and done.plan.request.verb != "redo"  # type: ignore[union-attr, arg-type]
+        return True
+
+
+class _Progress:
+    """A part of a take-back as it goes: all paths of files together, and each act by itself."""
+
+    def __init__(self, domain: str, paths: frozenset[bytes], name: str) -> None:
+        self.domain = domain
+        self.paths = paths
+        self.name = name
+        self.state = ""  # then running, then the worst result
+        self.note = ""
+
+    def advance(self, results: Sequence[Result] | None) -> None:
+        if results is None:
+            self.state = "running"
+            return
+        mine = [result for result in results if result.path in self.paths]
+        bad = [result for result in mine if result.result != DONE]
+        self.state = bad[0].result if bad else DONE
+        self.note = bad[0].note if bad else ""
+
+    def line(self, width: int, count: int) -> Text:
+        sign, colour = _SIGNS.get(self.state, ("…", "cyan") if self.state else ("·", "dim"))
+        text = Text(f"{sign} {self.domain:<8} ", colour, no_wrap=True)
+        many = len(self.paths)
+        told = self.name
+        if self.domain == "files":
+            done = many if self.state == DONE else min(count, many) if self.state else 0
+            told = f"{done:,} of {counted(many, 'path')}"
+        text.append(clip(told, max(10, width - 12)), "" if self.state else "dim")
+        return text.append(f"  {safe(self.note)}", "red") if self.note else text
+
+
+def _progress(workspace: Workspace, plan: Plan) -> Iterator[_Progress]:
+    history, describe = workspace.history(), acts.describer(workspace)
+    together: dict[tuple[int, str], list[Step]] = {}
+    for step in plan.taken:
+        key = (step.segment, step.domain) if step.domain in STATES else (id(step), step.domain)
+        together.setdefault(key, []).append(step)
+    for (_, domain), steps in together.items():
+        act = acts.act_of(steps[0], history)
+        name = safe(describe(act)) if act is not None else counted(len(steps), "step")
+        if domain == "files" and len(steps) == 1:
+            name = safe(text(steps[0].path))
+        yield _Progress(domain, frozenset(step.path for step in steps), name)

@@ -1,0 +1,256 @@
+"""One item in full: what it is, what can be done about it, what is in it, and what changed, side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+from ...effects import short_id
+from ...timeline import NONE, CallItem, Detail, EffectItem, Item, Now, TurnItem
+from ...views import Diff
+from ..cli.diffs import totals
+from ..cli.page import Page
+from ..cli.terminal import clip, counted, moment
+from . import sides
+from .html import Child, Markup, joined, lines, tag, url
+from .listing import Place, amounts, badges, inner, standing, title, when, who
+
+_MOST = 400  # parts of one item that are listed
+_LONG = 20_000  # characters of one request, answer or mail
+
+Form = Callable[..., Markup]  # of a plan: (text, **fields); nothing where nothing may be changed
+
+
+class Around:
+    """What stands around an item: what it is part of, and what is in it."""
+
+    def __init__(self, path: Sequence[Item], parts: Sequence[CallItem | EffectItem], named: dict[str, Item]) -> None:
+        self.path = path  # from its turn down to it
+        self.parts = parts
+        self.named = named  # what it is tied to, by id
+
+
+def item_page(detail: Detail, around: Around, place: Place, now: float, form: Form, only: str = "") -> list[Child]:
+    item = detail.item
+    return [
+        _path(around, place),
+        tag("h2", title(item), id="heading"),
+        tag("p", joined(_facts(detail, now)), class_="facts"),
+        _ties(detail, around, place),
+        _acts(item, form, place),
+        _exchange(detail),
+        _parts(around, place, now),
+        _moved(detail),
+        _changes(detail, place, only),
+        _about(detail, place),
+    ]
+
+
+def _path(around: Around, place: Place) -> Markup:
+    steps: list[Child] = [tag("a", "← timeline", href=place.timeline(), class_="back")]
+    for item in around.path[:-1]:
+        steps.append(tag("a", clip(f"{who(item)} {title(item)}", 48), href=place.item(item.id)))
+    return tag("nav", joined(steps, " › "), aria_label="Where this is", class_="path")
+
+
+def _facts(detail: Detail, now: float) -> Iterator[Child]:
+    item = detail.item
+    yield tag("strong", who(item))
+    yield [moment(item.at), ", ", when(item.at, now)]
+    if isinstance(item, CallItem):
+        yield item.tool
+        if item.state != "done":
+            yield tag("span", item.state, class_=f"badge {item.state.replace(' ', '-')}")
+    if isinstance(item, EffectItem):
+        yield item.domain
+    elif amount := amounts(item.totals, item.lines if isinstance(item, TurnItem) else None):
+        yield amount
+    if isinstance(item, TurnItem) and item.calls:
+        yield counted(item.calls, "call")
+    if item.kind not in ("takeback", "checkpoint"):
+        yield joined(badges(item), " ")
+    if state := standing(item):
+        yield tag("span", state, class_="state")
+    if item.kind == "checkpoint" and detail.shown.row.summary:
+        yield detail.shown.row.summary
+
+
+def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
+    """What undid it, what it undid, and the checkpoints in it."""
+    item = detail.item
+
+    def link(id: str) -> Child:
+        found = around.named.get(id)
+        return tag("a", clip(f"{who(found)} {title(found)}", 80), href=place.item(id)) if found is not None else id[:8]
+
+    told: list[Child] = [["taken back by ", link(id)] for id in item.undone_by]
+    if isinstance(item, TurnItem):
+        told += [["took back ", link(id)] for id in item.took]
+        if item.kind != "checkpoint":
+            for mark in item.marks:
+                label = f" “{mark.label}”" if mark.label else ""
+                told.append([f"checkpoint {mark.number}{label}", ", pinned" if mark.pinned else ""])
+    told += [f"kept {path} of {id[:8]}" for path, id in detail.shown.kept[:20]]
+    told += [f"lacks {path}: {why}" for path, why in detail.shown.partial[:20]]
+    return tag("ul", *(tag("li", each) for each in told), class_="ties") if told else None
+
+
+def _acts(item: Item, form: Form, place: Place) -> Markup | None:
+    """What a person can do from here; each shows its plan first."""
+    made: list[Child] = []
+    if item.kind == "checkpoint":
+        made.append(form("Go back to this checkpoint…", item=item.id, how="rollback", class_="main"))
+        made.append(tag("a", "What changed since", href=url("compare", a=item.id), class_="button"))
+    else:
+        if item.revert and item.stands != NONE:
+            what = {"agent": "turn", "run": "run", "call": "call", "effect": "effect", "takeback": "take-back"}
+            text = f"Take back this {what.get(item.kind, 'work')}…"
+            made.append(form(text, item=item.id, how="revert", class_="main"))
+        if item.kind != "takeback" and item.rollback:
+            made.append(form("Go back to just before it…", item=item.id, how="rollback"))
+    made = [each for each in made if each]
+    return tag("div", *made, class_="acts", role="group", aria_label="Take it back") if made else None
+
+
+def _exchange(detail: Detail) -> Markup | None:
+    """The request and its answer, or the command, and what takes it back; recorded without secrets."""
+    act = detail.act
+    if act is None:
+        return None
+    rows: list[Child] = [_fact("target", act.target)] if act.target else []
+    rows += [_fact(name, value) for name, value in detail.exchange]
+    left = str(act.did.get("left_to_do", "it cannot be taken back"))
+    rows.append(_fact("inverse", detail.shown.inverse or f"none: {left}"))
+    rows += [
+        _fact("sent" if undo.result == "done" else "tried", f"{moment(undo.at)}, {undo.result}" + (undo.note and f": {undo.note}"))
+        for undo in detail.shown.undos
+    ]
+    hint = {
+        "unknown": f"Nobody knows what came of it. Find out, then: takeback resolve {act.id[:8]} --done or --not-done",
+        "held": f"It is held. takeback email release {act.id[:8]} sends it, takeback email cancel {act.id[:8]} drops it",
+    }.get(act.shown_state)
+    return tag(
+        "section", tag("h3", "What was done"), tag("dl", *rows), tag("p", hint, class_="note") if hint else None,
+        class_="exchange",
+    )  # fmt: skip
+
+
+def _fact(name: str, value: str) -> list[Child]:
+    cut = value if len(value) <= _LONG else f"{value[:_LONG]}\n… ({len(value) - _LONG:,} characters more)"
+    body = tag("pre", lines(cut), tabindex=0) if "\n" in cut or len(cut) > 200 else tag("code", cut)
+    return [tag("dt", name), tag("dd", body)]
+
+
+def _parts(around: Around, place: Place, now: float) -> Markup | None:
+    parts = around.parts
+    if not parts:
+        return None
+    more = f"… and {len(parts) - _MOST:,} more" if len(parts) > _MOST else ""
+    calls = sum(part.kind == "call" for part in parts)
+    told = [counted(calls, "call")] if calls else []
+    told += [counted(len(parts) - calls, "effect")] if len(parts) > calls else []
+    return tag(
+        "section", tag("h3", ", ".join(told)), inner(parts[:_MOST], place, now), tag("p", more) if more else None
+    )
+
+
+def _moved(detail: Detail) -> list[Child]:
+    shown: list[Child] = []
+    for moved in detail.moved:
+        ends = " → ".join(short_id(end) or "not there" for end in (moved.before, moved.after))
+        rows = [
+            tag(
+                "tr", tag("th", each.path, scope="row"), tag("td", _brief(each.before), class_="del"),
+                tag("td", _brief(each.after), class_="ins"),
+            )
+            for each in moved.differences[:_MOST]
+        ]  # fmt: skip
+        head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in ("where", "before", "after"))))
+        table = tag("table", head, tag("tbody", *rows), class_="moved") if rows else None
+        name = f"Thread {moved.thread}: {ends}"
+        frame = tag("div", table, class_="scroll", tabindex=0, role="group", aria_label=name) if table else None
+        shown.append(tag("section", tag("h3", name), frame))
+    return shown
+
+
+def _brief(value: object) -> str:
+    told = "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    return told if len(told) <= 2_000 else told[:2_000] + "…"
+
+
+def _changes(detail: Detail, place: Place, only: str) -> Markup | None:
+    found = detail.shown.files
+    if not found:
+        return None
+    chosen = [file for file in found if file.path == only] or list(found)
+    alone = {file.path: place.item(detail.item.id, path=file.path) for file in found}
+    back = tag("p", tag("a", "all files of this", href=place.item(detail.item.id))) if len(chosen) < len(found) else None
+    masked = f"secrets are masked: {', '.join(detail.masked[:5])}" if detail.masked else ""
+    return tag(
+        "section", tag("h3", f"Changes · {totals(Page(), found)}"), back,
+        *sides.files(chosen, alone, detail.shown.more if len(chosen) == len(found) else 0),
+        tag("p", masked, class_="note") if masked else None, class_="changes",
+    )  # fmt: skip
+
+
+def _about(detail: Detail, place: Place) -> Markup:
+    item = detail.item
+    told = [("id", item.id)]
+    row = detail.shown.row
+    if row.sessions:
+        told.append(("session", ", ".join(row.sessions)))
+    if detail.shown.turn is not None:
+        told += [("session", detail.shown.turn.session), ("subagents", ", ".join(detail.shown.turn.lanes))]
+    if row.number:
+        told.append(("number", str(row.number)))
+    told.append(("command", f"takeback show {item.id[:8]}" if "-" not in item.id else f"takeback log id:{item.rollback[:8]}"))
+    rows = [[tag("dt", name), tag("dd", tag("code", value))] for name, value in dict(told).items() if value]
+    raw = tag("p", tag("a", "all of it as JSON", href=url("item", f"{item.id}.json")))
+    return tag("footer", tag("dl", *rows), raw, class_="about")
+
+
+# -- without an item, and between two ----------------------------------------
+
+
+def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: Place) -> list[Child]:
+    """What is shown before anything is chosen: how things stand, and the likely next step."""
+    made: list[Child] = []
+    if newest is not None:
+        made.append(form("Undo the last turn…", how="undo", class_="main"))
+        made.append(form("Redo…", how="redo"))
+    last: Child = None
+    if now.checkpoint is not None:
+        mark = now.checkpoint
+        made.append(tag("a", "What changed since it", href=url("compare", a=mark.id), class_="button"))
+        label = f"{mark.number} “{mark.label}”" if mark.label else str(mark.number)
+        last = tag("p", "The newest named checkpoint is ", tag("a", label, href=place.item(mark.id)), ", ", when(mark.at, now.at), ".")
+    many = f"{counted(turns, 'entry')} shown, newest first" if turns else "Nothing has happened yet"
+    return [
+        tag("h2", "What happened", id="heading"),
+        tag("p", f"{many}. Choose one to see what it did, and to take it back."),
+        last,
+        tag("div", *[each for each in made if each], class_="acts", role="group", aria_label="Take back") if made else None,
+        tag(
+            "p", "Nothing is changed before you have seen the plan and confirmed it; every take-back can be taken back.",
+            class_="note",
+        ),
+    ]  # fmt: skip
+
+
+def compare_page(diff: Diff, masked: Sequence[str], place: Place) -> list[Child]:
+    ends = [_checkpoint(end) for end in (diff.a, diff.b)]
+    note = f"secrets are masked: {', '.join(masked[:5])}" if masked else ""
+    return [
+        tag("nav", tag("a", "← timeline", href=place.timeline(), class_="back"), aria_label="Where this is", class_="path"),
+        tag("h2", f"{ends[0]} → {ends[1]}", id="heading"),
+        tag("p", totals(Page(), diff.files) if diff.files else "nothing differs", class_="facts"),
+        *sides.files(diff.files, {}),
+        tag("p", note, class_="note") if note else None,
+    ]
+
+
+def _checkpoint(found: object) -> str:
+    if found is None:
+        return "now"
+    number, label = getattr(found, "number", 0), getattr(found, "label", "")
+    return f"checkpoint {number}" + (f" “{label}”" if label else "")
