@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import operator
 import os
+import random
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -22,6 +23,9 @@ from .rounds import Say, Times
 OTHER = "AsyncSqliteSaver"
 PUT, GET, LIST, GRAPH, STORAGE = "put", "get_tuple", "list of 100", "a graph of 50 steps", "storage of 1,000 steps"
 _STEPS, _LONG, _GRAPH = 100, 1_000, 50
+_WORDS = [
+    f"{a}{b}" for a in ("re", "con", "pa", "val", "in", "set", "de") for b in ("tent", "ing", "th", "er", "st", "ma")
+]
 _PLAN = "Read the code, write a test, mend what fails, and say what was done. " * 30
 
 
@@ -99,6 +103,7 @@ class _Grown:
 
     def __init__(self, saver: Any, thread: str) -> None:
         self.saver = saver
+        self.name = thread
         self.thread = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
         self.config = self.thread
         self.step = 0
@@ -108,7 +113,7 @@ class _Grown:
         from langgraph.checkpoint.base import empty_checkpoint
         from langgraph.checkpoint.base.id import uuid6
 
-        self.messages = [*self.messages, _message(self.step)]
+        self.messages = [*self.messages, _message(f"{self.name}, {self.step}")]
         versions = dict.fromkeys(("messages", "step"), f"{self.step + 1:032}.{0.5:016}")
         new = versions if self.step else {**versions, "plan": f"{1:032}.{0.5:016}"}
         checkpoint = empty_checkpoint()
@@ -128,11 +133,12 @@ class _Grown:
         assert len([found async for found in self.saver.alist(self.thread)]) == self.step
 
 
-def _message(number: int) -> Any:
+def _message(name: str) -> Any:
+    """A message of about 400 bytes, which no other thread has."""
     from langchain_core.messages import AIMessage
 
-    words = " ".join(f"word{(number * 7 + n * 13) % 997}" for n in range(40))
-    return AIMessage(f"message {number}: {words}", id=f"message-{number}")
+    words = random.Random(name).choices(_WORDS, k=60)
+    return AIMessage(f"{name}: {' '.join(words)}", id=name)
 
 
 class _State(TypedDict):
@@ -143,8 +149,11 @@ class _State(TypedDict):
 async def _run_graph(saver: Any, thread: str) -> None:
     from langgraph.graph import END, START, StateGraph
 
+    def work(state: _State) -> Any:
+        return {"messages": [_message(f"{thread}, {state['step']}")], "step": state["step"] + 1}
+
     builder = StateGraph(_State)
-    builder.add_node("work", lambda state: {"messages": [_message(state["step"])], "step": state["step"] + 1})
+    builder.add_node("work", work)
     builder.add_edge(START, "work")
     builder.add_conditional_edges("work", lambda state: "work" if state["step"] < _GRAPH else END)
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 2 * _GRAPH}

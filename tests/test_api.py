@@ -92,7 +92,7 @@ def test_the_methods_of_a_workspace_are_pinned(line: str):
 def test_open_is_pinned():
     assert (
         str(inspect.signature(takeback.open))
-        == "(root: 'str | _os.PathLike[str]', create: 'bool' = False, store: 'str | None' = None) -> 'Workspace'"
+        == "(root: 'str | _os.PathLike[str]', create: 'bool | str' = False, store: 'str | None' = None) -> 'Workspace'"
     )
 
 

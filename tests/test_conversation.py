@@ -195,6 +195,8 @@ def test_undo_stacks_and_so_does_redo(talk: Conversation, project: Path):
     assert talk.redo().done and talk.undo(2).done and (said(talk), files(project)) == seen[1]
     two = talk.redo()
     assert two.message.startswith('brought back 2 turns, from "turn 1" on') and (said(talk), files(project)) == seen[3]
+    assert talk.undo().done and talk.undo().done and talk.redo(2).messages == 4  # two undos, by one redo
+    assert (said(talk), files(project)) == seen[3]
     assert "3 turns" in talk.undo(9).message and said(talk) == []
     with pytest.raises(UsageError, match="no number"):
         talk.undo(0)
@@ -225,7 +227,7 @@ def test_an_exception_in_a_turn_ends_it_and_it_can_be_undone(ws: Workspace, talk
     assert said(talk) == ["break it", "I am about to"]
     assert talk.undo().message == 'took back the turn "break it": 2 messages, 1 file: f'
     assert files(project) == {"mine": "after it"}
-    assert not any(bracket.closed == 0 for bracket in ws.history().brackets.values())
+    assert all(bracket.closed and bracket.failed for bracket in ws.history().brackets.values())
 
 
 def test_a_new_turn_ends_redo_and_files_go_on_by_the_drift_rule(ws: Workspace, talk: Conversation, project: Path):
@@ -293,6 +295,19 @@ def test_files_that_were_undone_by_themselves_leave_the_messages_to_undo(
     ws.undo()
     assert files(project) == {} and said(talk) == ["one"]
     assert talk.undo().message == 'took back the turn "one": 1 message' and talk.messages == []
+
+
+def test_an_undo_elsewhere_that_took_the_messages_too_is_an_undo_of_the_conversation(
+    ws: Workspace, talk: Conversation, project: Path
+):
+    for n in (1, 2):
+        with talk.turn(f"turn {n}"):
+            (project / f"f{n}").write_text("x")
+    ws.undo(state=True)
+    assert said(talk) == ["turn 1"] and sorted(files(project)) == ["f1"]
+    assert talk.undo().message == 'took back the turn "turn 1": 1 message, 1 file: f1'
+    assert talk.redo().done and talk.redo().message == 'brought back the turn "turn 2": 1 message, 1 file: f2'
+    assert said(talk) == ["turn 1", "turn 2"] and sorted(files(project)) == ["f1", "f2"]
 
 
 def test_another_thread_that_a_turn_saved_goes_with_it(ws: Workspace, talk: Conversation):
@@ -406,11 +421,11 @@ def test_tools_steps_and_threads_of_their_own_are_in_the_turn(ws: Workspace, pro
     talk = Conversation(ws, **YES)
     with talk.turn("all of it"):
         pay(1)
-        with ws.step("a step"):
+        with ws.step("a step with nothing else in it"):
+            pay(3)
+        with ws.step("another"):
             pay(2)
             (project / "f").write_text("1")
-        with ws.step("another, with nothing else in it"):
-            pay(3)
         with ws.recording():
             pay(4)
         apart = threading.Thread(target=lambda: ws.record_command("apart", **command_on(tmp_path / "log", "apart\n")))
@@ -642,6 +657,21 @@ def test_two_threads_do_not_undo_each_others_turns(ws: Workspace, project: Path)
     assert b.undo().message == 'took back the turn "b3": 1 message'
 
 
+def test_what_another_conversations_undo_had_to_keep_is_left_to_it(ws: Workspace, project: Path):
+    a, b = Conversation(ws, "a"), Conversation(ws, "b")
+    with a.turn("write f"):
+        (project / "f").write_text("1")
+    (project / "f").write_text("mine")
+    ws.checkpoint("mine")
+    with b.turn("write g"):
+        (project / "g").write_text("1")
+    assert "kept f, changed by you since" in a.undo().message
+    mine = next(e for e in ws.history().effects if b"f" in e.changes and not e.turns)
+    ws.revert(mine.id)
+    assert b.undo().message == 'took back the turn "write g": 1 message, 1 file: g'
+    assert files(project) == {"f": "1"}
+
+
 def test_turns_at_once_in_threads_share_files_and_nothing_else(ws: Workspace, project: Path, tmp_path: Path):
     together, trouble = threading.Barrier(2), []
 
@@ -661,7 +691,10 @@ def test_turns_at_once_in_threads_share_files_and_nothing_else(ws: Workspace, pr
     [thread.start() for thread in started], [thread.join() for thread in started]
     assert not trouble
     a, b = (Conversation(ws, name, **YES) for name in "ab")
+    whose = {path: e.turns for e in ws.history().effects for path in e.changes}
+    assert len(whose[b"//a"]) == len(whose[b"//b"]) == 1 and whose[b"a"] == whose[b"//a"] | whose[b"//b"]
     undone = a.undo()
+    assert "kept a, others were at work on it too; kept b" in undone.message and "//" not in undone.message
     assert undone.messages == 2 and (tmp_path / "log").read_text() == "a\n" and said(b) == ["ask b", "b"]
     assert b.undo().messages == 2 and (tmp_path / "log").read_text() == "a\nb\n"
     assert files(project) == {}  # whose they were nobody can tell: they go with the last

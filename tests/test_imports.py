@@ -58,6 +58,7 @@ LAYERS = [
         "views",
         "turns",
         "timeline",
+        "report",
         "blame",
         "masking",
         "steps",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,11 @@ def test_all_threads_are_meant_where_none_is_named_and_heads_stay(ws: Workspace)
     saved(ws, "other", 3)
     ws.threads.prune(older_than=0.0)
     assert left(ws) == [4] and left(ws, "other") == [2]
+
+
+def test_the_twin_for_await(ws: Workspace) -> None:
+    saved(ws)
+    assert len(asyncio.run(ws.threads.aprune(["main"], keep=1)).removed) == 4 and left(ws) == [4]
 
 
 def test_what_is_young_stays(ws: Workspace) -> None:
@@ -123,6 +129,14 @@ def test_namespaces_go_with_their_root(ws: Workspace) -> None:
         plain("", step, str(int(step) - 1) if step != "1" else "")
     ws.threads.prune(["t"], keep=2)
     assert [(s.ns, s.id) for s in ws.threads.list("t")] == [("", "3"), ("child", "c3"), ("", "2"), ("child", "c2")]
+
+
+def test_a_head_stays_that_is_one_only_since_another_was_removed(ws: Workspace) -> None:
+    for ns, id in (("child", "c1"), ("child", "c2"), ("", "1"), ("", "2"), ("", "3")):
+        ws.threads.put(NewState("t", ns, id, "", {"x": f"{ns}{id}".encode()}, codec="typed", source="langgraph"))
+    ws.threads.remove("t", [("child", "c2")])
+    ws.threads.prune(["t"], keep=1)
+    assert [(s.ns, s.id) for s in ws.threads.list("t")] == [("", "3"), ("child", "c1")]
 
 
 def test_a_thread_goes_whole_when_it_is_named(ws: Workspace) -> None:

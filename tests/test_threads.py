@@ -417,6 +417,26 @@ def test_a_damaged_value_is_never_handed_out(ws: Workspace) -> None:
         ws.threads.load(ws.threads.get("main", saved.id))
 
 
+def test_an_older_state_is_never_taken_for_the_head(ws: Workspace) -> None:
+    first = ws.threads.save("main", {"step": 1})
+    second = ws.threads.save("main", {"step": 2})
+    edit(ws, f"UPDATE log SET body = replace(body, 'main', 'mean') WHERE seq = {second.seq}")
+    assert ws.store.folder is not None
+    for index in ("kept", "made anew"):
+        if index == "made anew":
+            (ws.store.folder / "threads.db").unlink()
+        ws = takeback.open(ws.root)
+        with pytest.raises(Damaged, match=f"row {second.seq}"):
+            ws.threads.get("main")
+        with pytest.raises(Damaged, match=f"row {second.seq}"):
+            ws.threads.save("main", {"step": 3})
+        assert ws.threads.load(ws.threads.get("main", first.id)) == {"step": 1}
+        ws.close()
+    ws = takeback.open(ws.root)
+    ws.threads.save("main", {"step": 3}, parent=first.id)
+    assert ws.threads.load(ws.threads.get("main")) == {"step": 3}
+
+
 @pytest.mark.parametrize("how", ["gone", "torn", "another schema", "lies", "behind"])
 def test_the_index_is_only_a_cache(ws: Workspace, how: str) -> None:
     for step in range(6):

@@ -76,7 +76,6 @@ class Conversation:
         self._head: StateCheckpoint | None = None
         self._seen = -1  # the row up to which the thread was read
         self._state: dict[str, Any] = {}
-        self._process = os.getpid(), ancestry.started(os.getpid())
 
     @property
     def enabled(self) -> bool:
@@ -171,9 +170,10 @@ class Conversation:
         turn.finished = self._finish_own()
         if told := self._under_way():
             raise UsageError(told, "one turn at a time: wait for its end, or talk in another thread")
-        ws.note_session(*self._process, self.agent)
+        process = os.getpid(), ancestry.started(os.getpid())
+        ws.note_session(*process, self.agent)
         # Only brackets know the process: a turn that did would be spared by an undo from the same one.
-        caller = Caller(self.agent, self.thread, "", *self._process)
+        caller = Caller(self.agent, self.thread, "", *process)
         talk = Call(_TALK, _TALK, _TALK, (path_of_thread(self.thread),), scans=False, thread=self.thread)
         work = Call(_WORK, _TALK, _TALK, thread=self.thread)
         begun = ws.begin_turn(Caller(self.agent, self.thread), prompt, ((caller, talk), (caller, work)))
@@ -182,13 +182,14 @@ class Conversation:
         turn.open = caller, (work, talk)
 
     def _under_way(self) -> str:
-        """A turn of this thread that is open, in a process that lives."""
+        """A turn of this thread that is open, in a process that is known to live."""
         with self._on._alone():
             found = brackets.open_ones(self._on.store.journal)
-        for bracket in found:
-            if bracket.call.thread == self.thread and not bracket.caller.is_gone:
-                where = "" if bracket.caller.pid == self._process[0] else f" in process {bracket.caller.pid}"
-                return f"a turn of thread {self.thread} is under way{where}"
+        for caller in (bracket.caller for bracket in found if bracket.call.thread == self.thread):
+            if caller.pid == os.getpid() and not caller.is_gone:
+                return f"a turn of thread {self.thread} is under way"
+            if caller.started and not caller.is_gone:
+                return f"a turn of thread {self.thread} is under way in process {caller.pid}"
         return ""
 
     def _finish_own(self) -> Outcome | None:
@@ -250,7 +251,7 @@ class Conversation:
         """The undo of the last n turns that stand once what was not seen yet has been looked at."""
 
         def ask(history: History, request: Request) -> Request:
-            return request._replace(turns=tuple(sorted(turn.turn for turn in self._standing(history)[-n:])))
+            return request._replace(turns=tuple(sorted(self._standing(history, n))))
 
         request = Request("undo", state=True, threads=(self.thread,), leave=tuple(sorted(leave)))
         return self._on.planned(request, ask)
@@ -261,12 +262,12 @@ class Conversation:
             return early
         ws = self._on
         for _ in range(_ATTEMPTS):
-            history = ws.history()
-            undone = [t for t in history.standing.values() if t.verb == "undo" and self._is_own(history, t)][:n]
-            if not undone:
+            standing = self._undos(ws.history())[:n]
+            if not standing:
                 return Said("nothing to bring back: no undo of this conversation stands")
-            if why := self._gone_on_since(undone[-1]):
+            if why := self._gone_on_since(standing[0]):
                 return Said(f"nothing to bring back: {why}; files alone can still come back: takeback redo")
+            undone = [undo for undo in standing if not self._gone_on_since(undo)]
             plan = ws.planned(Request("redo", takebacks=tuple(t.id for t in undone)))
             mine = [step for step in plan.steps if step.path == path_of_thread(self.thread)]
             if kept := [step for step in mine if not step.taken]:
@@ -300,24 +301,32 @@ class Conversation:
         wanted = talk if among is None else talk & among
         return [turn for key, turn in history.agent_turns.items() if key in wanted]
 
-    def _standing(self, history: History) -> list[AgentTurn]:
-        """Turns of which something is left to take back, and which no undo in force was about."""
-        turns, path = self._turns(history), path_of_thread(self.thread)
-        undone = {t for each in history.standing.values() if self._is_own(history, each) for t in each.request.turns}
-        turns = [turn for turn in turns if turn.turn not in undone]
-        ends = [turn.seq for turn in turns[1:]] + [1 << 62]  # what was added in no turn goes with the one before it
+    def _standing(self, history: History, n: int) -> list[Turn]:
+        """The last n turns of which something is left to take back, and which no undo in force was about."""
+        path = path_of_thread(self.thread)
+        undone = {turn for undo in self._undos(history) for turn in undo.request.turns}
         work = {t for e in history.effects if not e.takeback and _is_live(history, e, path) for t in e.turns}
-        return [
-            turn
-            for turn, end in zip(turns, ends)
-            if turn.turn in work or any(unit.seq < end for unit in history.added(path, turn.seq))
-        ]
+        found: list[Turn] = []
+        end = history.head + 1
+        for turn in reversed([turn for turn in self._turns(history) if turn.turn not in undone]):
+            # What was added in no turn goes with the one before it.
+            if turn.turn in work or any(unit.seq < end for unit in history.added(path, turn.seq)):
+                found.append(turn.turn)
+            if len(found) == n:
+                break
+            end = turn.seq
+        return found
+
+    def _undos(self, history: History) -> list[Takeback]:
+        """Undos in force of turns of this conversation, messages included, newest first."""
+        talk = {turn.turn for turn in self._turns(history)}
+        return [t for t in history.standing.values() if _is_undo(t, talk)]
 
     def _is_own(self, history: History, takeback: Takeback) -> bool:
-        """Whether it is an undo of this conversation, or a redo of one."""
-        known = history.takebacks
+        """Whether it is such an undo, or a redo of one."""
+        known, talk = history.takebacks, {turn.turn for turn in self._turns(history)}
         meant = [known[id] for id in takeback.request.takebacks if id in known] or [takeback]
-        return any(each.verb == "undo" and self.thread in each.request.threads for each in meant)
+        return any(_is_undo(each, talk) for each in meant)
 
     def _gone_on_since(self, undo: Takeback) -> str:
         """Why a redo is no more: what it would bring back does not follow on what is there now."""
@@ -546,6 +555,11 @@ def _names(found: list[str]) -> str:
 
 def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def _is_undo(takeback: Takeback, talk: set[Turn]) -> bool:
+    request = takeback.request
+    return takeback.verb == "undo" and request.state and bool(request.turns) and talk.issuperset(request.turns)
 
 
 def _is_live(history: History, effect: Effect, but: bytes) -> bool:

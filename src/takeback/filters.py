@@ -131,13 +131,13 @@ def _path(value: str) -> Test:
 
 
 def _since(value: str) -> Test:
-    moment = _moment(value, end_of_day=False)
-    return lambda row, now: row.at >= moment(now)
+    at = moment(value, end_of_day=False)
+    return lambda row, now: row.at >= at(now)
 
 
 def _until(value: str) -> Test:
-    moment = _moment(value, end_of_day=True)
-    return lambda row, now: row.at <= moment(now)
+    at = moment(value, end_of_day=True)
+    return lambda row, now: row.at <= at(now)
 
 
 def _words(value: str) -> Test:
@@ -209,7 +209,7 @@ def _glob(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.match(text) is not None
 
 
-def _moment(value: str, end_of_day: bool) -> Callable[[float], float]:
+def moment(value: str, end_of_day: bool) -> Callable[[float], float]:
     """The time meant, given the time now: a duration before it, or a date or time of its own."""
     try:
         ago = parse_duration(value)

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 class Hooked(Guarded):
     # -- turns and calls ---------------------------------------------------------
 
-    def begin_turn(
-        self, caller: Caller, prompt: str = "", opening: Sequence[tuple[Caller, Call]] = ()
-    ) -> calls.Begun:
+    def begin_turn(self, caller: Caller, prompt: str = "", opening: Sequence[tuple[Caller, Call]] = ()) -> calls.Begun:
         """An agent is asked something: its calls from now on are one turn. Some may begin at once, on the same look."""
         from . import calls
 

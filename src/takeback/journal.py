@@ -398,7 +398,9 @@ class Journal:
         kept = self._read_head()
         if kept is None or not kept.seq:
             return None
-        head = self.head().seq
+        if kept == (newest := self.head()):
+            return None
+        head = newest.seq
         if kept.seq > head:
             return head + 1, kept.seq
         with _explained():
@@ -505,9 +507,13 @@ def spans(seqs: Iterable[int]) -> list[list[int]]:
 def kept_head(path: Path) -> Head | None:
     """The newest head that a head file holds; its two places are used in turn."""
     try:
-        data = path.read_bytes()
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
         return None
+    try:
+        data = os.read(fd, 3 * _HEAD.size)
+    finally:
+        os.close(fd)
     found = []
     for place in (data[: _HEAD.size + 4], data[_HEAD.size + 4 :]):
         packed = place[: _HEAD.size]

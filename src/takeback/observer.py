@@ -289,6 +289,11 @@ class Observer:
                 look.lacking.append((b"//", f"the threads cannot be read ({type(error).__name__}: {error})"))
         return look
 
+    @property
+    def is_called(self) -> bool:
+        """Whether a call is at work that may write anywhere."""
+        return any(bracket.call.scans for bracket in brackets.open_ones(self.store.journal))
+
     def look_at_threads(self) -> None:
         """Looks at the threads alone and journals what differs: the tree is not touched."""
         if not self.has_threads:

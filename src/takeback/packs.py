@@ -488,7 +488,9 @@ class Packs:
             return {id: _Found(name, offset) for id, offset in _TOC.iter_unpack(self._sealed[name].rows)}
         return {id: f for id, f in (self._open or {}).items() if f.pack == name}
 
-    def collect(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int:
+    def collect(
+        self, live: set[bytes], purge: frozenset[bytes] = frozenset(), progress: Callable[[int], None] | None = None
+    ) -> int:
         """Drops what is not live: rewrites packs that are mostly dead or hold what must go, removes dead large
         files. Returns the bytes freed."""
         self.flush()
@@ -498,7 +500,10 @@ class Packs:
         for leftover in self.packs.glob("*.new"):
             leftover.unlink(missing_ok=True)
         for path in sorted(self.packs.glob("*.pack")) if self.packs.is_dir() else ():
+            size = path.stat().st_size
             freed += self._repack(path.stem, live, purge)
+            if progress:
+                progress(size)
         return freed
 
     def _repack(self, name: str, live: set[bytes], purge: frozenset[bytes]) -> int:

@@ -72,7 +72,7 @@ def prune(ws: Guarded, asked: Asked) -> Pruned:
         over, why = _over(ws, asked, staying)
         return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run, over=over, why_over=why)
     if not doomed:
-        freed = collect(ws)  # what a failed or killed run left behind
+        freed = collect(ws, tell=not asked.automatic)  # what a failed or killed run left behind
         over, why = _over(ws, asked, staying)
         return Pruned(gone, 0, freed, over=over, why_over=why)
     seqs = [r.seq for r in doomed]
@@ -83,7 +83,7 @@ def prune(ws: Guarded, asked: Asked) -> Pruned:
         ws.threads.forget()
     if asked.everything:
         ws.observer.start_anew()
-    freed = collect(ws)
+    freed = collect(ws, tell=not asked.automatic)
     if not asked.automatic:
         ws.store.journal.compact()
     over, why = _over(ws, asked, staying)
@@ -231,15 +231,15 @@ def _still_needed(row: Row, outside: set[str], interrupted: Any) -> bool:
     return interrupted is not None and interrupted[0].id in (row.id, body.get("takeback"))
 
 
-def collect(ws: Guarded, purge: frozenset[bytes] = frozenset()) -> int:
-    """Drops the bytes that no row needs any more."""
+def collect(ws: Guarded, purge: frozenset[bytes] = frozenset(), tell: bool = False) -> int:
+    """Drops the bytes that no row needs any more; tells of each pack that was looked through, if somebody asked."""
     live: set[bytes] = set()
     seen: set[bytes] = set()
     for row in ws.store.journal.rows(full=("state",)):
         live.update(need.id for need in needs(row, ws.store.blobs, seen))
     if any(seq >= ws.history().horizon for seq in ws.history().damaged):
         live.update(ws.store.blobs.ids())  # what a damaged row needs is not known, so nothing is dropped
-    return ws.store.blobs.collect(live - purge, purge)
+    return ws.store.blobs.collect(live - purge, purge, ws.progress if tell else None)
 
 
 # -- one path ----------------------------------------------------------------

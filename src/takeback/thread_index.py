@@ -32,6 +32,7 @@ _TABLES = {
     "by_run": "CREATE INDEX by_run ON checkpoints(run) WHERE run != ''",
     "by_origin": "CREATE INDEX by_origin ON checkpoints(forked) WHERE forked != ''",
     "loose": "CREATE INDEX loose ON checkpoints(id)",
+    "altered": "CREATE TABLE altered(seq INTEGER PRIMARY KEY)",
     "held": "CREATE TABLE held(id BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID",
     "writes": (
         "CREATE TABLE writes(seq INTEGER PRIMARY KEY, thread TEXT NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
@@ -170,8 +171,10 @@ class ThreadIndex:
 
     def _fold(self, row: Row) -> None:
         body = row.body
+        if row.damaged and row.kind in STATE_ROWS:
+            self._db.execute("INSERT OR REPLACE INTO altered VALUES(?)", (row.seq,))
         if body is None:
-            return  # pruned, or damaged: verify names it
+            return
         with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):  # no row of ours
             if row.kind == "value":
                 self._db.execute("INSERT OR REPLACE INTO held VALUES(?, ?)", (body["bytes"][:32], row.seq))
@@ -209,6 +212,10 @@ class ThreadIndex:
             "SELECT seq FROM checkpoints WHERE thread = ? AND ns = ? AND removed = 0 ORDER BY seq DESC LIMIT 1",
             (thread, ns),
         )
+
+    def altered_after(self, seq: int) -> int | None:
+        """The first row after one of which nobody knows what it was."""
+        return self._one("SELECT min(seq) FROM altered WHERE seq > ?", (seq,))
 
     def find(self, thread: str, ns: str, id: str) -> int | None:
         return self._one(

@@ -10,6 +10,7 @@ from .typed import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import TypeVar
 
+    from .thread_prune import ThreadsPruned
     from .threads import Threads
 
     T = TypeVar("T")
@@ -72,6 +73,9 @@ class ThreadTwins:
 
     async def aremove(self, thread: str, ids: Iterable[tuple[str, str]] | None = None) -> int:
         return await _in_thread(lambda: _of(self).remove(thread, ids))
+
+    async def aprune(self, threads: Iterable[str] = (), **how: Any) -> ThreadsPruned:
+        return await _in_thread(lambda: _of(self).prune(threads, **how))
 
     async def averify(self, thread: str = "") -> Sequence[Checked]:
         return await _in_thread(lambda: _of(self).verify(thread))

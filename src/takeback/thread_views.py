@@ -44,7 +44,10 @@ def search(threads: Threads, query: str, thread: str = "", limit: int = 20) -> l
             if (state.thread, ref) in seen:
                 continue
             seen.add((state.thread, ref))
-            told = plain.text(plain.decoded(threads.value(ref), state.codec))
+            try:
+                told = plain.text(plain.decoded(threads.value(ref), state.codec))
+            except Damaged:
+                continue  # verify names it; the others are searched
             low = told.lower()
             if all(word in low for word in words):
                 out.append(Found(state, name, plain.excerpt(told, low.index(words[0]))))

@@ -97,7 +97,8 @@ class Threads(ThreadTwins):
 
     def put(self, new: NewState, *, capture: bool = False, actor: str = "") -> StateCheckpoint:
         """Journals one state checkpoint; without a parent it follows the head. With `capture` it looks at the files
-        first, so that they are known as they were at this moment; what changed there is the actor's."""
+        first, so that they are known as they were at this moment; what changed there is the actor's, unless a call is
+        at work that may have done it."""
         self.ws._must_be_on()
         checked_name(new.thread, "thread")
         checked_name(new.ns, "namespace", empty=True)
@@ -119,7 +120,7 @@ class Threads(ThreadTwins):
                 self.ws._must_not_be_interrupted()
                 observer = self.ws.observer
                 look = observer.scan(tree, observer.known(), threads=False)  # one row a step would say little
-                found = observer.rows_of(look, actor)
+                found = observer.rows_of(look, "" if look.changes and observer.is_called else actor)
                 if any(row.kind == "change" for row in found):
                     found.append(observer.checkpoint_row(look, "", named=False, actor=actor))
                 return self._append(
@@ -137,7 +138,7 @@ class Threads(ThreadTwins):
         """With its parent, unless the head is not the one that the caller saw."""
         if new.expect_head is None and (new.parent or new.codec == "typed"):
             return new
-        head = self._head(new.thread, new.ns)
+        head = self._head(new.thread, new.ns, surely=new.expect_head is None)  # who names it knows what it is
         now = head.id if head and not head.absent else ""
         if new.expect_head is not None and now != new.expect_head:
             found = f"its head is {now}" if now else "it has no state"
@@ -347,13 +348,21 @@ class Threads(ThreadTwins):
         found = self.index.beginning(thread, before) if thread else self.index.elsewhere(before)
         return min((each.seq for each in found if each.id == before), default=0)
 
+    def names(self) -> Sequence[str]:
+        """Every thread, the one that moved last first."""
+        with self.ws._alone():
+            self.index.follow()
+            return [name for name, *_ in self.index.threads()]
+
     def all(self) -> Sequence[ThreadSeen]:
         """Every thread, the one that moved last first."""
         out = []
         with self.ws._alone():
             self.index.follow()
             for thread, count, first, _ in self.index.threads():
-                heads = self.heads_at(thread)
+                rows = self.index.heads(thread, None)  # as far as is known: who goes on from one is told if it is not
+                states = zip(rows, self._many(list(rows.values())))
+                heads = {ns: state for ns, state in states if not state.absent}
                 if not heads:
                     continue
                 head = heads.get("") or max(heads.values(), key=lambda state: state.seq)
@@ -366,6 +375,8 @@ class Threads(ThreadTwins):
         with self.ws._alone():
             self.index.follow()
             found = self.index.heads(thread, seq)
+            if seq is None and found:
+                self._must_be_newest(thread, max(found.values()))
             states = zip(found, self._many(list(found.values())))
             return {ns: state for ns, state in states if not state.absent}
 
@@ -405,9 +416,18 @@ class Threads(ThreadTwins):
             self.index.follow()
             return self._many([each.seq for each in self.index.forks(thread)])
 
-    def _head(self, thread: str, ns: str) -> StateCheckpoint | None:
+    def _head(self, thread: str, ns: str, surely: bool = True) -> StateCheckpoint | None:
         seq = self.index.head(thread, ns)
+        if seq is not None and surely:
+            self._must_be_newest(thread, seq)
         return None if seq is None else self._at(seq)
+
+    def _must_be_newest(self, thread: str, seq: int) -> None:
+        if (altered := self.index.altered_after(seq)) is not None:
+            raise Damaged(
+                f"row {altered} was altered: whether it was thread {thread}'s newest state is not known",
+                "takeback thread verify names what is lost; go on from a checkpoint by naming it as the parent",
+            )
 
     def _found(self, thread: str, ns: str, id: str) -> StateCheckpoint | None:
         seq = self.index.find(thread, ns, id)

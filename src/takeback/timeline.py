@@ -223,7 +223,7 @@ class Timeline:
             return board.children(group, matching)
 
     def parent(self, id: str) -> str:
-        """The id of the turn that a call or effect is listed in; empty if it is in none."""
+        """The id of the turn that a call, effect or checkpoint is listed in; empty if it is in none."""
         with self.ws._alone():
             return self._folded().parents.get(id, "")
 
@@ -381,12 +381,12 @@ class _Board:
         for effect in self.effects.values():
             for call in effect.calls:
                 self.of_call.setdefault(call, []).append(effect.id)
-        self.parents: dict[str, str] = {}  # call or effect → its turn
+        self.parents: dict[str, str] = {}  # call, effect or checkpoint → its turn
         self.by_id: dict[str, _Group] = {}
         self._group(rows)
         for group in self.by_id.values():
             group.rows.reverse()
-            self.parents.update((row.id, group.id) for row in group.rows if row.kind == "effect")
+            self.parents.update((row.id, group.id) for row in group.rows if row.id != group.id)
             self.parents.update((bracket.id, group.id) for bracket in group.brackets)
         self.groups = sorted(self.by_id.values(), key=lambda group: -group.last)
 

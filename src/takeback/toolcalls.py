@@ -265,10 +265,11 @@ class ToolCalls:
         self.end_turn()
         history, turns = self.workspace.history(), self._turns()
         mine = {turn.turn for turn in turns}
-        newest = next((t for t in history.standing.values() if t.verb != "redo" and _took(history, t) & mine), None)
+        own = [t for t in history.standing.values() if self.thread in t.request.threads or _took(history, t) & mine]
+        newest = next((t for t in own if t.verb != "redo" and t.rows), None)
         if newest is None:
             return Undone("nothing to bring back")
-        if turns[-1].seq > newest.seq:
+        if turns and turns[-1].seq > newest.seq:
             return Undone("nothing to bring back: a new turn has begun since, and the conversation goes on from there")
         return self._taken("brought back", "what was taken", self.workspace.plan("revert", newest.id), approve)
 

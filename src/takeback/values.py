@@ -23,6 +23,7 @@ CHAIN = 16  # values that are read to read one
 INLINE = 96  # bytes: up to here a value is in the reference itself
 ROW = 32 << 10  # bytes: up to here it is in a row of its own
 _SMALL = 200  # bytes: not worth compressing
+_MESSAGE = 1 << 10  # bytes: added to a value, not worth the time
 _LEVEL = 1
 _BEGINNING = 16  # bytes: how many there are of something is often said there
 RAW, ZSTD, DELTA, PACKED, ELSEWHERE, GROWN = range(6)
@@ -134,7 +135,7 @@ def _grown(data: bytes, base: bytes) -> bytes | None:
     else:
         return None
     added, is_packed = data[end:], False
-    if len(added) > _SMALL:
+    if len(added) > _MESSAGE:
         import zstandard
 
         packed = zstandard.ZstdCompressor(level=_LEVEL).compress(added)
@@ -149,9 +150,8 @@ def _ungrown(payload: bytes, base: bytes) -> bytes:
     end, is_packed = _GROWN.unpack_from(payload)
     start = _GROWN.size + _BEGINNING
     added = payload[start:]
-    return payload[_GROWN.size : start] + base[_BEGINNING:end] + (
-        zstandard.ZstdDecompressor().decompress(added) if is_packed else added
-    )
+    whole = zstandard.ZstdDecompressor().decompress(added) if is_packed else added
+    return payload[_GROWN.size : start] + base[_BEGINNING:end] + whole
 
 
 def _compressor(base: bytes, size: int) -> Any:

@@ -96,6 +96,15 @@ class Workspace(Hooked, Twins):
 
     # -- checkpoint, track ---------------------------------------------------
 
+    def count_paths(self, seconds: float = 1.0) -> int:
+        """How many paths a checkpoint will hold, to tell how long it may take; 0 where counting takes longer."""
+        from .capture.counting import count
+
+        with self._alone(), self.open_tree() as tree:
+            limits = self.observer.limits()
+            beyond = limits.mounts | ({limits.own_store} if limits.own_store else frozenset())
+            return count(tree, self.observer.rules(tree), beyond, seconds)
+
     def checkpoint(
         self, label: str = "", *, actor: str = "", named: bool | None = None, deadline: float | None = None
     ) -> Checkpoint:

@@ -428,7 +428,7 @@ OWN = [
     "takeback thread --keep 1 prune main",
     "takeback --json thread prune main --delete",
     "takeback thread $V main",
-    "python -c 'import takeback; takeback.open(\".\").threads.remove(\"main\")'",
+    'python -c \'import takeback; takeback.open(".").threads.remove("main")\'',
     "takeback repair",
     "takeback unprotect",
     "takeback email release kxv",

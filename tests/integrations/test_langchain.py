@@ -57,7 +57,7 @@ class Agent:
         self.middleware = TakebackMiddleware(ws, undo=undo, **options)
         self.script: list[BaseMessage] = []
         self.together = threading.Barrier(2)
-        self.saver = saver
+        self.saver, self.durability = saver, "sync"
         self.graph = create_agent(
             Scripted(messages=self._script()), self.tools(), middleware=[self.middleware], checkpointer=saver
         )
@@ -122,7 +122,7 @@ class Agent:
         given = {"messages": [HumanMessage(prompt)]}
         if self.saver is None:
             return self.graph.invoke(given)
-        return self.graph.invoke(given, self.config(thread), durability="sync")
+        return self.graph.invoke(given, self.config(thread), durability=self.durability)
 
     def messages(self, thread: str = "t") -> list[BaseMessage]:
         return self.graph.get_state(self.config(thread)).values.get("messages", [])
@@ -179,7 +179,9 @@ def test_undo_takes_back_messages_files_and_the_charge_and_redo_brings_back_what
     assert agent.files() == {"order": "a book"} and agent.payments.ledger()["balance"] == 0
 
 
-def test_undo_stacks_down_to_an_empty_conversation(agent: Agent):
+@pytest.mark.parametrize("durability", ["sync", "async"])
+def test_undo_stacks_down_to_an_empty_conversation(agent: Agent, durability: str):
+    agent.durability = durability
     for number in (1, 2, 3):
         agent.asked(f"write {number}", calls(("write_file", {"path": f"f{number}", "text": "x"})), AIMessage("done"))
     assert agent.files() == {"f1": "x", "f2": "x", "f3": "x"}
@@ -190,6 +192,13 @@ def test_undo_stacks_down_to_an_empty_conversation(agent: Agent):
     agent.middleware.undo()
     assert agent.files() == {} and agent.messages() == []
     assert agent.middleware.undo().message == "nothing to take back"
+
+
+def test_what_was_saved_only_at_the_end_stays_and_the_world_goes_back(agent: Agent):
+    agent.durability = "exit"
+    agent.asked("order a book", *ORDER)
+    assert agent.middleware.undo(approve=YES).message == "took back the turn 'order a book': 1 file, 1 effect outside"
+    assert agent.files() == {} and agent.payments.ledger()["balance"] == 0 and len(agent.messages()) == 5
 
 
 def test_redo_stacks_too(agent: Agent):

@@ -283,7 +283,8 @@ class Scan:
 
         def job(numbers: Iterator[int], name: str) -> Any:
             store = put.worker(name) if put is not None and name else put
-            limits = self.limits._replace(progress=None) if name else self.limits
+            elsewhere = getattr(self.limits.progress, "elsewhere", None)  # whoever can be told by a second process
+            limits = self.limits._replace(progress=elsewhere) if name else self.limits
             mine = Scan(self.root, self.index, self.rules, store, limits)
             mine.now_ns = self.now_ns
             with Descent(self.root) as descent:

@@ -165,7 +165,7 @@ class Files:
         def part(ranges: Iterator[range], second: bool) -> list[bytes]:
             self._leave()
             if second:
-                self.progress = None  # the second process has no terminal to speak of
+                self.progress = getattr(self.progress, "elsewhere", None)  # whoever can be told by a second process
             found: dict[bytes, Result] = {}
             for number in chain.from_iterable(ranges):
                 mine, numbers = lots[number].steps(numbered)

@@ -11,6 +11,8 @@ interrupt of LangGraph's, in the shape that LangChain's own middleware for appro
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -33,8 +35,10 @@ from ..states import StateCheckpoint
 from ..threads import Threads
 from ..toolcalls import ALLOW, ASK, Decision, ToolCalls, Undone
 from ..workspace import Workspace
+from .langgraph import TakebackSaver
 
 Answer = ToolMessage | Command[Any]
+_PAUSE, _PATIENCE = 0.01, 100  # seconds between looks for what LangGraph is still saving, and how many
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own name: without one an interrupt cannot be resumed
 
 
@@ -82,11 +86,27 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> None:
         if (calls := self._asked(state, runtime)) is not None:
+            for _ in range(_PATIENCE):
+                if self._is_saved(runtime):
+                    break
+                time.sleep(_PAUSE)
             calls.begin_turn(_prompt(_messages(state)))
 
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> None:
         if (calls := self._asked(state, runtime)) is not None:
+            for _ in range(_PATIENCE):
+                if await to_the_end(self._is_saved, runtime):
+                    break
+                await asyncio.sleep(_PAUSE)
             await calls.abegin_turn(_prompt(_messages(state)))
+
+    def _is_saved(self, runtime: Runtime[Any]) -> bool:
+        """Whether what a person said is in the thread, which LangGraph may still be saving: the turn is to come after
+        it in the journal."""
+        thread, _, here = _where(runtime)
+        saver = get_config().get("configurable", {}).get(_CHECKPOINTER)
+        is_ours = isinstance(saver, TakebackSaver) and saver.workspace is self.workspace
+        return not is_ours or self.workspace.threads.find(thread, here) is not None
 
     def _asked(self, state: Any, runtime: Runtime[Any]) -> ToolCalls | None:
         """None for a subagent, whose calls are part of the turn of the agent above it."""
@@ -162,9 +182,8 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
         `calls_of(thread).cursor` says how many stand."""
         thread = thread_id or self._last
         calls = self.calls_of(thread)
-        if not thread or self.workspace.threads.find(thread) is None:
-            return calls.undo(approve)
-        return calls.undo_to(_before_last_turn(self.workspace.threads, thread), approve)
+        before = _before_last_turn(self.workspace.threads, thread) if thread else None
+        return calls.undo_to(before, approve) if before is not None else calls.undo(approve)
 
     def redo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
         """Brings back what the newest undo took, unless the agent has been asked something since. What was done

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import random
 import threading
@@ -700,7 +699,7 @@ def _own(part: Any) -> Any:
 
 
 def _digest(*versions: Any) -> str:
-    return sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:32]
+    return sha256(repr(versions).encode()).hexdigest()[:32]
 
 
 def _plain(value: Any, path: str) -> Any:

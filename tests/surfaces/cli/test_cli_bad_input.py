@@ -45,6 +45,8 @@ VERBS_THAT_NEED_ONE = [
     ["verify"],
     ["repair"],
     ["config", "rules"],
+    ["thread", "list"],
+    ["thread", "save", "main", "--state", "{}"],
     [],
 ]
 

@@ -197,6 +197,7 @@ def test_what_a_rollback_tells_programs(three: Any) -> None:
 
 
 def test_memory_and_world_go_back_in_one_plan(cli: Any) -> None:
+    (cli.project / "src/auth.py").write_text("changed before it was saved\n")
     first = save(cli, {"step": 1})
     (cli.project / "README.md").write_text("by the agent\n")
     save(cli, {"step": 2})
@@ -206,6 +207,7 @@ def test_memory_and_world_go_back_in_one_plan(cli: Any) -> None:
     cli.ok("thread", "rollback", "main", first, "--with-files", "--yes")
     assert state(cli, "main") == {"step": 1} and (cli.project / "README.md").read_text() == "hello\n"
     assert not (cli.project / "new.txt").exists()
+    assert (cli.project / "src/auth.py").read_text() == "changed before it was saved\n", "saving looks at the files"
     cli.ok("redo", "--yes")
     assert state(cli, "main") == {"step": 2} and (cli.project / "README.md").read_text() == "by the agent\n"
     assert (cli.project / "new.txt").exists()
@@ -215,7 +217,8 @@ def test_on_a_terminal_it_asks(three: Any) -> None:
     head, second, _ = ids(three)
     no = three.typing("thread", "rollback", "main", second, answers=[("Apply?", "n\n")])
     assert no.code == 4 and ids(three)[0] == head
-    yes = three.typing("thread", "rollback", "main", second, answers=[("Apply?", "y\n")])
+    yes = three.typing("thread", "rollback", "main", second, answers=[("Apply?", "d\n"), ("Apply?", "y\n")])
+    assert "step" in yes.out and "messages[2]" in yes.out, "what would change, by path"
     assert yes.code == 0 and "took back thread main" in yes.out and state(three, "main")["step"] == 2
 
 
@@ -269,11 +272,25 @@ def test_verify_names_the_row_and_what_is_lost(cli: Any, store_folder: Callable[
     damage(store_folder(), f"UPDATE log SET body = substr(body, 1, 60) || x'00' || substr(body, 62) WHERE seq = {row}")
     ran = cli("thread", "verify")
     assert ran.code == 1 and f"row {row}" in ran.out and "big" in ran.out
-    assert [line.split()[0] for line in ran.out.splitlines()] == ["FAIL", "FAIL", "PASS", "damaged:"]
+    marks = [line.split()[0] for line in ran.out.splitlines() if not line.startswith(" ")]
+    assert marks == ["FAIL", "FAIL", "PASS", "damaged:"], "the value's own row, and the state that needs it"
     assert cli("thread", "verify", "--json").json["failed"] >= 1
     lost = cli("thread", "load", "main", ids(cli)[1])
     assert lost.code == 1 and "missing or altered" in lost.err
     assert state(cli, "main") == {"step": 2}, "the rest still reads"
+
+
+def test_what_holds_beside_damage_can_still_be_seen(cli: Any, store_folder: Callable[[], Path]) -> None:
+    save(cli, {"text": "the old one"}, thread="old")
+    save(cli, {"big": os.urandom(400).hex()}, thread="new")
+    damage(
+        store_folder(), "UPDATE log SET body = substr(body, 1, 60) || x'00' || substr(body, 62) WHERE kind = 'value'"
+    )
+    assert {t["thread_id"] for t in cli.ok("thread", "list", "--json").json["threads"]} == {"old", "new"}
+    for words in (["list", "old"], ["list", "new"], ["search", "old", "one"], ["search", "one", "--thread", "old"]):
+        cli.ok("thread", *words)
+    assert cli("thread", "verify").code == 1 and cli("thread", "load", "new").code == 1
+    assert state(cli, "old", ids(cli, "old")[0]) == {"text": "the old one"}
 
 
 def test_prune_asks_and_keeps_what_is_needed(three: Any) -> None:
@@ -321,6 +338,8 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "no object": (["save", "main", "--state", "[1]"], 2, "state is a list, not an object"),
     "nothing": (["save", "main", "--state", " "], 2, "--state is empty"),
     "no number": (["save", "main", "--state", '{"a": [1, {"b": NaN}]}'], 2, "state.a[1].b is nan"),
+    "a number too long": (["save", "main", "--state", '{"a": ' + "1" * 5000 + "}"], 2, "too long to read"),
+    "too deep": (["save", "main", "--state", '{"a":' + "[" * 5000 + "]" * 5000 + "}"], 2, "deep"),
     "no file": (["save", "main", "nowhere.json"], 2, "nowhere.json cannot be read"),
     "two states": (["save", "main", "a", "--state", "{}"], 2, "either --state or a file"),
     "a name with a line break": (["save", "a\nb", "--state", "{}"], 2, "cannot be the name of a thread"),
@@ -383,12 +402,35 @@ def test_doctor_status_and_completion_know_threads(three: Any) -> None:
     checks = {c["name"]: c for c in three.ok("doctor", "--json").json["checks"]}
     assert checks["threads"]["ok"] and "1 thread, 3 state checkpoints" in checks["threads"]["detail"]
     assert "threads: main (3 state checkpoints)" in three.ok("status").out
+    three.ok("checkpoint", "later")
+    assert "threads: main (takeback thread list)" in three.ok().out
     assert three.ok("completion", "--names", "thread").out.startswith("main\tat ")
     names = three.ok("completion", "--names", "thread:main").out.splitlines()
     assert [line.split("\t") for line in names] == [[id[:8], f"step {n}"] for id, n in zip(ids(three), (3, 2, 1))]
     assert "rollback" in three.ok("completion", "bash").out
 
 
-def test_off_is_off(three: Any) -> None:
-    assert three("thread", "save", "main", "--state", "{}", env={"TAKEBACK": "off"}).code == 1
+def test_off_is_off_and_looking_goes_on(three: Any) -> None:
+    off = {"TAKEBACK": "off"}
+    for words in (
+        ["save", "main", "--state", "{}"],
+        ["rollback", "main", ids(three)[1], "--yes"],
+        ["fork", "main", ids(three)[1], "x"],
+    ):
+        assert three("thread", *words, env=off).code == 1
+    assert three.ok("thread", "resume", "main", "--json", env=off).json["state"]["step"] == 3
+    three.ok("thread", "verify", env=off)
     assert len(ids(three)) == 3
+
+
+def test_names_are_only_names(cli: Any) -> None:
+    """Braces, options, bidirectional marks and other scripts."""
+    for thread in ("{}", "-x", "a b", "…/../x", "日本", "\u202eevil", "x" * 500):
+        first = cli.ok("thread", "save", "--state", '{"x": 1}', "--json", "--", thread).json["checkpoint_id"]
+        cli.ok("thread", "fork", "--", thread, first, f"{thread[:400]} fork")
+        cli.ok("thread", "save", "--state", '{"x": 2}', "--", thread)
+        for verb, more in (("list", []), ("show", []), ("verify", []), ("diff", [first])):
+            assert "\u202e" not in cli.ok("thread", verb, "--", thread, *more).out
+        cli.ok("thread", "rollback", "--yes", "--", thread, first)
+        assert cli.ok("thread", "load", "--", thread).json == {"x": 1}
+    assert "\u202e" not in cli.ok("thread", "list").out + cli.ok("status").out + cli.ok("log").out

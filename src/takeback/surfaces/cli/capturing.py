@@ -19,17 +19,29 @@ _MOST = 20
 
 
 def with_progress(
-    context: Context, workspace: Workspace, work: Callable[[], T], doing: str = "captured", total: int = 0
+    context: Context,
+    workspace: Workspace,
+    work: Callable[[], T],
+    doing: str = "captured",
+    total: int = 0,
+    unit: str = "paths",
 ) -> T:
     """Runs it with a count on the terminal."""
-    progress = context.terminal.progress(doing, total)
-    workspace.progress = progress
+    progress = None if context.json else context.terminal.progress(doing, total, unit)
+    if progress is None:
+        return work()
+    workspace.progress, workspace.told = progress, progress.told
     try:
         return work()
     finally:
-        workspace.progress = None
-        if progress is not None:
-            progress.close()
+        workspace.progress = workspace.told = None
+        progress.close()
+
+
+def first_checkpoint(context: Context, workspace: Workspace, label: str) -> Checkpoint:
+    """Nothing is known yet: on a terminal the paths are counted before, so that it can be told how long it takes."""
+    total = workspace.count_paths() if context.terminal.err_is_tty and not context.json else 0
+    return with_progress(context, workspace, lambda: workspace.checkpoint(label), total=total)
 
 
 def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:

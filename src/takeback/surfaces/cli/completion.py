@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...effects import short_id
 from ...errors import UsageError
 from .terminal import counted, safe
-from .thread import TAKES
 from .verbs import VERBS
 
 TYPE_CHECKING = False
@@ -127,6 +126,8 @@ def _options(verb: str) -> list[str]:
 
 
 def _bash() -> str:
+    from .thread import TAKES
+
     cases = "\n".join(f'    {verb}) options="{" ".join(_options(verb))}" ;;' for verb in VERBS)
     return f"""\
 _takeback() {{
@@ -188,6 +189,8 @@ complete -o filenames -F _takeback takeback"""
 
 
 def _zsh() -> str:
+    from .thread import TAKES
+
     verbs = "\n".join(f"    '{verb}:{about.replace(':', '')}'" for verb, (_, about) in VERBS.items())
     cases = "\n".join(f"      {verb}) options=({' '.join(_options(verb))}) ;;" for verb in VERBS)
     return f"""\
@@ -228,6 +231,8 @@ compdef _takeback takeback"""
 
 
 def _fish() -> str:
+    from .thread import TAKES
+
     names = " ".join(VERBS)
     first = f"complete -c takeback -n 'not __fish_seen_subcommand_from {names}'"
     lines = [f"{first} -f"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from ... import store
 from ...units import format_duration, format_size
 from . import roots, shapes
-from .capturing import captured, with_progress
+from .capturing import captured, first_checkpoint
 from .terminal import safe
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def run(context: Context, args: Namespace) -> int:
         if not first:
             return _known_already(context, workspace, said)
         begun = time.monotonic()
-        checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint("start"))
+        checkpoint = first_checkpoint(context, workspace, "start")
         return _protected(context, workspace, checkpoint, time.monotonic() - begun)
 
 
@@ -82,7 +82,7 @@ def ensure(
     workspace = open_workspace(root, settings, environ=context.environ)
     if workspace.store.journal.last("checkpoint") is not None:  # a folder that was moved
         return workspace, None
-    return workspace, with_progress(context, workspace, lambda: workspace.checkpoint("start"))
+    return workspace, first_checkpoint(context, workspace, "start")
 
 
 def _offer_top(context: Context, root: Path, top: Path) -> Path:

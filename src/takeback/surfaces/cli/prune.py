@@ -70,7 +70,8 @@ def run(context: Context, args: Namespace) -> int:
             _tell(context, planned, empty, asked)
         if not approved_or_shown(context, planned):
             return 4
-        done = with_progress(context, workspace, lambda: workspace.prune(**asked), "pruned")
+        size = workspace.store.blobs.size()
+        done = with_progress(context, workspace, lambda: workspace.prune(**asked), "looked through", size, "bytes")
         _tell(context, done, False, asked)
         return _still_there(context, workspace, asked)
 

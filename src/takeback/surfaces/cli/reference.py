@@ -132,14 +132,14 @@ _SHAPES = {
         '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|unknown", "provider", "to", "subject", "due", '
         '"left_to_do"}}`; of several `{"drafts": [...]}`, as `email pending` has them'
     ),
-    "`thread save`, `thread fork`, `thread adopt`": f"`{{{_STATE}}}`; adopt also `\"handoff_id\"`",
+    "`thread save`, `thread fork`, `thread adopt`": f'`{{{_STATE}}}`; adopt also `"handoff_id"`',
     "`thread load`, `thread resume`, `thread show`": (
         'the same, with `"metadata"` and `"state"`; `load` without `--json` is the state alone'
     ),
     "`thread list`": (
         '`{"threads": [{"thread_id", "checkpoint_id", "checkpoints", "namespaces", "agent", "created_at", '
-        f'"updated_at", "forked_from"}}]}}`; of one thread `{{"thread_id", "checkpoints": [{{{_STATE}}}]}}`, each with `"forks"`; '
-        '`--handoffs`: `{"handoffs": […]}`'
+        f'"updated_at", "forked_from"}}]}}`; of one thread `{{"thread_id", "checkpoints": [{{{_STATE}}}]}}`, '
+        'each with `"forks"`; `--handoffs`: `{"handoffs": […]}`'
     ),
     "`thread diff`": (
         '`{"thread_id", "from_checkpoint_id", "to_checkpoint_id", "differences": [{"path", '

@@ -7,6 +7,7 @@ from pathlib import Path
 from ...effects import DONE, KEPT, text
 from ...errors import UsageError
 from . import paths, shapes, takebacks
+from .capturing import with_progress
 from .terminal import counted, listed, safe
 
 TYPE_CHECKING = False
@@ -52,7 +53,12 @@ def _export(context: Context, workspace: Workspace, args: Namespace, found: list
         raise UsageError("--to needs a folder", "takeback restore CHECKPOINT PATH… --to DIR")
     if args.dry_run:
         raise UsageError("--to has no plan to print", "it never touches the project; leave --dry-run out")
-    outcome = workspace.restore(args.checkpoint, *found, to=Path(args.to), force=args.force)
+    outcome = with_progress(
+        context,
+        workspace,
+        lambda: workspace.restore(args.checkpoint, *found, to=Path(args.to), force=args.force),
+        "wrote",
+    )
     if context.json:
         context.terminal.json(shapes.outcome(outcome, workspace.history()))
         return 0 if outcome.whole else 3

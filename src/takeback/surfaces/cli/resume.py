@@ -26,7 +26,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open(tell=False) as workspace:
-        outcome = with_progress(context, workspace, lambda: workspace.resume(args.abort), "put in place")
+        outcome = with_progress(context, workspace, lambda: workspace.resume(args.abort), "looking at")
         terminal = context.terminal
         if context.json:
             describe = acts.describer(workspace)

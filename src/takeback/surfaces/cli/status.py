@@ -81,6 +81,8 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
     if found.state:
         told = (f"{safe(thread)} ({counted(n, 'state checkpoint') if n else 'gone'})" for thread, n in found.state)
         yield f"threads: {', '.join(told)}"
+    elif workspace.store.journal.newest_id("state") and (names := workspace.threads.names()):
+        yield style(f"threads: {listed(names)} (takeback thread list)", "dim")
     yield from _agents(terminal, found, workspace.clock())
     yield from _hooks(terminal, workspace)
     yield from _outside(terminal, found)

@@ -209,7 +209,7 @@ def _could_merge(context: Context, plan: Plan) -> bool:
 
 def at_once(context: Context, workspace: Workspace, work: Callable[[], Outcome], all_steps: bool) -> int:
     """Acts with nobody in between; the plan is shown with what came of it."""
-    outcome = with_progress(context, workspace, work, "paths done:")
+    outcome = with_progress(context, workspace, work, "looking at")
     if not context.json and not context.terminal.quiet and outcome.plan.steps and not outcome.plan.idle:
         for line in plans.lines(context.terminal, workspace, outcome.plan, all_steps):
             context.terminal.write(line)
@@ -265,7 +265,8 @@ def _apply_outside(context: Context, workspace: Workspace, plan: Plan, wanted: A
 
 
 def _apply(context: Context, workspace: Workspace, plan: Plan) -> int:
-    return tell(context, workspace, with_progress(context, workspace, lambda: workspace.apply(plan), "paths done:"))
+    work, total = (lambda: workspace.apply(plan)), len(plan.taken)
+    return tell(context, workspace, with_progress(context, workspace, work, "looking at", total))
 
 
 def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:

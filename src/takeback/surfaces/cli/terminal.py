@@ -12,8 +12,10 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
+
+    from .progress import Progress
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 
@@ -219,7 +221,7 @@ class Terminal:
         import shlex
         import subprocess
 
-        command = shlex.split(self.environ.get("PAGER") or "less -FRX")
+        command = shlex.split(self.environ.get("PAGER", "less -FRX"))  # an empty one means none
         if not command or command == ["cat"]:
             return False
         self.out.flush()
@@ -247,47 +249,10 @@ class Terminal:
 
     # -- progress ------------------------------------------------------------
 
-    def progress(self, doing: str, total: int = 0) -> Progress | None:
+    def progress(self, doing: str, total: int = 0, unit: str = "") -> Progress | None:
         """A line on standard error that counts, on a terminal only."""
-        return Progress(self, doing, total) if self.err_is_tty and not self.quiet else None
+        if not self.err_is_tty or self.quiet or self.environ.get("TERM", "") in ("dumb", ""):
+            return None
+        from .progress import Progress
 
-
-class Progress:
-    """Counts what is done; draws at most ten times a second, and not at all for what is done at once."""
-
-    def __init__(self, terminal: Terminal, doing: str, total: int) -> None:
-        from time import monotonic
-
-        self._clock: Callable[[], float] = monotonic
-        self._terminal = terminal
-        self._doing = doing
-        self._total = total
-        self._count = 0
-        self._next = monotonic() + 0.3
-        self._process = os.getpid()
-        self._drawn = False
-
-    def __call__(self, count: int) -> None:
-        if os.getpid() != self._process:
-            return  # a forked worker: two would draw over each other
-        self._count += count
-        now = self._clock()
-        if now >= self._next:
-            self._next = now + 0.1
-            self._draw()
-
-    def _draw(self) -> None:
-        bar = ""
-        if self._total:
-            filled = min(20, 20 * self._count // self._total)
-            bar = f"{'█' * filled}{'░' * (20 - filled)} "
-        of = f" of {self._total:,}" if self._total else ""
-        self._terminal.err.write(f"\r\x1b[K{bar}{self._doing} {self._count:,}{of}")
-        self._terminal.err.flush()
-        self._drawn = True
-
-    def close(self) -> None:
-        if self._drawn:
-            self._terminal.err.write("\r\x1b[K")
-            self._terminal.err.flush()
-            self._drawn = False
+        return Progress(self, doing, total, unit)

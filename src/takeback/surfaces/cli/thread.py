@@ -34,6 +34,7 @@ TAKES = {
     "verify": ("[THREAD]", 0, 1),
     "prune": ("[THREAD…]", 0, 0),
 }
+_LOOKS = ("load", "list", "show", "resume", "diff", "search", "verify")  # these work while takeback is off
 _OPTIONS = {  # option → whose it is
     "given": ("--state", ("save",)),
     "summary": ("--summary", ("save",)),
@@ -131,7 +132,7 @@ def run(context: Context, args: Namespace) -> int:
 
         with opened(context, args) as workspace:
             return run(context, workspace, args, words)
-    with context.open() as workspace:
+    with context.open(when_off=args.what in _LOOKS) as workspace:
         return run(context, workspace, args, words)
 
 

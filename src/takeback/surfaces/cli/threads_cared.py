@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 _STAYS = 10  # that are named
-_NAME = 32  # columns of a thread's name
+_NAME = 24  # columns of a name
 
 
 # -- verify ------------------------------------------------------------------
@@ -58,7 +58,7 @@ def verified(terminal: Terminal, found: Sequence[Checked]) -> Iterator[str]:
     rows = max((len(str(each.seq)) for each in found), default=0)
     for each, name in zip(found, called):
         mark = terminal.style("PASS", "green") if each.ok else terminal.style("FAIL", "red")
-        ns = f"  in {safe(each.ns)}" if each.ns else ""
+        ns = f"  in {clip(safe(each.ns), _NAME)}" if each.ns else ""
         yield f"{mark}  row {each.seq:<{rows}}  {pad(name, names)}  {pad(brief(each.id), ids)}{ns}".rstrip()
         if each.why:
             yield from (f"      {line}" for line in wrapped(safe(each.why), terminal.width - 6))
@@ -88,7 +88,8 @@ def prune(context: Context, workspace: Workspace, args: Namespace, words: list[s
         context.terminal.json({"prune": thread_shapes.pruned(planned), "error": told})
         return 4
     done = threads.prune(words, **asked)
-    freed = with_progress(context, workspace, workspace.prune, "pruned").freed
+    size = workspace.store.blobs.size()
+    freed = with_progress(context, workspace, workspace.prune, "looked through", size, "bytes").freed
     _tell(context, done, freed)
     return 0
 

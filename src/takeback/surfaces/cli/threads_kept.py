@@ -86,8 +86,8 @@ def read_state(context: Context, args: Namespace, words: list[str]) -> dict[str,
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UsageError(f"{where} is no JSON: {error.msg} ({place})", "mend it there") from None
-    except RecursionError:
-        raise UsageError(f"{where} lies too deep", "save a flatter state") from None
+    except (RecursionError, ValueError):
+        raise UsageError(f"{where} lies too deep, or has a number too long to read", "save a flatter state") from None
     if not isinstance(found, dict):
         kind = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}.get(type(found), "a number")
         raise UsageError(f"state is {kind}, not an object", 'give one like {"messages": [], "step": 3}')
@@ -109,8 +109,8 @@ def _file(context: Context, name: str) -> bytes:
 def fork(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
     made = workspace.threads.fork(*words, agent=agent(context, args))
     origin = made.forked_from or (words[0], words[1])
-    told = f"thread {safe(made.thread)} begins with {safe(short_id(origin[1]))} of {safe(origin[0])}, as {{}}"
-    return _made(context, made, told.format(_id(context, made)))
+    begins = f"begins with {safe(short_id(origin[1]))} of {safe(origin[0])}, as {_id(context, made)}"
+    return _made(context, made, f"thread {safe(made.thread)} {begins}")
 
 
 def rollback(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
@@ -156,8 +156,8 @@ def adopt(context: Context, workspace: Workspace, args: Namespace, words: list[s
     new = words[1] if len(words) > 1 else ""
     made = workspace.threads.adopt(words[0], agent=agent(context, args), new_thread=new)
     origin = made.forked_from or ("", "")
-    told = f"adopted {safe(short_id(origin[1]))} of {safe(origin[0])}: thread {safe(made.thread)}, at {{}}"
-    return _made(context, made, told.format(_id(context, made)), {"handoff_id": _whole(workspace, words[0])})
+    told = f"adopted {safe(short_id(origin[1]))} of {safe(origin[0])}: thread {safe(made.thread)}"
+    return _made(context, made, f"{told}, at {_id(context, made)}", {"handoff_id": _whole(workspace, words[0])})
 
 
 def _whole(workspace: Workspace, id: str) -> str:

@@ -34,8 +34,9 @@ def list_(context: Context, workspace: Workspace, args: Namespace, words: list[s
         return _handoffs(context, workspace, words, limit)
     if not words:
         return _threads(context, workspace, limit)
-    workspace.threads.get(words[0])  # or there is none
     found, forks = chain_of(workspace, words[0], limit or _LISTED)
+    if not found:
+        workspace.threads.get(words[0])  # says that there is none
     if context.json:
         shown = [{**thread_shapes.checkpoint(s), "forks": forks.get((s.ns, s.id), [])} for s in found]
         context.terminal.json({"thread_id": words[0], "checkpoints": shown})
@@ -330,8 +331,8 @@ def totals(terminal: Terminal, found: Sequence[StateDifference], between: str) -
 
 
 def search(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
-    if args.thread:
-        workspace.threads.get(args.thread)  # or there is none
+    if args.thread and not workspace.threads.list(args.thread, limit=1):
+        workspace.threads.get(args.thread)  # says that there is none
     found = workspace.threads.search(" ".join(words), args.thread or "", _limit(args) or 20)
     mask = _Mask(context, workspace, args.unmasked)
     found = [each._replace(excerpt=mask.value(each.excerpt)) for each in found]

@@ -25,6 +25,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("see", "one entry of the log in full, or an agent's turn or call"),
     "blame": ("see", "which turn, call and prompt last wrote each line of a file"),
     "ui": ("see", "the timeline in the terminal: look, and take back what you point at"),
+    "web": ("see", "the same in a browser, on this machine alone"),
+    "report": ("see", "an account of a session or a span, to hand to somebody"),
     "undo": ("back", "take back the last turn; again for the one before"),
     "redo": ("back", "bring back what the last take-back took"),
     "rollback": ("back", "go back to a checkpoint"),

@@ -35,6 +35,7 @@ from .detail import VIEWS, Line
 from .detail import lines as detail_lines
 from .listing import Row, TimelineList
 from .paper import Paper, styled
+from .later import Later
 from .planning import Planning
 from .rows import Lines, Rows
 
@@ -152,12 +153,15 @@ class TimelineApp(App[int]):
         with Container(id="panes"):
             with Vertical(id="left"):
                 yield FilterBox(placeholder="words, path:src/ actor:claude since:2h verdict:exact …", id="filter")
-                yield TimelineList(self.looking.clock, id="list")
+                yield self.make_list()
             with Vertical(id="right"):
                 yield Static("", id="tabs")
                 yield Detail()
         yield Static("", id="notice", markup=False)
         yield Footer(show_command_palette=False, compact=True)
+
+    def make_list(self) -> TimelineList:
+        return TimelineList(self.looking.clock, id="list")
 
     def on_mount(self) -> None:
         self.screen.set_focus(self.rows)
@@ -183,7 +187,7 @@ class TimelineApp(App[int]):
         return self.rows.item
 
     def _write_top(self) -> None:
-        text = Text.assemble(("takeback ", "bold"), (safe(str(self.looking.root)), "cyan"), no_wrap=True)
+        text = Text.assemble(("takeback ", "bold"), (clip(safe(self.looking.root.name), 24), "cyan"), no_wrap=True)
         now = self.now
         if now is None:
             text.append(" · reading …", "dim")
@@ -210,8 +214,18 @@ class TimelineApp(App[int]):
         path = self.detail.path
         if path:
             shown = clip_path(safe(path), 30).replace("[", "\\[")
-            parts.append(f" [dim]x takes back[/] {shown} [dim]alone, f brings it back[/]")
+            parts.append(f" [dim]x f: only[/] {shown}")
         self.query_one("#tabs", Static).update("".join(parts))
+
+    def later(self, call: Callable[..., Any], *args: Any) -> None:
+        """From a thread: done when the screen has time for it, and not at all once the program has ended. The thread
+        never waits, as it may be in the middle of a take-back."""
+        self.post_message(Later(call, args))
+
+    @on(Later)
+    def _now_is_later(self, message: Later) -> None:
+        if self._is_there:
+            message.call(*message.args)
 
     def say(self, line: str, bad: bool = False) -> None:
         """A line above the keys, until the next one."""
@@ -234,7 +248,7 @@ class TimelineApp(App[int]):
             changed = False
         self._looks = False
         if changed:
-            self.call_from_thread(self.load)
+            self.later(self.load)
 
     def load(self, keep: str = "") -> None:
         """Reads the timeline anew; the cursor stays where it is, or goes to `keep`."""
@@ -250,10 +264,10 @@ class TimelineApp(App[int]):
                 rows, total = self.read_rows(filter, opened, count)
                 if worker.is_cancelled:
                     return
-                self.call_from_thread(self._loaded, now, rows, total, keep)
+                self.later(self._loaded, now, rows, total, keep)
         except TakebackError as error:
             if not worker.is_cancelled:
-                self.call_from_thread(self.say, f"{safe(error.message)} → {safe(error.hint)}", True)
+                self.later(self.say, f"{safe(error.message)} → {safe(error.hint)}", True)
 
     def read_rows(self, filter: str, opened: frozenset[str], counted: int) -> tuple[list[Row], int]:
         """In a thread."""
@@ -316,7 +330,7 @@ class TimelineApp(App[int]):
         except TakebackError as error:
             lines = [Line(Text(safe(error.message), "red")), Line(Text(f"→ {safe(error.hint)}"))]
         if not worker.is_cancelled:
-            self.call_from_thread(self._tell_detail, item.id, lines)
+            self.later(self._tell_detail, item.id, lines)
 
     def _called(self, id: str) -> str:
         try:
@@ -394,7 +408,7 @@ class TimelineApp(App[int]):
         parent = self.timeline.parent(id)
         if parent:
             self.opened.add(parent)
-        self.call_from_thread(self.load, id)
+        self.later(self.load, id)
 
     def action_keys(self) -> None:
         self.push_screen(Read("Keys", list(help.lines(min(self.size.width, 140) - 10))))
@@ -483,14 +497,14 @@ class TimelineApp(App[int]):
         try:
             mark = self.timeline.checkpoint_at(item.id)
             if mark is None:
-                self.call_from_thread(self.say, "there is no checkpoint from before this", True)
+                self.later(self.say, "there is no checkpoint from before this", True)
                 return
             tree = [found for found, kind, *_ in self.timeline.tree(mark.id) if kind != "folder"]
         except TakebackError as error:
-            self.call_from_thread(self.fail, error)
+            self.later(self.fail, error)
             return
         if path and path in tree:
-            self.call_from_thread(self.plan, "restore", mark.id, path)
+            self.later(self.plan, "restore", mark.id, path)
             return
         mine = set(item.paths) if isinstance(item, EffectItem) else set()
         label = f" “{clip(safe(mark.label), 40)}”" if mark.label else ""
@@ -504,7 +518,7 @@ class TimelineApp(App[int]):
             if found:
                 self.plan("restore", mark.id, found)
 
-        self.call_from_thread(choose)
+        self.later(choose)
 
     # -- other acts ----------------------------------------------------------
 
@@ -517,10 +531,10 @@ class TimelineApp(App[int]):
         try:
             told = work()
         except TakebackError as error:
-            self.call_from_thread(self.fail, error)
+            self.later(self.fail, error)
             return
-        self.call_from_thread(self.say, told)
-        self.call_from_thread(self._look)
+        self.later(self.say, told)
+        self.later(self._look)
 
     def fail(self, error: TakebackError) -> None:
         self.say(f"{safe(error.message)} → {safe(error.hint)}", bad=True)
@@ -566,12 +580,12 @@ class TimelineApp(App[int]):
             marks = [self.timeline.checkpoint_at(id) for id in dict.fromkeys((one, other))]
             found = sorted({mark.id: mark for mark in marks if mark is not None}.values(), key=lambda mark: mark.at)
             if not found:
-                self.call_from_thread(self.say, "there is no checkpoint from before this", True)
+                self.later(self.say, "there is no checkpoint from before this", True)
                 return
             a, b = found[0].id, found[1].id if len(found) > 1 else ""
             diff = self.looking.diff(a, b)
         except TakebackError as error:
-            self.call_from_thread(self.fail, error)
+            self.later(self.fail, error)
             return
         files = tuple(mask_file(file) for file in diff.files) if self.agent else diff.files
         paper = Paper(self.size.width - 8)
@@ -579,7 +593,7 @@ class TimelineApp(App[int]):
         title = " → ".join([*ends, "now"][:2]) + ("" if files else ": no difference")
         lines = [styled(line) for line in diffs.lines(paper, files)]
         total = [styled(diffs.totals(paper, files))] if files else []
-        self.call_from_thread(self.push_screen, Read(title, [*total, Text(""), *lines] if files else []))
+        self.later(self.push_screen, Read(title, [*total, Text(""), *lines] if files else []))
 
     def _act(self, *states: str) -> EffectItem | None:
         """The effect outside the files that the cursor is on, if it is in one of these states."""
@@ -624,7 +638,7 @@ class TimelineApp(App[int]):
             act = self.acting.find_email(id)
             write_mail(paper, self.acting, act)
         except TakebackError as error:
-            self.call_from_thread(self.fail, error)
+            self.later(self.fail, error)
             return
         mail = act.did.get("mail", {})
         to = listed([box for field in ("to", "cc", "bcc") for box in mail.get(field, ())], 6)
@@ -637,7 +651,7 @@ class TimelineApp(App[int]):
             else:
                 self.say(f"{act.id[:8]} stays held; x drops it")
 
-        self.call_from_thread(self.push_screen, TypeYes("Send mail", paper.read(), question), send)
+        self.later(self.push_screen, TypeYes("Send mail", paper.read(), question), send)
 
     def _sent(self, id: str) -> str:
         act = self.acting.release_email(id, approved=True, by=_BY)

@@ -22,6 +22,7 @@ BADGES = {
     "failed": "dim", "uncovered": "red",
 }  # fmt: skip
 _AGE = 10  # cells
+_ROOMY = 52
 
 
 class Row(NamedTuple):
@@ -102,8 +103,8 @@ def row_text(row: Row, width: int, now: float, here: bool, compared: str, number
     text.append(("▾ " if row.is_open else "▸ ") if row.opens else "  ", "dim")
     text.append_text(_sign(item))
     when = age(now - item.at)
-    tail = _tail(item, dim, roomy=width >= 60)
-    end = Text.assemble("  " if tail.plain else "", tail, "  ", (when.rjust(_AGE if width >= 60 else cells(when)), "dim"))
+    tail = _tail(item, dim, roomy=width >= _ROOMY)
+    end = Text.assemble("  " if tail.plain else "", tail, "  ", (when.rjust(_AGE if width >= _ROOMY else cells(when)), "dim"))
     room = max(8, width - text.cell_len - end.cell_len - 1)
     text.append_text(_name(item, room, dim, numbered))
     text.append(" " * max(1, width - text.cell_len - end.cell_len))

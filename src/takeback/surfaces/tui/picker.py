@@ -24,12 +24,16 @@ from ..cli.takebacks import Asked
 from ..cli.terminal import safe
 from .app import TimelineApp
 from .detail import Line
-from .listing import Row
+from .listing import Row, TimelineList
 from .paper import Paper, styled, wrapped
 from .planning import Planning
 from .rows import Rows
 
 _MOST = 2_000  # lines of a diff
+
+
+class CheckpointList(TimelineList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Go back to it")]
 
 
 class Picker(TimelineApp):
@@ -54,9 +58,10 @@ class Picker(TimelineApp):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.rows.numbered = True
-        self.rows.opening = "Go back to it"
         self.query_one("#tabs").display = False
+
+    def make_list(self) -> TimelineList:
+        return CheckpointList(self.looking.clock, id="list", numbered=True)
 
     def first(self, now: Now) -> str:
         return now.checkpoint.id if now.checkpoint is not None else ""
@@ -81,7 +86,7 @@ class Picker(TimelineApp):
         except TakebackError as error:
             lines = [Line(Text(safe(error.message), "red")), Line(Text(f"→ {safe(error.hint)}"))]
         if not worker.is_cancelled:
-            self.call_from_thread(self._tell_detail, item.id, lines)
+            self.later(self._tell_detail, item.id, lines)
 
     def _plan_lines(self, plan: Plan, width: int) -> list[Line]:
         paper = Paper(width, self.acting.environ)

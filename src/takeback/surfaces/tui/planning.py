@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -25,6 +25,7 @@ from ...workspace import Workspace
 from ..cli import acts, approving, diffs, outcomes, plans, takebacks
 from ..cli.takebacks import Asked
 from ..cli.terminal import clip, counted, safe
+from .later import Later
 from .paper import Paper, wrapped
 from .rows import Lines
 
@@ -109,6 +110,15 @@ class Planning(ModalScreen[Outcome | None]):
         else:
             self.query_one("#plan", Lines).focus()
 
+    def _later(self, call: Callable[..., Any], *args: Any) -> None:
+        """From a thread, which never waits: see TimelineApp.later."""
+        self.post_message(Later(call, args))
+
+    @on(Later)
+    def _now_is_later(self, message: Later) -> None:
+        message.stop()
+        message.call(*message.args)
+
     # -- the plan ------------------------------------------------------------
 
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
@@ -126,9 +136,9 @@ class Planning(ModalScreen[Outcome | None]):
             lines = self._plan_lines(plan)
             self._steps = list(_progress(workspace, plan))
         except TakebackError as error:
-            self.app.call_from_thread(self._fail, error)
+            self._later(self._fail, error)
             return
-        self.app.call_from_thread(self._show, plan, unapproved, lines)
+        self._later(self._show, plan, unapproved, lines)
 
     def _plan_lines(self, plan: Plan) -> list[Text]:
         paper = Paper(self.width, self._workspace.environ)
@@ -157,8 +167,8 @@ class Planning(ModalScreen[Outcome | None]):
     def _read_diff(self, plan: Plan, is_diff: bool) -> None:
         lines = self._diff_lines(plan) if is_diff else self._plan_lines(plan)[1:]
         told = lines or [Text("no file changes", "dim")]
-        self.app.call_from_thread(self.query_one("#plan", Lines).show_lines, told)
-        self.app.call_from_thread(self.on_resize)
+        self._later(self.query_one("#plan", Lines).show_lines, told)
+        self._later(self.on_resize)
 
     def action_widen(self, option: str) -> None:
         changed: dict[str, Any] = {option: not getattr(self._asked, option)}
@@ -220,14 +230,14 @@ class Planning(ModalScreen[Outcome | None]):
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
     def _apply_in_thread(self, plan: Plan, credentials: tuple[Credential, ...]) -> None:
         workspace = self._workspace
-        workspace.told = lambda steps, results: self.app.call_from_thread(self._told, steps, results)
+        workspace.told = lambda steps, results: self._later(self._told, steps, results)
         workspace.progress = self._counted
         try:
             if any(workspace.unapproved(plan)):
                 workspace.approve(plan, credentials)
             outcome = workspace.apply(plan)
         except TakebackError as error:
-            self.app.call_from_thread(self._fail, error)
+            self._later(self._fail, error)
             return
         finally:
             workspace.told = workspace.progress = None
@@ -237,7 +247,7 @@ class Planning(ModalScreen[Outcome | None]):
         """Paths that are done; drawn a few times a second."""
         before, self._count = self._count, self._count + count
         if before // 64 != self._count // 64:
-            self.app.call_from_thread(self._draw)
+            self._later(self._draw)
 
     def _told(self, steps: Sequence[Step], results: Sequence[Result] | None) -> None:
         paths = {step.path for step in steps}
@@ -258,7 +268,7 @@ class Planning(ModalScreen[Outcome | None]):
     def _tell_from_thread(self, outcome: Outcome) -> None:
         paper = Paper(self.width, self._workspace.environ)
         takebacks.write_outcome(paper, self._workspace, outcome)
-        self.app.call_from_thread(self._tell, outcome, paper.read())
+        self._later(self._tell, outcome, paper.read())
 
     def _tell(self, outcome: Outcome, lines: list[Text]) -> None:
         self._outcome = outcome

@@ -88,7 +88,7 @@ def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
         told += [["took back ", link(id)] for id in item.took]
         if item.kind != "checkpoint":
             for mark in item.marks:
-                label = f" “{mark.label}”" if mark.label else ""
+                label = f" “{mark.label}”" if mark.label not in ("", item.title) else ""
                 told.append([f"checkpoint {mark.number}{label}", ", pinned" if mark.pinned else ""])
     told += [f"kept {path} of {id[:8]}" for path, id in detail.shown.kept[:20]]
     told += [f"lacks {path}: {why}" for path, why in detail.shown.partial[:20]]
@@ -122,17 +122,23 @@ def _exchange(detail: Detail) -> Markup | None:
     left = str(act.did.get("left_to_do", "it cannot be taken back"))
     rows.append(_fact("inverse", detail.shown.inverse or f"none: {left}"))
     rows += [
-        _fact("sent" if undo.result == "done" else "tried", f"{moment(undo.at)}, {undo.result}" + (undo.note and f": {undo.note}"))
+        _fact(
+            "sent" if undo.result == "done" else "tried",
+            f"{moment(undo.at)}, {undo.result}" + (undo.note and f": {undo.note}"),
+        )
         for undo in detail.shown.undos
     ]
     hint = {
         "unknown": f"Nobody knows what came of it. Find out, then: takeback resolve {act.id[:8]} --done or --not-done",
-        "held": f"It is held. takeback email release {act.id[:8]} sends it, takeback email cancel {act.id[:8]} drops it",
+        "held": f"It is held: takeback email release {act.id[:8]} sends it, takeback email cancel drops it",
     }.get(act.shown_state)
     return tag(
-        "section", tag("h3", "What was done"), tag("dl", *rows), tag("p", hint, class_="note") if hint else None,
+        "section",
+        tag("h3", "What was done"),
+        tag("dl", *rows),
+        tag("p", hint, class_="note") if hint else None,
         class_="exchange",
-    )  # fmt: skip
+    )
 
 
 def _fact(name: str, value: str) -> list[Child]:
@@ -160,11 +166,13 @@ def _moved(detail: Detail) -> list[Child]:
         ends = " → ".join(short_id(end) or "not there" for end in (moved.before, moved.after))
         rows = [
             tag(
-                "tr", tag("th", each.path, scope="row"), tag("td", _brief(each.before), class_="del"),
+                "tr",
+                tag("th", each.path, scope="row"),
+                tag("td", _brief(each.before), class_="del"),
                 tag("td", _brief(each.after), class_="ins"),
             )
             for each in moved.differences[:_MOST]
-        ]  # fmt: skip
+        ]
         head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in ("where", "before", "after"))))
         table = tag("table", head, tag("tbody", *rows), class_="moved") if rows else None
         name = f"Thread {moved.thread}: {ends}"
@@ -184,13 +192,18 @@ def _changes(detail: Detail, place: Place, only: str) -> Markup | None:
         return None
     chosen = [file for file in found if file.path == only] or list(found)
     alone = {file.path: place.item(detail.item.id, path=file.path) for file in found}
-    back = tag("p", tag("a", "all files of this", href=place.item(detail.item.id))) if len(chosen) < len(found) else None
+    back = (
+        tag("p", tag("a", "all files of this", href=place.item(detail.item.id))) if len(chosen) < len(found) else None
+    )
     masked = f"secrets are masked: {', '.join(detail.masked[:5])}" if detail.masked else ""
     return tag(
-        "section", tag("h3", f"Changes · {totals(Page(), found)}"), back,
+        "section",
+        tag("h3", f"Changes · {totals(Page(), found)}"),
+        back,
         *sides.files(chosen, alone, detail.shown.more if len(chosen) == len(found) else 0),
-        tag("p", masked, class_="note") if masked else None, class_="changes",
-    )  # fmt: skip
+        tag("p", masked, class_="note") if masked else None,
+        class_="changes",
+    )
 
 
 def _about(detail: Detail, place: Place) -> Markup:
@@ -203,7 +216,9 @@ def _about(detail: Detail, place: Place) -> Markup:
         told += [("session", detail.shown.turn.session), ("subagents", ", ".join(detail.shown.turn.lanes))]
     if row.number:
         told.append(("number", str(row.number)))
-    told.append(("command", f"takeback show {item.id[:8]}" if "-" not in item.id else f"takeback log id:{item.rollback[:8]}"))
+    told.append(
+        ("command", f"takeback show {item.id[:8]}" if "-" not in item.id else f"takeback log id:{item.rollback[:8]}")
+    )
     rows = [[tag("dt", name), tag("dd", tag("code", value))] for name, value in dict(told).items() if value]
     raw = tag("p", tag("a", "all of it as JSON", href=url("item", f"{item.id}.json")))
     return tag("footer", tag("dl", *rows), raw, class_="about")
@@ -223,25 +238,40 @@ def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: P
         mark = now.checkpoint
         made.append(tag("a", "What changed since it", href=url("compare", a=mark.id), class_="button"))
         label = f"{mark.number} “{mark.label}”" if mark.label else str(mark.number)
-        last = tag("p", "The newest named checkpoint is ", tag("a", label, href=place.item(mark.id)), ", ", when(mark.at, now.at), ".")
+        last = tag(
+            "p",
+            "The newest named checkpoint is ",
+            tag("a", label, href=place.item(mark.id)),
+            ", ",
+            when(mark.at, now.at),
+            ".",
+        )
     many = f"{counted(turns, 'entry')} shown, newest first" if turns else "Nothing has happened yet"
     return [
         tag("h2", "What happened", id="heading"),
         tag("p", f"{many}. Choose one to see what it did, and to take it back."),
         last,
-        tag("div", *[each for each in made if each], class_="acts", role="group", aria_label="Take back") if made else None,
+        tag("div", *[each for each in made if each], class_="acts", role="group", aria_label="Take back")
+        if made
+        else None,
         tag(
-            "p", "Nothing is changed before you have seen the plan and confirmed it; every take-back can be taken back.",
+            "p",
+            "Nothing is changed before you have seen the plan and confirmed it; every take-back can be taken back.",
             class_="note",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def compare_page(diff: Diff, masked: Sequence[str], place: Place) -> list[Child]:
     ends = [_checkpoint(end) for end in (diff.a, diff.b)]
     note = f"secrets are masked: {', '.join(masked[:5])}" if masked else ""
     return [
-        tag("nav", tag("a", "← timeline", href=place.timeline(), class_="back"), aria_label="Where this is", class_="path"),
+        tag(
+            "nav",
+            tag("a", "← timeline", href=place.timeline(), class_="back"),
+            aria_label="Where this is",
+            class_="path",
+        ),
         tag("h2", f"{ends[0]} → {ends[1]}", id="heading"),
         tag("p", totals(Page(), diff.files) if diff.files else "nothing differs", class_="facts"),
         *sides.files(diff.files, {}),

@@ -86,7 +86,9 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 known = {name.lower() for name, _ in message["headers"]}
-                added = [(n.lower().encode(), v.encode()) for n, v in _HEADERS.items() if n.lower().encode() not in known]
+                added = [
+                    (n.lower().encode(), v.encode()) for n, v in _HEADERS.items() if n.lower().encode() not in known
+                ]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
@@ -122,7 +124,12 @@ class Guard:
         if not self._keys.lets_in(scope["query_string"]) or not is_ours(scope.get("client"), scope.get("server")):
             return _refuse(401, "this address is wrong or was used: open the one in your terminal")
         # Not a redirect: a browser sends no strict cookie after one that another program began.
-        head = [tag("meta", charset="utf-8"), tag("title", "takeback"), tag("meta", http_equiv="refresh", content="0;url=/")]
+        head = [
+            tag("meta", charset="utf-8"),
+            tag("title", "takeback"),
+            tag("link", rel="icon", href="/static/icon.svg"),
+            tag("meta", http_equiv="refresh", content="0;url=/"),
+        ]
         answer = HTMLResponse(document(head, tag("body", tag("a", "to the timeline", href="/"))))
         answer.headers["Referrer-Policy"] = "no-referrer"  # the token is in this address
         answer.headers["Set-Cookie"] = f"{self._name}={self._keys.cookie}; Path=/; HttpOnly; SameSite=Strict"

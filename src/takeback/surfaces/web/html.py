@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from ..cli.terminal import safe
 
-_VOID = frozenset(("br", "hr", "img", "input", "link", "meta", "rect", "line"))
+_VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta"))
 _URLS = frozenset(("href", "src", "action", "formaction"))
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
 
@@ -27,7 +27,7 @@ Child = str | Markup | None | Iterable["Child"]
 Value = str | int | float | bool | None
 
 
-def tag(name: str, *children: Child, **attributes: Value) -> Markup:
+def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
     """`tag("a", "text", href="/x", class_="y", aria_label="z")`; None and False leave an attribute out."""
     told = "".join(_attribute(each, value) for each, value in attributes.items())
     if name in _VOID:

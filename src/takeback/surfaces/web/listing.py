@@ -39,9 +39,12 @@ def listing(items: Sequence[TurnItem], place: Place, chosen: str, now: float, mo
     if more:
         ends.append(tag("a", "older →", href=place.timeline(before=items[-1].id), rel="next"))
     return tag(
-        "nav", tag("ol", *shown), tag("p", joined(ends, " "), class_="ends") if ends else None,
-        id="timeline", aria_label="Timeline",
-    )  # fmt: skip
+        "nav",
+        tag("ol", *shown),
+        tag("p", joined(ends, " "), class_="ends") if ends else None,
+        id="timeline",
+        aria_label="Timeline",
+    )
 
 
 def _entry(item: TurnItem, place: Place, is_chosen: bool, now: float) -> Markup:
@@ -49,13 +52,20 @@ def _entry(item: TurnItem, place: Place, is_chosen: bool, now: float) -> Markup:
     mark = item.marks[0] if item.kind == "checkpoint" and item.marks else None
     sign = "●" if mark is not None and mark.named else SIGNS[item.kind]
     first = tag(
-        "span", tag("span", sign, class_=f"sign {item.kind}", aria_hidden="true"), " ",
-        tag("span", who(item), class_="who"), " ", tag("span", title(item), class_="title"), class_="first",
-    )  # fmt: skip
+        "span",
+        tag("span", sign, class_=f"sign {item.kind}", aria_hidden="true"),
+        " ",
+        tag("span", who(item), class_="who"),
+        " ",
+        tag("span", title(item), class_="title"),
+        class_="first",
+    )
     second = tag("span", joined(_facts(item, now)), class_="facts")
     return tag(
         "li",
-        tag("a", first, second, id=f"t-{item.id}", href=place.item(item.id), aria_current="true" if is_chosen else None),
+        tag(
+            "a", first, second, id=f"t-{item.id}", href=place.item(item.id), aria_current="true" if is_chosen else None
+        ),
         class_=f"{item.kind} {gone}".strip(),
     )
 
@@ -80,7 +90,9 @@ def who(item: Item) -> str:
         return "take-back"
     if item.kind == "checkpoint":
         return "checkpoint"
-    return item.agent if item.kind in ("agent", "call") and item.agent else _KINDS.get(item.kind, item.agent or "by hand")
+    return (
+        item.agent if item.kind in ("agent", "call") and item.agent else _KINDS.get(item.kind, item.agent or "by hand")
+    )
 
 
 def title(item: Item) -> str:
@@ -157,7 +169,10 @@ def _part(item: CallItem | EffectItem, place: Place, now: float) -> Markup:
         facts.append(tag("span", state, class_="state"))
     return tag(
         "li",
-        tag("a", tag("span", sign, class_=f"sign {item.kind}", aria_hidden="true"), " ", *said, href=place.item(item.id)),
-        " ", tag("span", joined(facts), class_="facts"),
+        tag(
+            "a", tag("span", sign, class_=f"sign {item.kind}", aria_hidden="true"), " ", *said, href=place.item(item.id)
+        ),
+        " ",
+        tag("span", joined(facts), class_="facts"),
         class_="gone" if item.stands == NONE else None,
-    )  # fmt: skip
+    )

@@ -6,6 +6,7 @@ before it applies, and refuses if anything would be done that was not shown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from .details import Form
 from .html import Child, Markup, lines, tag, url
 from .listing import Place
 
+_ID = re.compile("[a-z]{32}")
 _MANY = 500  # steps that are listed
 
 
@@ -63,17 +65,28 @@ def propose(workspace: Workspace, asked: Asked) -> Proposal:
     heading = plans.heading(plan, history) if plan.steps and not plan.idle else takebacks.nothing_said(plan)
     shape = shapes.plan(plan, history, acts.describer(workspace))
     return Proposal(
-        plan, asked, tuple(rows), hidden, tuple(said), tuple(files),
-        tuple(was.path for was, file in zip(found, files) if was != file), str(listed), tuple(questions),
-        tuple(unbound), heading, shape,
-    )  # fmt: skip
+        plan,
+        asked,
+        tuple(rows),
+        hidden,
+        tuple(said),
+        tuple(files),
+        tuple(was.path for was, file in zip(found, files) if was != file),
+        str(listed),
+        tuple(questions),
+        tuple(unbound),
+        heading,
+        shape,
+    )
 
 
 def carry_out(workspace: Workspace, proposal: Proposal, hash: str, answers: Sequence[str]) -> Outcome:
     """Applies exactly what was shown: the hash is the one on the page, and each question was answered by a yes."""
     plan = proposal.plan
     if hash != plan.hash:
-        raise Stale("the plan that was confirmed is another one; nothing was changed", "look at it again, then apply it")
+        raise Stale(
+            "the plan that was confirmed is another one; nothing was changed", "look at it again, then apply it"
+        )
     said = [answer.strip().lower() for answer in answers]
     if len(said) != len(proposal.questions) or any(answer != "yes" for answer in said):
         raise ApprovalNeeded("nothing was changed: this needs a typed yes", "type yes into every field, or leave it")
@@ -93,7 +106,12 @@ def plan_page(proposal: Proposal, form: Form, apply: Form, place: Place) -> list
     plan = proposal.plan
     changes = plan.steps and not plan.idle
     body: list[Child] = [
-        tag("nav", tag("a", "← timeline", href=place.timeline(), class_="back"), aria_label="Where this is", class_="path"),
+        tag(
+            "nav",
+            tag("a", "← timeline", href=place.timeline(), class_="back"),
+            aria_label="Where this is",
+            class_="path",
+        ),
         tag("h2", proposal.heading, id="heading"),
     ]
     if changes:
@@ -106,27 +124,42 @@ def plan_page(proposal: Proposal, form: Form, apply: Form, place: Place) -> list
         masked = f"secrets are masked: {', '.join(proposal.masked[:5])}" if proposal.masked else ""
         body.append(
             tag(
-                "section", tag("h3", "What applying it changes"), *sides.files(proposal.files, {}),
-                tag("p", masked, class_="note") if masked else None, class_="changes",
-            )  # fmt: skip
+                "section",
+                tag("h3", "What applying it changes"),
+                *sides.files(proposal.files, {}),
+                tag("p", masked, class_="note") if masked else None,
+                class_="changes",
+            )
         )
-    command = tag("p", "The same in a terminal: ", tag("code", proposal.asked.command), class_="note")
+    command = tag("p", "The same in a terminal: ", tag("code", _command(proposal.asked)), class_="note")
     raw = tag("p", tag("a", "all of it as JSON", href=url("plan", f"{plan.hash}.json")))
     return [*body, tag("footer", command, raw, class_="about")]
+
+
+def _command(asked: Asked) -> str:
+    """As one would type it; of many ids, the first ones."""
+    words = [str(word)[:8] if _ID.fullmatch(str(word)) else str(word) for word in asked.words]
+    return asked._replace(words=tuple(words[:4])).command + " …" * (len(words) > 4)
 
 
 def _steps(proposal: Proposal) -> Markup:
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in ("where", "step", "how well"))))
     rows = [
         tag(
-            "tr", tag("td", row.domain), tag("td", tag("span", row.sign, class_="sign", aria_hidden="true"), " ", tag("code", row.name)),
+            "tr",
+            tag("td", row.domain),
+            tag("td", tag("span", row.sign, class_="sign", aria_hidden="true"), " ", tag("code", row.name)),
             tag("td", row.verdict, tag("small", row.origin) if row.origin else None, class_=_tone(row.verdict)),
         )
         for row in proposal.rows
-    ]  # fmt: skip
+    ]
     if proposal.hidden:
-        rows.append(tag("tr", tag("td", f"… and {counted(proposal.hidden, 'step')} more; the terminal has all", colspan=3)))
-    table = tag("table", tag("caption", "Steps, in this order", class_="hidden"), head, tag("tbody", *rows), class_="steps")
+        rows.append(
+            tag("tr", tag("td", f"… and {counted(proposal.hidden, 'step')} more; the terminal has all", colspan=3))
+        )
+    table = tag(
+        "table", tag("caption", "Steps, in this order", class_="hidden"), head, tag("tbody", *rows), class_="steps"
+    )
     return tag("div", table, class_="scroll", tabindex=0, role="group", aria_label="Steps of the plan")
 
 
@@ -142,18 +175,35 @@ def _confirmation(proposal: Proposal, apply: Form) -> Markup | None:
         return None
     if not plan.taken and not moves_on and not plan.idle:
         return tag("p", "All of it is kept: there is nothing to apply.", class_="note")
-    text = "Step over it" if plan.idle else f"Apply {'this step' if len(plan.taken) == 1 else f'these {len(plan.taken):,} steps'}"
+    text = (
+        "Step over it"
+        if plan.idle
+        else f"Apply {'this step' if len(plan.taken) == 1 else f'these {len(plan.taken):,} steps'}"
+    )
     fields: list[Child] = []
     if proposal.outside:
         fields.append(tag("pre", lines(proposal.outside), tabindex=0, aria_label="Steps outside the files"))
     for number, question in enumerate(proposal.questions):
         fields.append(
             tag(
-                "p", tag("label", question, for_=f"yes-{number}"), " ",
-                tag("input", id=f"yes-{number}", name="yes", type="text", autocomplete="off", required=True, size=6, pattern="[Yy][Ee][Ss]"),
-            )  # fmt: skip
+                "p",
+                tag("label", question, for_=f"yes-{number}"),
+                " ",
+                tag(
+                    "input",
+                    id=f"yes-{number}",
+                    name="yes",
+                    type="text",
+                    autocomplete="off",
+                    required=True,
+                    size=6,
+                    pattern="[Yy][Ee][Ss]",
+                ),
+            )
         )
-    fields.append(tag("p", "Confirms plan ", tag("code", plan.hash[:12]), ", exactly as it stands here.", class_="note"))
+    fields.append(
+        tag("p", "Confirms plan ", tag("code", plan.hash[:12]), ", exactly as it stands here.", class_="note")
+    )
     return apply(text, fields, hash=plan.hash)
 
 
@@ -200,7 +250,12 @@ def result_page(result: Result, form: Form, place: Place) -> list[Child]:
     if result.id:
         acts_.append(tag("a", "See it in the timeline", href=place.item(result.id), class_="button"))
     return [
-        tag("nav", tag("a", "← timeline", href=place.timeline(), class_="back"), aria_label="Where this is", class_="path"),
+        tag(
+            "nav",
+            tag("a", "← timeline", href=place.timeline(), class_="back"),
+            aria_label="Where this is",
+            class_="path",
+        ),
         tag("h2", "Done" if result.whole else "Done in part", id="heading"),
         tag("p", first, role="status", class_="said" if result.whole else "said poor"),
         tag("pre", lines("\n".join(rest)), tabindex=0) if rest else None,

@@ -43,7 +43,9 @@ def files(found: Sequence[FileDiff], alone: dict[str, str], more: int = 0) -> li
 
 
 def _file(file: FileDiff, alone: str | None) -> Markup:
-    head = tag("summary", tag("h3", tag("code", name_of(file))), " ", tag("span", what_of(Page(), file), class_="facts"))
+    head = tag(
+        "summary", tag("h3", tag("code", name_of(file))), " ", tag("span", what_of(Page(), file), class_="facts")
+    )
     if alone is not None:
         link = tag("a", "see it by itself", href=alone) if alone else "takeback show has all of it"
         return tag("details", head, tag("p", "too long for this page: ", link, class_="note"), class_="file", open=True)
@@ -51,9 +53,17 @@ def _file(file: FileDiff, alone: str | None) -> Markup:
         return tag("details", head, tag("p", "no lines to show", class_="note"), class_="file")
     body = [_row(pair) for at, hunk in enumerate(file.hunks) for pair in (*_between(at, hunk), *pairs(hunk))]
     columns = tag(
-        "thead", tag("tr", tag("th", "before", colspan=2, scope="colgroup"), tag("th", "after", colspan=2, scope="colgroup"))
+        "thead",
+        tag("tr", tag("th", "before", colspan=2, scope="colgroup"), tag("th", "after", colspan=2, scope="colgroup")),
     )
-    table = tag("table", tag("caption", f"Lines of {name_of(file)}", class_="hidden"), columns, tag("tbody", *body), class_="sides")
+    table = tag(
+        "table",
+        tag("caption", f"Lines of {name_of(file)}", class_="hidden"),
+        tag("colgroup", tag("col", class_="no"), tag("col"), tag("col", class_="no"), tag("col")),
+        columns,
+        tag("tbody", *body),
+        class_="sides",
+    )
     # In a frame of its own, which scrolls sideways and can be reached by keyboard.
     frame = tag("div", table, class_="scroll", tabindex=0, role="group", aria_label=f"Lines of {name_of(file)}")
     return tag("details", head, frame, class_="file", open=True)
@@ -120,7 +130,9 @@ def _cells(side: Side | None, sign: str, marked: Child) -> tuple[Markup, Markup]
         return tag("td", class_="no none"), tag("td", class_="none")
     kind = {"−": "del", "+": "ins"}.get(sign)
     told = tag("span", sign, class_="mark") if sign else None
-    return tag("td", str(side.number), class_="no"), tag("td", told, marked if marked is not None else side.text, class_=kind)
+    return tag("td", str(side.number), class_="no"), tag(
+        "td", told, marked if marked is not None else side.text, class_=kind
+    )
 
 
 def _marked(before: str, after: str) -> tuple[Child, Child] | None:

@@ -11,7 +11,7 @@ from .listing import Place
 
 DOMAINS = ("files", "git", "state", "http", "command", "email", "python")  # each has its colour
 _QUARTERS = 96
-_WIDTH, _HEIGHT, _BASE = 960, 56, 44  # of the picture; the bars stand on the base
+_WIDTH, _HEIGHT = 960, 44  # of the picture, which is stretched to the page
 _GAP = 1.5
 
 
@@ -43,7 +43,9 @@ class Activity:
 
     def beside(self, day: date) -> tuple[date | None, date | None]:
         """The nearest days before and after on which there was something."""
-        return max((d for d in self.days if d < day), default=None), min((d for d in self.days if d > day), default=None)
+        return max((d for d in self.days if d < day), default=None), min(
+            (d for d in self.days if d > day), default=None
+        )
 
 
 def strip(activity: Activity, place: Place) -> Markup:
@@ -53,50 +55,71 @@ def strip(activity: Activity, place: Place) -> Markup:
     total = sum(n for domains in hours.values() for n in domains.values())
     seen = [d for d in (*DOMAINS, "other") if any(d in domains for domains in hours.values())]
     heading = tag(
-        "h2", _turned("‹", before, place, "the day before with effects"), tag("span", _called(day), class_="day"),
+        "h2",
+        _turned("‹", before, place, "the day before with effects"),
+        tag("span", _called(day), class_="day"),
         _turned("›", after, place, "the day after with effects"),
         tag("span", counted(total, "effect"), class_="facts"),
-    )  # fmt: skip
-    key = tag("ul", *(tag("li", tag("span", class_=f"swatch d-{d}", aria_hidden="true"), d) for d in seen), class_="key")
+    )
+    key = tag(
+        "ul", *(tag("li", tag("span", class_=f"swatch d-{d}", aria_hidden="true"), d) for d in seen), class_="key"
+    )
     return tag(
-        "section", tag("div", heading, key, class_="over"), _picture(activity.days.get(day, {}), hours, day, place),
-        id="strip", aria_label="The day at a glance",
-    )  # fmt: skip
+        "section",
+        tag("div", heading, key, class_="over"),
+        _picture(activity.days.get(day, {}), hours, day, place),
+        tag("ol", *(tag("li", f"{hour:02}:00") for hour in range(0, 24, 3)), class_="hours", aria_hidden="true"),
+        id="strip",
+        aria_label="The day at a glance",
+    )
 
 
 def _turned(sign: str, to: date | None, place: Place, label: str) -> Markup:
     if to is None:
         return tag("span", sign, class_="turn none", aria_hidden="true")
-    return tag("a", sign, href=place.timeline(day=to.isoformat(), before=""), class_="turn", aria_label=f"{label}: {to}")
+    return tag(
+        "a", sign, href=place.timeline(day=to.isoformat(), before=""), class_="turn", aria_label=f"{label}: {to}"
+    )
 
 
-def _picture(
-    quarters: dict[int, dict[str, int]], hours: dict[int, dict[str, int]], day: date, place: Place
-) -> Markup:
+def _picture(quarters: dict[int, dict[str, int]], hours: dict[int, dict[str, int]], day: date, place: Place) -> Markup:
     most = max((sum(domains.values()) for domains in quarters.values()), default=1)
     width = _WIDTH / _QUARTERS
     bars: dict[int, list[Child]] = {}
     for quarter, domains in sorted(quarters.items()):
-        top = float(_BASE)
+        top = float(_HEIGHT)
         for domain in sorted(domains, key=_order):
-            height = max(2.0, (_BASE - 4) * domains[domain] / most)
+            height = max(2.0, (_HEIGHT - 4) * domains[domain] / most)
             top -= height
             bars.setdefault(quarter // 4, []).append(
-                tag("rect", x=f"{quarter * width + _GAP / 2:.1f}", y=f"{max(0.0, top):.1f}", width=f"{width - _GAP:.1f}",
-                    height=f"{min(height, _BASE):.1f}", class_=f"d-{domain}")
-            )  # fmt: skip
+                tag(
+                    "rect",
+                    x=f"{quarter * width + _GAP / 2:.1f}",
+                    y=f"{max(0.0, top):.1f}",
+                    width=f"{width - _GAP:.1f}",
+                    height=f"{min(height, _HEIGHT):.1f}",
+                    class_=f"d-{domain}",
+                )
+            )
     shown: list[Child] = []
-    for hour in range(0, 25, 3):
+    for hour in range(0, 24, 3):
         x = f"{hour * 4 * width:.1f}"
-        anchor = "start" if hour == 0 else "end" if hour == 24 else "middle"
-        shown.append(tag("line", x1=x, x2=x, y1="0", y2=str(_BASE), class_="tick"))
-        shown.append(tag("text", f"{hour:02}:00", x=x, y=str(_HEIGHT - 1), text_anchor=anchor, aria_hidden="true"))
+        shown.append(tag("line", x1=x, x2=x, y1="0", y2=str(_HEIGHT), class_="tick"))
     for hour, domains in hours.items():
         told = ", ".join(f"{n} {domain}" for domain, n in sorted(domains.items(), key=lambda each: _order(each[0])))
         label = f"{hour:02}:00 to {hour + 1:02}:00: {counted(sum(domains.values()), 'effect')} ({told})"
-        back = tag("rect", x=f"{hour * 4 * width:.1f}", y="0", width=f"{4 * width:.1f}", height=str(_BASE), class_="hour")
+        back = tag(
+            "rect", x=f"{hour * 4 * width:.1f}", y="0", width=f"{4 * width:.1f}", height=str(_HEIGHT), class_="hour"
+        )
         shown.append(tag("a", tag("title", label), back, *bars[hour], href=_hour(day, hour, place), aria_label=label))
-    return tag("svg", *shown, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="group", aria_label=f"Effects on {day} by hour")
+    return tag(
+        "svg",
+        *shown,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        preserveAspectRatio="none",
+        role="group",
+        aria_label=f"Effects on {day} by hour",
+    )
 
 
 def _hour(day: date, hour: int, place: Place) -> str:
@@ -116,10 +139,10 @@ def _order(domain: str) -> int:
     return DOMAINS.index(domain) if domain in DOMAINS else len(DOMAINS)
 
 
-def _called(day: date) -> str:
+def _called(day: date) -> list[Child]:
     today = date.today()
     near = {today: "today", today - timedelta(days=1): "yesterday"}.get(day)
-    return f"{day.strftime('%a')} {day.isoformat()}" + (f", {near}" if near else "")
+    return [f"{day.strftime('%a')} {day.isoformat()}", tag("span", f", {near}", class_="near") if near else None]
 
 
 def shape(activity: Activity, asked: str) -> dict[str, object]:

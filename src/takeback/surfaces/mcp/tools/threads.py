@@ -171,8 +171,9 @@ def thread_list(ctx: Ctx, thread_id: Maybe = "", checkpoint_id: Head = "", cwd: 
             shape: dict[str, Any] = {"threads": [shapes.thread(each) for each in every]}
         else:
             before = threads.get(thread_id, checkpoint_id).id if checkpoint_id else ""
-            threads.get(thread_id)  # or there is none
             found = threads.list(thread_id, before=before, limit=_LISTED + 1)
+            if not found:
+                threads.get(thread_id)  # says that there is none
             _, forks = seen.chain_of(workspace, thread_id, 1)
             page.page(seen.chain(page, found[:_LISTED], forks, now))
             more = found[_LISTED - 1].id if len(found) > _LISTED else None
@@ -212,8 +213,8 @@ def thread_search(
 ) -> CallToolResult:
     """State checkpoints whose summary or state has all these words, newest first. Secrets are masked."""
     with call_of(ctx, cwd).open() as workspace:
-        if thread_id:
-            workspace.threads.get(thread_id)  # or there is none
+        if thread_id and not workspace.threads.list(thread_id, limit=1):
+            workspace.threads.get(thread_id)  # says that there is none
         found = workspace.threads.search(query, thread_id)
         shown = [each._replace(excerpt=redact.text(each.excerpt)) for each in found]
         page = Page()

@@ -1,0 +1,116 @@
+"""One line on standard error while something takes long: a bar, how much, how fast, and how long it may still take.
+
+    ████████░░░░░░░░░░░░ captured 41,210 of 98,400 paths · 9,800/s · 6s left
+
+Only on a terminal, drawn at most ten times a second, not at all for what is done at once, and wiped at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from mmap import mmap
+from struct import Struct
+from time import monotonic
+
+from ...units import format_duration, format_size
+from .terminal import clip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...effects import Result, Step
+    from .terminal import Terminal
+
+_BAR = 20
+_PATIENCE = 0.3  # seconds before the first line
+_OFTEN = 0.1  # and between two
+_KNOWN = 1.0  # after which how long it takes can be told
+_COUNT = Struct("<Q")
+_LOOKING = "looking at"  # the tree, before a take-back: how many paths that are is not known
+
+
+class Progress:
+    """Counts what is done. A second process of ours counts through `elsewhere`, and draws nothing."""
+
+    def __init__(self, terminal: Terminal, doing: str, total: int = 0, unit: str = "") -> None:
+        self._terminal = terminal
+        self._total, self._fixed = total, bool(total)
+        self._next = monotonic() + _PATIENCE
+        self._process = os.getpid()
+        self._theirs = mmap(-1, _COUNT.size)  # shared with whoever is forked
+        self._drawn = self._applies = False
+        self._begin(doing, unit)
+
+    def _begin(self, doing: str, unit: str) -> None:
+        self._doing, self._unit = doing, unit
+        self._count = 0
+        self._began = monotonic()
+        self._theirs[:] = _COUNT.pack(0)
+
+    def __call__(self, count: int) -> None:
+        if os.getpid() != self._process:
+            self.elsewhere(count)
+            return
+        self._count += count
+        if monotonic() >= self._next:
+            self._draw()
+
+    def elsewhere(self, count: int) -> None:
+        """Counts in a forked process, of which there is one at a time."""
+        (known,) = _COUNT.unpack(self._theirs[:])
+        self._theirs[:] = _COUNT.pack(known + count)
+
+    def told(self, steps: Sequence[Step], results: Sequence[Result] | None) -> None:
+        """Steps of a take-back begin, or have ended. Those of files are counted one by one, others here."""
+        if results is not None:
+            if steps and steps[0].domain != "files":
+                self(len(steps))
+            return
+        if not self._applies:  # until now the tree was looked at
+            self._applies = True
+            total = self._total if self._fixed else 0
+            self._begin("taking back", "steps" if total != 1 else "step")
+            self._total = total
+        if not self._fixed:
+            self._total += len(steps)
+        if steps and steps[0].domain not in ("files", "git", "state"):
+            self._doing = f"taking back ({steps[0].domain})"
+            self._draw()  # it may take long to answer
+        else:
+            self._doing = "taking back"
+
+    def close(self) -> None:
+        if self._drawn:
+            self._terminal.err.write("\r\x1b[K")
+            self._terminal.err.flush()
+            self._drawn = False
+
+    # -- drawing -------------------------------------------------------------
+
+    def _draw(self) -> None:
+        self._next = monotonic() + _OFTEN
+        self._terminal.err.write(f"\r\x1b[K{clip(self.line(monotonic()), self._terminal.width - 1)}")
+        self._terminal.err.flush()
+        self._drawn = True
+
+    def line(self, now: float) -> str:
+        count = self._count + int(_COUNT.unpack(self._theirs[:])[0])
+        total = 0 if self._fixed and not self._applies and self._doing == _LOOKING else self._total
+        bar = ""
+        if total:
+            filled = min(_BAR, _BAR * count // total)
+            bar = f"{'█' * filled}{'░' * (_BAR - filled)} "
+        of = f" of {self._amount(total)}" if total else ""
+        unit = f" {self._unit}" if self._unit not in ("", "bytes") else ""
+        parts = [f"{bar}{self._doing} {self._amount(count)}{of}{unit}"]
+        elapsed = now - self._began
+        if elapsed >= _KNOWN and count:
+            rate = count / elapsed
+            parts.append(f"{self._amount(round(rate)) if rate >= 10 else f'{rate:.1f}'}/s")
+            if total > count:
+                parts.append(f"{format_duration(max(1, round((total - count) / rate)))} left")
+        return " · ".join(parts)
+
+    def _amount(self, count: int) -> str:
+        return format_size(count) if self._unit == "bytes" else f"{count:,}"

@@ -1,0 +1,131 @@
+"""report: the account of a session or a span, to hand to somebody."""
+
+from __future__ import annotations
+
+from ...errors import TakebackError, UsageError
+from .capturing import with_progress
+from .terminal import counted, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...report import Report
+    from .context import Context
+    from .parsing import Namespace, Parser
+
+FORMATS = {"html": "html", "md": "md", "markdown": "md", "json": "json"}
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "[SPAN] [--format html|md|json] [--output FILE]"
+    parser.about = (
+        "What was done, by which prompt, what was taken back and how well, what could not be, whether\n"
+        "the journal's chain holds, and activity by domain over time. As one page of HTML, as Markdown\n"
+        "or as JSON, with the same content and without secrets: to hand to a colleague or an auditor.\n"
+        "Printed as Markdown unless a format is named; a file gets the format its name ends with.\n"
+        "SPAN is FROM..TO (either may be left out), one turn, call or effect, or a checkpoint: since then.\n"
+        "FROM and TO are what rollback takes, or times such as 2h or 2026-01-31T18:00."
+    )
+    parser.takes("SPAN", "span", nargs="?", default="", help="what to tell of; without it everything")
+    parser.takes("--since AGE", "--since", help="what was done since, such as 2h or 2026-01-31")
+    parser.takes("--session S", "--session", help="what one session of an agent did")
+    parser.takes("--format F", "--format", help="html, md or json")
+    parser.takes("--output FILE", "--output", help="write it there; nothing is replaced without --force")
+    parser.takes("--force", "--force", action="store_true", help="replace FILE")
+    parser.takes("--no-diffs", "--no-diffs", dest="diffs", action="store_false", help="leave changed lines out")
+    parser.takes("--data", "--data", action="store_true", help="verify every stored byte, not every record alone")
+    parser.examples = [
+        ("takeback report --since 2h", "the last two hours, as Markdown"),
+        ("takeback report --output report.html", "everything, as a page"),
+        ('takeback report "before the refactor".. --output r.html', "since a checkpoint"),
+        ("takeback report kxvm", "one turn"),
+        ("takeback report --session 3f2a --json", "one session of an agent, as JSON"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    if sum(map(bool, (args.span, args.since, args.session))) > 1:
+        raise UsageError("a span, --since and --session are different things", "use one of them at a time")
+    form = _format(args, context.json)
+    with context.open(when_off=True) as workspace:
+        from ... import report
+
+        span = report.find_span(workspace, args.span, args.since or "", args.session or "")
+        size = workspace.store.blobs.size() if args.data else 0
+        found = with_progress(
+            context, workspace, lambda: report.make(workspace, span, args.diffs, args.data), "verified", size, "bytes"
+        )
+    written = _written(found, form)
+    if args.output is not None:
+        _write(args.output, written, args.force)
+        _say(context, found, args.output)
+    elif form == "json":
+        context.terminal.write(written.rstrip("\n"))
+    else:
+        context.terminal.page(written.rstrip("\n").split("\n"))
+    if not found.integrity.ok:
+        context.terminal.warn(f"takeback: the journal is damaged, and the report says so: {_first(found)}")
+        context.terminal.warn("  → see what that costs with takeback verify")
+        return 1
+    return 0
+
+
+def _format(args: Namespace, as_json: bool) -> str:
+    if args.format is not None and args.format not in FORMATS:
+        raise UsageError(f"there is no format {args.format!r}", "the formats are html, md and json")
+    if args.output == "":
+        raise UsageError("--output needs a file", "takeback report --output report.html")
+    if args.format is not None:
+        return FORMATS[args.format]
+    if args.output is not None:
+        return FORMATS.get(args.output.rpartition(".")[2].lower(), "html")
+    return "json" if as_json else "md"
+
+
+def _written(found: Report, form: str) -> str:
+    if form == "html":
+        from ..report import page
+
+        return page.written(found)
+    if form == "md":
+        from ..report import markdown
+
+        return markdown.written(found)
+    import json
+
+    from ..report.shape import shape
+
+    return json.dumps(shape(found), indent=2) + "\n"
+
+
+def _write(path: str, written: str, force: bool) -> None:
+    """Whole or not at all, and for its owner alone: it holds what the project holds."""
+    import os
+    import tempfile
+
+    if os.path.lexists(path) and not force:
+        raise TakebackError(f"{path} is there already", "name another file, or replace it with --force")
+    try:
+        fd, made = tempfile.mkstemp(prefix=".takeback-report-", dir=os.path.dirname(path) or ".")
+    except OSError as error:
+        raise TakebackError(f"cannot write {path} ({error.strerror})", "name a folder that exists") from None
+    try:
+        with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(written)
+        os.replace(made, path)
+    except OSError as error:
+        os.unlink(made)
+        raise TakebackError(f"cannot write {path} ({error.strerror})", "free space, or name another file") from None
+
+
+def _say(context: Context, found: Report, path: str) -> None:
+    if context.json:
+        context.terminal.json({"output": path, "totals": found.totals._asdict(), "ok": found.integrity.ok})
+        return
+    told = found.totals
+    parts = [counted(told.turns, "turn"), counted(told.effects, "effect"), counted(told.takebacks, "take-back")]
+    context.terminal.say(f"wrote {safe(path)}: {', '.join(parts)}; secrets are masked")
+    context.terminal.hint("it names paths, prompts and changed lines: look at it before you hand it on")
+
+
+def _first(found: Report) -> str:
+    return safe(found.integrity.problems[0]) if found.integrity.problems else "what it names is lost"

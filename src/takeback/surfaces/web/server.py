@@ -1,0 +1,103 @@
+"""Serves the site on this machine alone, until it is stopped."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from ...errors import TakebackError, UsageError
+from ...typed import NamedTuple
+from ...workspace import Workspace
+from .guard import Guard, Keys
+from .site import Site
+
+
+class Served(NamedTuple):
+    """Where it is: `entry` has the token, and is for the terminal alone."""
+
+    host: str
+    keys: Keys
+
+    @property
+    def entry(self) -> str:
+        return f"http://{self.host}/enter?token={self.keys.token}"
+
+    @property
+    def once(self) -> str:
+        """For the browser that we open: good for a minute, and once."""
+        return f"http://{self.host}/enter?ticket={self.keys.ticket()}"
+
+
+def serve(
+    opened: Callable[[], Workspace],
+    address: str,
+    port: int,
+    read_only: bool,
+    ready: Callable[[Served], None],
+    bug: Callable[[Exception], None],
+) -> None:
+    with opened() as workspace:
+        listening = _listen(address, port)
+        host = "{}:{}".format(*listening.getsockname()[:2])
+        keys = Keys()
+        running: list[uvicorn.Server] = []
+        site = Site(workspace, opened, keys, read_only, lambda: any(each.should_exit for each in running), bug)
+        app: Any = Guard(site.app(), keys, host, read_only)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            log_level="critical",
+            lifespan="off",
+            http="h11",
+            ws="none",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=5,
+        )
+        running.append(uvicorn.Server(config))
+        ready(Served(host, keys))
+        running[0].run(sockets=[listening])
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    """An address of our own, where the system has more than one for itself: a browser gives our cookie to every port
+    of an address, so that another local server would get it, were ours 127.0.0.1 too."""
+    tried = [address] if address else [_own(), "127.0.0.1"]
+    for at, each in enumerate(tried):
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((each, port))
+            listening.listen()  # before its address is told
+            return listening
+        except (OSError, OverflowError) as error:
+            listening.close()
+            if at == len(tried) - 1:
+                why = getattr(error, "strerror", None) or str(error)
+                raise TakebackError(
+                    f"{each} port {port} cannot be used ({why})", "name another one with --port"
+                ) from None
+    raise AssertionError("there is always an address to try")
+
+
+def _own() -> str:
+    return f"127.{secrets.randbelow(200) + 40}.{secrets.randbelow(256)}.{secrets.randbelow(254) + 1}"
+
+
+def must_be_loopback(address: str) -> None:
+    import ipaddress
+
+    try:
+        fits = ipaddress.IPv4Address(address).is_loopback
+    except ValueError:
+        fits = False
+    if not fits:
+        raise UsageError(
+            f"{address[:80]!r} is no address of this machine alone",
+            "name one that begins with 127, such as 127.0.0.1; from elsewhere, forward its port over ssh",
+        )

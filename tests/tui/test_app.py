@@ -1,0 +1,434 @@
+"""`takeback ui`, by its keys: what is seen, and what is done about it, in real workspaces."""
+
+from __future__ import annotations
+
+from urllib.request import Request, urlopen
+
+import pytest
+
+pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
+
+import takeback  # noqa: E402
+from driving import play, screen  # noqa: E402
+from scene import CLAUDE, CODEX, Scene, fifty_turns  # noqa: E402
+from servers.payments import serving  # noqa: E402
+from takeback.brackets import Call  # noqa: E402
+
+
+@pytest.fixture
+def scene(ws):
+    return Scene(ws)
+
+
+def test_the_one_bad_turn_among_fifty_goes_with_twelve_keys_at_most(ws, project):
+    fifty_turns(ws)
+    spent = []
+
+    async def script(player):
+        await player.see("add page 49")
+        await player.press("slash")  # all of these are on the screen: / Filter, x Take back, y Apply
+        await player.write("lice")
+        await player.see("make the failing licence test", without="add page")
+        await player.press("enter", "x")
+        await player.see("Take back claude “make the failing licence test pass” · 2 steps", "2 exact", "y Apply")
+        await player.press("y")
+        await player.see("took back claude's turn “make the failing licence test pass”: 2 files", "takeback redo")
+        spent.append(player.keys)
+
+    play(project, script, size=(80, 24))
+    assert spent[0] <= 12
+    assert "KEYS" in (project / "licence.py").read_text() and (project / "test_licence.py").exists()
+    assert len(list((project / "docs").iterdir())) == 49
+
+
+def test_a_turn_opens_into_its_calls_and_shows_their_diff(scene, project):
+    scene.turn("add a form", form_html="<form>\n", style_css="a { }\n")
+
+    async def script(player):
+        await player.see("add a form", "2 files +2", "+ form.html", "+<form>")
+        await player.press("enter")
+        await player.see("Write form.html", "Write style.css", "exact")
+        await player.press("down")
+        await player.see("+a { }", without="+<form>")
+        await player.press("left", "left")
+        await player.see("▸ ◆ claude “add a form”")
+
+    play(project, script)
+
+
+def test_what_is_undone_is_dim_and_tied_to_what_undid_it(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+    outcome = ws.undo()
+
+    async def script(player):
+        await player.see("undo: 1 path", f"↩ {outcome.id[:4]}")
+        row = player.app.rows.row(1, 100)
+        assert any("dim" in str(span.style) for span in row.spans)
+        await player.press("t")
+        await player.see(f"taken back by {outcome.id[:8]}")
+        await player.press("x")
+        await player.see(f"{outcome.id[:8]} has taken it back already")
+        await player.press("t", "x")
+        await player.see("Redo undo", "created again")
+        await player.press("y")
+        await player.see("brought back")
+
+    play(project, script)
+    assert (project / "a.txt").exists()
+
+
+def test_undo_redo_and_take_this_back(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.press("u")
+        await player.see("Undo the last turn (claude “one”)", "y Apply")
+        await player.press("y")
+        await player.see("took back claude's turn “one”", "u Take this back")
+        assert not (project / "a.txt").exists()
+        await player.press("u")
+        await player.see("Redo undo")
+        await player.press("y")
+        await player.see("brought back")
+        assert (project / "a.txt").exists()
+        await player.press("enter", "r")
+        await player.see("nothing to redo")
+
+    play(project, script)
+
+
+def test_leaving_a_plan_changes_nothing(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.press("x")
+        await player.see("y Apply")
+        await player.press("enter")  # no stray Enter does it
+        await player.see("y Apply")
+        await player.press("d")
+        await player.see("-a")
+        await player.press("escape")
+        await player.until(lambda: len(player.app.screen_stack) == 1)
+
+    play(project, script)
+    assert (project / "a.txt").exists()
+
+
+def test_back_to_a_checkpoint_with_others_work_too(scene, project):
+    scene.by_hand("before", a_txt="a\n")
+    scene.turn("one", b_txt="b\n")
+    scene.by_hand("after", a_txt="mine\n")
+
+    async def script(player):
+        await player.see("“before”")
+        await player.press("slash")
+        await player.write("label:before")
+        await player.see("“before”", without="“one”")
+        await player.press("enter", "b")
+        await player.see("Back to", "b.txt", "others' work: a.txt")
+        await player.press("a")
+        await player.see("~  a.txt")
+        await player.press("y")
+        await player.see("back at")
+
+    play(project, script)
+    assert (project / "a.txt").read_text() == "a\n" and not (project / "b.txt").exists()
+
+
+def test_drifted_text_can_be_merged(scene, project):
+    text = "".join(f"line {n}\n" for n in range(20))
+    scene.by_hand("base", a_txt=text)
+    scene.turn("top", a_txt="TOP\n" + text)
+    scene.by_hand("end", a_txt="TOP\n" + text + "mine\n")
+
+    async def script(player):
+        await player.press("slash")
+        await player.write("top")
+        await player.see("“top”")
+        await player.press("enter", "x")
+        await player.see("drifted", "m Merge", "f Force")
+        await player.press("m")
+        await player.see("merged")
+        await player.press("y")
+        await player.see("took back")
+
+    play(project, script)
+    assert (project / "a.txt").read_text() == text + "mine\n"
+
+
+def test_one_path_is_reverted_and_one_file_restored(scene, project):
+    scene.turn("both", a_txt="a\n", b_txt="b\n")
+    scene.turn("again", a_txt="aa\n", b_txt="bb\n")
+
+    async def script(player):
+        await player.see("“again”", "a.txt")
+        await player.press("tab", *["down"] * 8)
+        await player.see("x f: only a.txt")
+        await player.press("x")
+        await player.see("Revert a.txt")
+        await player.press("y")
+        await player.see("took back 1 file")
+        assert (project / "a.txt").read_text() == "a\n"
+        await player.press("enter", "tab", "slash")
+        await player.write("again")
+        await player.press("enter", "f")
+        await player.see("Which file")
+        await player.write("b.t")
+        await player.press("enter")
+        await player.see("Restore from", "~  b.txt")
+        await player.press("y")
+        await player.see("restored 1 file")
+
+    play(project, script)
+    assert [(project / name).read_text() for name in ("a.txt", "b.txt")] == ["a\n", "b\n"]
+
+
+def test_a_checkpoint_is_taken_pinned_and_compared(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.press("c")
+        await player.see("Label of the checkpoint")
+        await player.write("good")
+        await player.press("enter")
+        await player.see("“good”", '"good": 1 path')
+        await player.press("home", "p")
+        await player.see("“good” · pinned", "kept for ever")
+        (project / "a.txt").write_text("changed\n")
+        await player.press("equals_sign")
+        await player.see("compare with")
+        await player.press("equals_sign")
+        await player.see("“good” → now", "+changed", "-a")
+        await player.press("escape", "equals_sign", "end", "equals_sign")
+        await player.see("“start”", "→", "+ a.txt", "new +1")
+
+    play(project, script)
+    assert ws.history().pins
+
+
+def test_the_filter_is_that_of_the_log_and_its_mistakes_are_told(scene, project):
+    scene.turn("one", a_txt="a\n")
+    scene.turn("two", b_txt="b\n")
+
+    async def script(player):
+        await player.press("slash")
+        await player.write("path:a.txt")
+        await player.see("“one”", "1 of 3 turns", without="“two”")
+        await player.press("escape")
+        await player.see("“two”", without="1 of 3")
+        await player.press("slash")
+        await player.write("colour:red")
+        await player.see("unknown key 'colour'")
+        await player.press("escape")
+        await player.see("“two”", without="unknown key")
+        await player.press("slash")
+        await player.write("nowhere")
+        await player.see("nothing matches")
+
+    play(project, script)
+
+
+def test_changes_of_other_processes_appear_by_themselves(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.see("“one”")
+        with takeback.open(project) as other:
+            elsewhere = Scene(other)
+            elsewhere.turn("from elsewhere", CODEX, b_txt="b\n")
+            await player.see("codex “from elsewhere”")
+            other.begin_call(CLAUDE, Call("x", "Bash", "Bash: make"))
+            await player.see("claude at work: Bash: make")
+
+    play(project, script)
+
+
+def test_the_cursor_stays_on_its_item_when_newer_ones_come(ws, project):
+    fifty_turns(ws)
+
+    async def script(player):
+        await player.press(*["down"] * 5)
+        was = player.app.item.id
+        with takeback.open(project) as other:
+            Scene(other).turn("newer", CODEX, b_txt="b\n")
+        await player.until(lambda: player.app.rows.count == 54, "the newer turn")
+        assert player.app.item.id == was
+        await player.press("home")
+        await player.see("“newer”")
+
+    play(project, script)
+
+
+def test_what_acts_outside_needs_the_word_and_is_done_step_by_step(ws, scene, project):
+    with serving() as shop:
+        scene.turn("charge the card", order_txt="5\n")
+        urlopen(Request(f"{shop.url}/v1/charges", b'{"amount": 5}', {"Content-Type": "application/json"})).close()
+        ws.record_http(
+            "POST", f"{shop.url}/v1/charges", status=201, request_body={"amount": 5}, response_body={"id": "ch_1"},
+            inverse_url=f"{shop.url}/v1/charges/{{response.body.id}}", by={"actor": "claude"},
+        )  # fmt: skip
+
+        async def script(player):
+            await player.see("http", "compensating")
+            await player.press("x")
+            await player.see("DELETE", "compensates", "1 outside the files, asked for next by typing yes")
+            await player.press("y")
+            await player.see("Outside the files · 1 step", "Type yes to do this outside the files")
+            await player.write("no")
+            await player.press("enter")
+            await player.see("nothing was changed")
+            assert shop.charges["ch_1"]["status"] != "voided"
+            await player.press("enter", "x")
+            await player.see("y Apply")
+            await player.press("y")
+            await player.see("Type yes")
+            await player.write("yes")
+            await player.press("enter")
+            await player.see("1 effect outside the files", "✓ http", "✓ files")
+
+        play(project, script)
+        assert shop.charges["ch_1"]["status"] == "voided" and not (project / "order.txt").exists()
+
+
+def test_where_an_agent_is_at_work_nothing_outside_is_done_and_secrets_are_masked(ws, scene, project):
+    scene.turn("set it up", a_env="PASSWORD=hunter2hunter2\n")
+    ws.record_command("made a bucket", argv=["true"], by={"actor": "claude"})
+
+    async def script(player):
+        await player.see("contents masked", without="hunter2")
+        await player.press("x")
+        await player.see("y Apply")
+        await player.press("y")
+        await player.see("acting outside the files is for a person, and claude is at work here")
+
+    play(project, script, agent="claude is at work here")
+    assert (project / "a.env").exists()
+
+
+def test_a_held_mail_is_read_and_sent_after_the_word_or_dropped(ws, scene, project, monkeypatch):
+    from servers.smtp import Smtp
+
+    with Smtp() as server:
+        monkeypatch.setenv("TAKEBACK_SMTP_URL", f"smtp://127.0.0.1:{server.port}")
+        monkeypatch.setenv("TAKEBACK_SMTP_FROM", "shop@example.com")
+        with takeback.open(project) as own:
+            own.hold_email("bob@example.com", "Order 17", "Dear Bob,\n")
+            own.hold_email("eve@example.com", "Order 18", "Dear Eve,\n")
+
+        async def script(player):
+            await player.see("2 mails held")
+            await player.press("enter", "down")
+            await player.see("Dear Eve", "s Send", "held: s sends it, x drops it")
+            await player.press("x")
+            await player.see("drop the draft for eve@example.com")
+            await player.press("y")
+            await player.see("took back")
+            await player.press("enter", "down", "s")
+            await player.see("to: bob@example.com", "Type yes to send it to bob@example.com")
+            await player.write("yes")
+            await player.press("enter")
+            await player.until(lambda: len(server.got) == 1, "the mail")
+            await player.see("sent", without="mail held")
+
+        play(project, script, size=(110, 40))
+
+
+def test_an_unknown_is_resolved_by_a_person(ws, scene, project):
+    act = ws.record_command("made a bucket", argv=["sleep", "60"], timeout=0.2)
+    ws.approve(plan := ws.plan("revert", act.id))
+    ws.apply(plan)
+    assert ws.find_effect(act.id).shown_state == "unknown"
+
+    async def script(player):
+        await player.see("1 unknown")
+        await player.press("slash")
+        await player.write("state:unknown")
+        await player.press("enter")
+        await player.press("enter", "down")
+        await player.see("v Resolve", "nobody knows what came of it")
+        await player.press("v")
+        await player.see("it took effect")
+        await player.press("enter")
+        await player.see("noted: made a bucket was taken back")
+
+    play(project, script)
+    assert ws.find_effect(act.id).shown_state == "undone"
+
+
+def test_names_cannot_steer_the_terminal(ws, scene, project):
+    evil = "evil\x1b[31m\u202etxt"
+    scene.turn("\x1b]0;owned\x07 \u202eprompt [bold]markup[/] [@click=app.quit]x", **{"a_txt": "\x1b[2Jgone\u202e\n"})
+    scene.write(evil, "x\n")
+
+    async def script(player):
+        for view in ("1", "2", "3"):
+            await player.press(view)
+            await player.rest()
+            shown = screen(player.app)
+            assert "\x1b" not in shown and "\u202e" not in shown and "\x07" not in shown
+        await player.press("1")
+        await player.see("[bold]markup[/]", "\\x1b[2Jgone")
+        await player.press("tab", *["down"] * 12, "x")
+        await player.rest()
+        assert "\u202e" not in screen(player.app)
+
+    play(project, script)
+
+
+def test_every_view_help_palette_zoom_and_mouse(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.press("2")
+        await player.see("session  s1", "prompt   “one”")
+        await player.press("3")
+        await player.see('"kind": "turn"')
+        await player.press("1", "question_mark")
+        await player.see("Every take-back can be taken back")
+        await player.press("escape", "z")
+        await player.see("“one”", without="1 Changes")
+        await player.press("z", "ctrl+p")
+        await player.write("pin")
+        await player.see("keep this checkpoint for ever")
+        await player.press("escape")
+        await player.until(lambda: len(player.app.screen_stack) == 1)
+        await player.pilot.click("#list", offset=(10, 1))
+        await player.until(lambda: player.app.rows.cursor == 1)
+        await player.pilot.click("#list", offset=(10, 0))
+        await player.pilot.click("#list", offset=(10, 0))
+        await player.see("Write a.txt")
+
+    play(project, script)
+
+
+def test_it_shrinks_and_grows(ws, project):
+    fifty_turns(ws)
+
+    async def script(player):
+        for size in ((80, 24), (40, 12), (200, 60), (80, 24)):
+            await player.pilot.resize_terminal(*size)
+            await player.rest()
+            lines = screen(player.app).split("\n")
+            assert len(lines) == size[1] and all(len(line) <= size[0] for line in lines)
+        await player.see("add page 49", "x Take back", "q Quit")
+
+    play(project, script, size=(120, 40))
+
+
+def test_an_interrupted_take_back_is_told_and_finished_first(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    def cut_off(*_):
+        raise KeyboardInterrupt
+
+    ws.told = cut_off
+    with pytest.raises(KeyboardInterrupt):
+        ws.undo()
+
+    async def script(player):
+        await player.see("an undo was interrupted")
+        await player.press("u")
+        await player.see("finished the undo that was interrupted")
+
+    play(project, script)
+    assert not (project / "a.txt").exists()

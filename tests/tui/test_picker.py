@@ -1,0 +1,74 @@
+"""`takeback rollback` without a target: the picker, and the plain list where the extra is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
+
+import takeback  # noqa: E402
+from driving import run  # noqa: E402
+from scene import Scene  # noqa: E402
+from takeback.surfaces.cli.takebacks import Asked  # noqa: E402
+from takeback.surfaces.tui.picker import Picker  # noqa: E402
+
+
+def pick(project, script, asked=Asked("rollback", ()), size=(110, 32)):
+    with takeback.open(project) as looking, takeback.open(project) as acting:
+        app = Picker(looking, acting, asked)
+        run(app, script, size)
+    return app
+
+
+@pytest.fixture
+def scene(ws):
+    scene = Scene(ws)
+    scene.by_hand("first", a_txt="one\n")
+    scene.by_hand("second", a_txt="two\n")
+    (scene.root / "a.txt").write_text("three\n")
+    return scene
+
+
+def test_the_newest_named_one_is_chosen_and_what_would_change_stands_beside_it(scene, project):
+    async def script(player):
+        await player.see("“second”", "“first”", "“start”", "Back to", "-three", "+two", "just now", "⏎ Go back to it")
+        await player.press("down")
+        await player.see("-three", "+one")
+        await player.press("enter")
+        await player.see("y Apply", '"first" · 1 step')
+        await player.press("y")
+        await player.see("back at")
+        await player.press("enter")
+        await player.until(lambda: not player.app.is_running or player.app._exit)
+
+    app = pick(project, script)
+    assert app.return_value == 0 and app.said[0].startswith("back at")
+    assert (project / "a.txt").read_text() == "one\n"
+
+
+def test_leaving_changes_nothing(scene, project):
+    async def script(player):
+        await player.see("“second”")
+        await player.press("enter")
+        await player.see("y Apply")
+        await player.press("escape")
+        await player.until(lambda: len(player.app.screen_stack) == 1)
+        await player.press("x", "u", "escape")
+
+    app = pick(project, script)
+    assert app.return_value == 4 and app.said == []
+    assert (project / "a.txt").read_text() == "three\n"
+
+
+def test_it_is_found_by_its_label_and_options_are_kept(scene, project):
+    async def script(player):
+        await player.see("“second”")
+        await player.press("slash")
+        await player.write("label:first")
+        await player.see("“first”", without="“second”")
+        await player.press("enter", "enter")
+        await player.see("nothing to take back")
+        await player.press("enter")
+
+    pick(project, script, Asked("rollback", (), only=("git",)))
+    assert (project / "a.txt").read_text() == "three\n"

@@ -1,0 +1,205 @@
+"""Who gets in, and what no page but ours can make happen: forged requests against the real server."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+import pytest
+
+from takeback.surfaces.web.guard import Keys, is_ours
+
+
+@pytest.fixture
+def bad(ws, scene):
+    scene.turn("break it", a_txt="broken\n")
+    return ws
+
+
+# -- getting in ---------------------------------------------------------------
+
+
+def test_without_a_cookie_there_is_nothing_to_see(bad, served):
+    for path in ("/", "/timeline", "/timeline.json", "/events", "/static/page.js", "/nowhere"):
+        answer = served.ask(path, Cookie="")
+        assert answer.status == 401 and "broken" not in answer.text and str(bad.root) not in answer.text
+
+
+@pytest.mark.parametrize("query", ["", "token=", "token=wrong", "ticket=wrong", "token={t}&token={t}", "token={t}&x=1"])
+def test_only_the_token_lets_in(served, query):
+    answer = served.ask(f"/enter?{query.format(t=served.token)}", Cookie="")
+    assert answer.status == 401 and "set-cookie" not in answer.headers
+
+
+def test_the_cookie_is_strict_and_the_token_goes_nowhere(served):
+    answer = served.ask(f"/enter?token={served.token}", Cookie="")
+    assert answer.status == 200 and served.token not in answer.text
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and served.token not in cookie
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert served.token not in served.ask("/timeline").text
+
+
+def test_another_cookie_or_two_are_refused(served):
+    name = served.cookie.partition("=")[0]
+    for cookie in (f"{name}=wrong", f"{name}={served.token}", f"{served.cookie}; {name}=wrong", "other=1"):
+        assert served.ask("/timeline", Cookie=cookie).status == 401
+
+
+def test_a_ticket_is_good_once_and_not_for_long():
+    now = [0.0]
+    keys = Keys(lambda: now[0])
+    ticket = keys.ticket()
+    assert keys.lets_in(f"ticket={ticket}".encode()) and not keys.lets_in(f"ticket={ticket}".encode())
+    ticket = keys.ticket()
+    now[0] = 61.0
+    assert not keys.lets_in(f"ticket={ticket}".encode()) and not keys.lets_in(b"ticket=")
+
+
+def test_a_connection_of_another_user_is_not_ours(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as client:
+            ends = client.getsockname(), server.getsockname()
+            assert is_ours(*ends)
+            monkeypatch.setattr("os.getuid", lambda: 54321)
+            mine = open("/proc/net/tcp").read()  # of root it is let in anyway
+            assert is_ours(*ends) is (re.search(r"\s0\s+0\s+\d+", mine) is not None and _owner(ends) == 0)
+
+
+def _owner(ends) -> int:
+    hexed = f"0100007F:{ends[0][1]:04X}"
+    return next(int(line.split()[7]) for line in open("/proc/net/tcp") if line.split()[1] == hexed)
+
+
+# -- from elsewhere ------------------------------------------------------------
+
+
+def test_a_name_that_leads_here_is_refused(served):
+    port = served.host.rpartition(":")[2]
+    for host in ("evil.example", f"evil.example:{port}", f"localhost:{port}", served.host.partition(":")[0], ""):
+        assert served.ask("/timeline", Host=host).status in (400, 403), host
+    assert served.ask("/timeline", Host=served.host.upper()).status in (200, 403)
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1", "https://{host}", "http://{host}.evil"])
+def test_a_foreign_origin_is_refused(bad, served, origin):
+    origin = origin.format(host=served.host)
+    assert served.ask("/timeline", Origin=origin).status == 403
+    form = {"form": served.form_token(), "how": "undo"}
+    assert served.ask("/plan", "POST", form, Origin=origin).status == 403
+
+
+def test_a_form_without_an_origin_is_refused(bad, served):
+    assert served.ask("/plan", "POST", {"form": served.form_token(), "how": "undo"}, Origin="").status == 403
+
+
+def test_other_sites_load_nothing_of_ours(served):
+    for site in ("cross-site", "same-site"):
+        assert served.ask("/timeline.json", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors").status == 403
+        assert served.ask("/plan", "POST", {}, Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate").status == 403
+    assert served.ask("/timeline", Sec_Fetch_Site="none", Sec_Fetch_Mode="navigate").status == 200
+
+
+# -- changing --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong"])
+def test_a_form_without_its_token_is_refused(bad, served, token):
+    form = {"how": "undo"} | ({} if token is None else {"form": token})
+    assert served.ask("/plan", "POST", form).status == 403
+    hash = served.plan(how="undo").rpartition("/")[2]
+    form = {"hash": hash} | ({} if token is None else {"form": token})
+    assert served.ask(f"/plan/{hash}/apply", "POST", form).status == 403
+    assert (bad.root / "a.txt").exists()
+
+
+def test_a_form_of_another_kind_is_refused(bad, served):
+    form = {"form": served.form_token(), "how": "undo"}
+    for kind in ("text/plain", "multipart/form-data; boundary=x", "application/json", ""):
+        assert served.ask("/plan", "POST", form, Content_Type=kind).status == 403
+
+
+def test_a_form_that_is_too_large_is_refused(served):
+    assert served.ask("/plan", "POST", {"form": served.form_token(), "how": "x" * 70_000}).status == 413
+
+
+def test_nothing_is_changed_by_get_or_another_method(bad, served):
+    place = served.plan(how="undo")
+    before = bad.store.journal.head().seq
+    for path in ("/plan?how=undo", f"{place}/apply", place, f"{place}.json", "/timeline", "/timeline.json"):
+        served.ask(path)
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        assert served.ask("/timeline", method).status in (404, 405)
+    assert bad.store.journal.head().seq == before and (bad.root / "a.txt").exists()
+
+
+def test_only_the_hash_that_was_shown_is_applied(bad, served):
+    place = served.plan(how="undo")
+    answer = served.ask(f"{place}/apply", "POST", {"form": served.form_token(), "hash": "0" * 64})
+    assert answer.status == 409 and (bad.root / "a.txt").exists()
+
+
+def test_a_plan_that_is_stale_by_now_is_refused(bad, served):
+    place = served.plan(how="undo")
+    (bad.root / "a.txt").write_text("a person was here\n")
+    answer = served.ask(f"{place}/apply", "POST", {"form": served.form_token(), "hash": place.rpartition("/")[2]})
+    assert answer.status == 409 and "a.txt" in answer.text and "Plan it again" in answer.text
+    assert (bad.root / "a.txt").read_text() == "a person was here\n"
+
+
+def test_read_only_changes_nothing(bad, serve):
+    with serve("--read-only") as served:
+        page = served.ask("/timeline")
+        assert "read-only" in page.text and 'method="post"' not in page.text
+        assert served.ask("/plan", "POST", {"how": "undo"}).status == 403
+
+
+# -- how it answers ----------------------------------------------------------------
+
+
+def test_every_answer_has_its_headers(bad, served):
+    token = served.form_token()
+    answers = [served.ask(p) for p in ("/timeline", "/timeline.json", "/static/style.css", "/nowhere", "/item/nothing")]
+    answers += [served.ask("/timeline", Cookie=""), served.ask("/timeline", Host="evil")]
+    answers += [served.ask("/plan", "POST", {"form": token, "how": "undo"})]
+    for answer in answers:
+        headers = answer.headers
+        assert headers["x-frame-options"] == "DENY" and headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store" and headers["cross-origin-opener-policy"] == "same-origin"
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy and "script-src 'self'" in policy
+        assert "frame-ancestors 'none'" in policy and "trusted-types 'none'" in policy
+        assert "server" not in headers
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/static/../guard.py", "/static/%2e%2e/guard.py", "/static/x", "/item/", "/admin"])
+def test_everything_else_is_not_there(served, path):
+    assert served.ask(path).status == 404
+
+
+def test_it_listens_on_an_address_of_its_own(served, serve):
+    """A browser gives a cookie to every port of an address: another local server must not get ours."""
+    address = served.host.partition(":")[0]
+    assert address.startswith("127.") and address != "127.0.0.1"
+    with serve() as other:
+        assert other.host.partition(":")[0] != address
+
+
+def test_an_address_that_is_not_this_machine_alone_is_refused(ws):
+    import subprocess
+    import sys
+
+    for address in ("0.0.0.0", "192.168.1.2", "::", "example.com"):
+        words = [sys.executable, "-m", "takeback", "web", "--no-open", "--address", address]
+        done = subprocess.run(words, cwd=ws.root, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and "this machine alone" in done.stderr
+
+
+def test_an_agent_gets_no_page_that_takes_back(ws):
+    import os
+    import subprocess
+    import sys
+
+    words = [sys.executable, "-m", "takeback", "web", "--no-open"]
+    done = subprocess.run(words, cwd=ws.root, capture_output=True, text=True, timeout=60, env={**os.environ, "CLAUDECODE": "1"})
+    assert done.returncode == 4 and "for a person" in done.stderr and "http://" not in done.stdout

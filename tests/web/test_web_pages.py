@@ -1,0 +1,277 @@
+"""Every view and its twin, read without a browser: what is shown, what is escaped, what is held back."""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+
+from scene import fifty_turns
+from servers.payments import Payments
+from takeback.surfaces.web import html, sides
+from takeback.textdiff import hunks
+
+EVIL = '<script>alert(1)</script><img src=x onerror=alert(2)>"\'&amp;'
+
+
+def told(served, path):
+    answer = served.ask(path)
+    assert answer.status == 200 and answer.headers["content-type"] == "application/json", answer
+    return json.loads(answer.text)
+
+
+def ids(served):
+    return [turn["id"] for turn in told(served, "/timeline.json")["turns"]]
+
+
+def attributes(page):
+    from html.parser import HTMLParser
+
+    class Reader(HTMLParser):
+        found: set[str] = set()
+
+        def handle_starttag(self, tag, attrs):
+            self.found |= {name for name, _ in attrs}
+
+    reader = Reader()
+    reader.feed(page)
+    assert "href" in reader.found
+    return reader.found
+
+
+# -- views and their twins -----------------------------------------------------
+
+
+def test_the_timeline_and_its_twin(ws, scene, served):
+    scene.turn("add a form", form_html="<form>\n")
+    page = served.ask("/timeline")
+    assert "“add a form”" in page.text and "1 file" in page.text
+    (newest, *_) = told(served, "/timeline.json")["turns"]
+    assert (newest["kind"], newest["title"], newest["totals"]) == ("agent", "add a form", {"files": 1})
+
+
+def test_a_turn_its_call_and_its_effect(ws, scene, served):
+    scene.turn("add a form", form_html="<form>\n")
+    turn = ids(served)[0]
+    (call,) = told(served, f"/item/{turn}.json")["parts"]
+    (effect,) = told(served, f"/item/{call['id']}.json")["parts"]
+    for id in (turn, call["id"], effect["id"]):
+        page = served.ask(f"/item/{id}")
+        assert page.status == 200 and "form.html" in page.text and "&lt;form&gt;" in page.text
+        assert told(served, f"/item/{id}.json")["item"]["id"] == id
+    assert f'href="/item/{turn}"' in served.ask(f"/item/{effect['id']}").text  # the way up
+
+
+def test_a_checkpoint_and_what_changed_since(ws, scene, served):
+    scene.by_hand("release 1", a_txt="one\n")
+    (ws.root / "a.txt").write_text("two\n")
+    (found, *_) = [turn for turn in told(served, "/timeline.json")["turns"] if turn["kind"] == "checkpoint"]
+    assert "What changed since" in served.ask(f"/item/{found['id']}").text
+    assert "a.txt" in served.ask(f"/compare?a={found['id']}").text
+    assert [file["path"] for file in told(served, f"/compare.json?a={found['id']}")["files"]] == ["a.txt"]
+
+
+def test_a_checkpoint_in_a_turn_leads_to_the_turn(ws, scene, served):
+    scene.turn("one", a_txt="a\n")
+    (turn,) = [t for t in told(served, "/timeline.json")["turns"] if t["kind"] == "agent"]
+    for mark in turn["marks"]:
+        assert served.ask(f"/item/{mark['id']}").headers["location"] == f"/item/{turn['id']}"
+    assert turn["marks"]
+
+
+def test_search_is_the_filter_language_of_log(ws, scene, served):
+    scene.turn("add a form", form_html="<form>\n")
+    scene.turn("write the manual", manual_md="# x\n")
+    assert [t["title"] for t in told(served, "/timeline.json?filter=path:form.html")["turns"]] == ["add a form"]
+    page = served.ask("/timeline?filter=" + quote('"the manual" actor:claude'))
+    listed = page.text.partition("<ol>")[2].partition("</ol>")[0]
+    assert "write the manual" in listed and "“add a form”" not in listed
+    wrong = served.ask("/timeline?filter=nokey:x")
+    assert wrong.status == 400 and "unknown key" in wrong.text and "the keys are" in wrong.text
+    assert served.ask("/timeline.json?filter=nokey:x").status == 400
+
+
+def test_fifty_turns_and_more_are_paged(ws, served):
+    fifty_turns(ws)
+    for number in range(60):
+        ws.checkpoint(f"point {number}")
+    first = told(served, "/timeline.json")["turns"]
+    rest = told(served, f"/timeline.json?before={first[-1]['id']}")["turns"]
+    assert len(first) == 100 and rest and not {t["id"] for t in first} & {t["id"] for t in rest}
+    assert f"before={first[-1]['id']}" in served.ask("/timeline").text
+
+
+def test_the_day_at_a_glance_counts_by_domain(ws, scene, served):
+    scene.turn("a", a_txt="a\n")
+    ws.record_http("POST", "https://shop.example/v1/charges", status=201)
+    activity = told(served, "/timeline.json")["activity"]
+    assert sum(q.get("files", 0) for q in activity["quarters"]) == 1
+    assert sum(q.get("http", 0) for q in activity["quarters"]) == 1
+    page = served.ask("/timeline").text
+    assert '<rect' in page and "1 files, 1 http" in page
+    link = re.search(r'<a href="(/timeline\?[^"]*since[^"]*)"', page)
+    assert link and served.ask(link[1].replace("&amp;", "&")).status == 200
+
+
+def test_a_plan_and_what_came_of_it(ws, scene, served):
+    scene.turn("break it", a_txt="broken\n")
+    place = served.plan(item=ids(served)[0], how="revert")
+    plan = told(served, f"{place}.json")["plan"]
+    page = served.ask(place).text
+    assert plan["hash"] == place.rpartition("/")[2] and f'value="{plan["hash"]}"' in page
+    assert "exact (created since)" in page and "takeback revert" in page
+    done = served.ask(f"{place}/apply", "POST", {"form": served.form_token(), "hash": plan["hash"]})
+    assert done.status == 303 and not (ws.root / "a.txt").exists()
+    outcome = served.ask(done.headers["location"])
+    assert "took back" in outcome.text and "Take this back" in outcome.text
+    assert told(served, f"{done.headers['location']}.json")["whole"] is True
+    assert served.ask(place).status == 404  # done is done
+    redo = served.plan(how="redo")
+    served.ask(f"{redo}/apply", "POST", {"form": served.form_token(), "hash": redo.rpartition("/")[2]})
+    assert (ws.root / "a.txt").read_text() == "broken\n"
+
+
+def test_nothing_to_undo_offers_nothing_to_apply(served):
+    page = served.ask(served.plan(how="redo")).text
+    assert "nothing to redo" in page and "Apply" not in page
+
+
+def test_what_drifted_is_kept_or_merged(ws, scene, served):
+    (ws.root / "a.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
+    ws.checkpoint("start")
+    scene.turn("change the first line", a_txt="ONE\ntwo\nthree\nfour\nfive\n")
+    (ws.root / "a.txt").write_text("ONE\ntwo\nthree\nfour\nFIVE\n")
+    place = _plan_turn(served)
+    page = served.ask(place).text
+    assert "drifted" in page and "Merge what others changed since" in page and "there is nothing to apply" in page
+    merged = served.plan(again=place.rpartition("/")[2], merge="1")
+    assert "merged" in served.ask(merged).text
+    served.ask(f"{merged}/apply", "POST", {"form": served.form_token(), "hash": merged.rpartition("/")[2]})
+    assert (ws.root / "a.txt").read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
+
+
+def _plan_turn(served):
+    turn = next(t["id"] for t in told(served, "/timeline.json")["turns"] if t["kind"] == "agent")
+    return served.plan(item=turn, how="revert")
+
+
+# -- outside the files -------------------------------------------------------------
+
+
+@pytest.fixture
+def payments():
+    from servers.payments import serving
+
+    with serving() as found:
+        yield found
+
+
+def charged(ws, payments: Payments) -> None:
+    inverse = {"method": "POST", "url": f"{payments.url}/v1/refunds", "json": {"charge": "{response.body.id}"}}
+    ws.record_http("POST", f"{payments.url}/v1/charges", status=201, response_body={"id": "ch_1"}, inverse=inverse)
+
+
+def test_outside_steps_need_a_typed_yes(ws, scene, served, payments):
+    import urllib.request
+
+    request = urllib.request.Request(f"{payments.url}/v1/charges", b'{"amount": 1}', {"Content-Type": "application/json"})
+    urllib.request.urlopen(request).read()
+    charged(ws, payments)
+    place = served.plan(item=ids(served)[0], how="revert")
+    page = served.ask(place).text
+    assert "Type yes to do this outside the files" in page and f"POST {payments.url}/v1/refunds" in page
+    hash, token = place.rpartition("/")[2], served.form_token()
+    for answers in ([], [""], ["y"], ["no"], ["yes", "yes"]):
+        refused = served.ask(f"{place}/apply", "POST", {"form": token, "hash": hash, "yes": answers})
+        assert refused.status == 403 and "typed yes" in refused.text and not payments.refunds
+    done = served.ask(f"{place}/apply", "POST", {"form": token, "hash": hash, "yes": ["yes"]})
+    assert done.status == 303 and len(payments.refunds) == 1
+    again = served.ask(f"{place}/apply", "POST", {"form": token, "hash": hash, "yes": ["yes"]})
+    assert again.status == 404 and len(payments.refunds) == 1
+
+
+# -- what is escaped, and what is held back ------------------------------------------
+
+
+def test_names_prompts_commands_and_labels_are_text(ws, scene, served):
+    name = 'x<img src=x onerror=alert(1)>\x1b[31m\u202etxt'
+    (ws.root / name).write_text(f"{EVIL}\n\x1b]0;owned\x07\u202e\n")
+    ws.checkpoint(f"{EVIL}")
+    scene.turn(EVIL, a_txt=f"{EVIL}\n")
+    scene.bash(f"echo '{EVIL}'", b_txt="x\n")
+    pages = [served.ask("/timeline").text, served.ask("/timeline?filter=" + quote(EVIL.replace(" ", "_"))).text]
+    for turn in told(served, "/timeline.json")["turns"]:
+        pages.append(served.ask(f"/item/{turn['id']}").text)
+        pages += [served.ask(f"/item/{part['id']}").text for part in told(served, f"/item/{turn['id']}.json")["parts"]]
+    for page in pages:
+        assert "<script>alert" not in page and "<img" not in page
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+        assert re.findall(r"<script[^>]*>", page) == ['<script src="/static/page.js" defer>']
+        assert not [name for name in attributes(page) if name.startswith("on") or name == "style"]
+    assert any("x&lt;img" in page and "\\x1b[31m\\u202etxt" in page for page in pages)
+    assert any("&lt;script&gt;alert(1)" in page for page in pages)
+
+
+def test_secrets_are_not_shown(ws, scene, served):
+    key = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    scene.turn("set it up", _env=f"STRIPE={key}\n", app_py=f"key = '{key}'\n")
+    ws.record_http("POST", "https://shop.example/v1/charges", status=201, request_body={"password": "hunter2hunter2"})
+    for turn in told(served, "/timeline.json")["turns"]:
+        page, twin = served.ask(f"/item/{turn['id']}"), served.ask(f"/item/{turn['id']}.json")
+        assert key not in page.text + twin.text and "hunter2hunter2" not in page.text + twin.text
+    assert any("contents masked" in served.ask(f"/item/{id}").text for id in ids(served))
+    place = _plan_turn(served)
+    assert key not in served.ask(place).text and "masked" in served.ask(place).text
+
+
+def test_attributes_that_lead_away_or_run_are_refused():
+    for name, value in (("href", "javascript:alert(1)"), ("href", "//evil.example"), ("src", "http://evil.example")):
+        with pytest.raises(ValueError, match="leads away"):
+            html.tag("a", **{name: value})
+    for name in ("onclick", "style"):
+        with pytest.raises(ValueError, match="not for these pages"):
+            html.tag("a", **{name: "x"})
+    assert html.tag("a", "<&\"'", title="<&\"'") == '<a title="&lt;&amp;&quot;&#x27;">&lt;&amp;&quot;&#x27;</a>'
+    assert html.url("item", "../x?y", filter="a&b") == "/item/..%2Fx%3Fy?filter=a%26b"
+
+
+def test_lines_stand_beside_each_other():
+    (hunk,) = hunks(b"a\nb\nc\nd\n", b"a\nB\nc\nd\ne\n")
+    found = [(p.before and p.before.text, p.after and p.after.text, p.changed) for p in sides.pairs(hunk)]
+    assert found == [("a", "a", False), ("b", "B", True), ("c", "c", False), ("d", "d", False), (None, "e", True)]
+
+
+def test_every_line_of_a_difference_is_there_once():
+    """Whatever the hunk: the left side is the old text, the right side the new one."""
+    from hypothesis import given
+    from hypothesis import strategies as st
+
+    text = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=12).map(b"".join)
+
+    @given(text, text)
+    def holds(old, new):
+        for hunk in hunks(old, new):
+            pairs = list(sides.pairs(hunk))
+            left = [p.before for p in pairs if p.before]
+            right = [p.after for p in pairs if p.after]
+            assert [s.number for s in left] == list(range(hunk.old_start, hunk.old_start + hunk.old_lines))
+            assert [s.number for s in right] == list(range(hunk.new_start, hunk.new_start + hunk.new_lines))
+            assert [s.text.encode() for s in left] == [line[1:] for line in hunk.lines if line[:1] in b" -"]
+            assert [s.text.encode() for s in right] == [line[1:] for line in hunk.lines if line[:1] in b" +"]
+
+    holds()
+
+
+def test_without_the_extra_it_says_what_to_install(ws, tmp_path):
+    import os
+    import subprocess
+    import sys
+
+    (tmp_path / "starlette.py").write_text("raise ModuleNotFoundError('no', name='starlette')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "takeback", "web", "--no-open"], cwd=ws.root, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 1 and "pip install 'takeback[web]'" in done.stderr and "Traceback" not in done.stderr
