@@ -79,7 +79,7 @@ async def _calls(sides: dict[str, Any], number: int, times: Times) -> None:
     threads = {name: _Grown(saver, f"thread {number}") for name, saver in sides.items()}
     for step in range(_STEPS):
         for name in _order(sides, step):
-            await _timed(times, PUT, name, threads[name].put)
+            await _timed(times, PUT, name, threads[name].next())
     for step in range(20):
         for name in _order(sides, step):
             await _timed(times, GET, name, threads[name].get)
@@ -110,6 +110,10 @@ class _Grown:
         self.messages: list[Any] = []
 
     async def put(self) -> None:
+        await self.next()()
+
+    def next(self) -> Callable[[], Awaitable[None]]:
+        """The next step, ready to be put."""
         from langgraph.checkpoint.base import empty_checkpoint
         from langgraph.checkpoint.base.id import uuid6
 
@@ -122,8 +126,12 @@ class _Grown:
         checkpoint["channel_versions"] = {**versions, "plan": f"{1:032}.{0.5:016}"}
         checkpoint["versions_seen"] = {"agent": versions, "tools": versions}
         told = {"source": "loop", "step": self.step, "parents": {}}
-        self.config = await self.saver.aput(self.config, checkpoint, told, new)
         self.step += 1
+
+        async def put() -> None:
+            self.config = await self.saver.aput(self.config, checkpoint, told, new)
+
+        return put
 
     async def get(self) -> None:
         found = await self.saver.aget_tuple(self.thread)

@@ -48,7 +48,7 @@ print("\n".join(project["build-system"]["requires"] + project["dependency-groups
     # Not built for every system: tests that need them say so and are skipped.
     .venv/bin/python -c 'import tomllib
 groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]
-print("\n".join(groups["databases"] + groups["integrations"]))' >.venv/optional.txt
+print("\n".join(groups["databases"] + groups["integrations"] + groups["browser"]))' >.venv/optional.txt
     .venv/bin/python -m pip install --disable-pip-version-check --quiet -r .venv/optional.txt && return 0
     while read -r package; do
         .venv/bin/python -m pip install --disable-pip-version-check --quiet "$package" ||

@@ -36,6 +36,7 @@ _FORKED = (
     ),
 )  # fmt: skip
 _REAL_AGENTS = "tests/agents/end_to_end"
+_WEB = "tests/web"
 _SKIP = re.compile(r"^SKIPPED \[\d+\] (\S+?:\d+|\S+): (.*)$")
 _NO_REASON = ("", "unconditional skip", "skipped", "todo", "fixme")
 
@@ -57,7 +58,7 @@ def types() -> None:
 
 
 def tests() -> None:
-    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", f"--ignore={_REAL_AGENTS}"])
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", f"--ignore={_REAL_AGENTS}", f"--ignore={_WEB}"])
 
 
 def agents() -> None:
@@ -67,6 +68,19 @@ def agents() -> None:
     if always:
         run(["scripts/agents", *always])
     run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", _REAL_AGENTS], TAKEBACK_TEST_AGENTS=" ".join(always))
+
+
+def web() -> None:
+    """The page of `takeback web` in a real Chromium, which is installed where we may; there its tests must run."""
+    required = shutil.which("chromium") is not None or _may_install()
+    if required and shutil.which("chromium") is None:
+        apt = ["apt-get", "-q", "-y", "--no-install-recommends", "install", "chromium"]
+        quiet(["sh", "-c", f"{' '.join(apt)} || (apt-get -q update && {' '.join(apt)})"])
+    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", _WEB], TAKEBACK_TEST_BROWSER="required" * required)
+
+
+def _may_install() -> bool:
+    return hasattr(os, "getuid") and os.getuid() == 0 and shutil.which("apt-get") is not None
 
 
 def portable() -> None:
@@ -117,6 +131,7 @@ STAGES: dict[str, Callable[[], None]] = {
     "types": types,
     "tests": tests,
     "agents": agents,
+    "web": web,
     "portable": portable,
     "forked": forked,
     "docs": docs,

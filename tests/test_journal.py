@@ -267,3 +267,21 @@ def test_in_memory():
 
 def test_spans():
     assert spans([5, 1, 2, 3, 7]) == [[1, 3], [5, 5], [7, 7]] and spans([]) == []
+
+
+def test_what_is_appended_together_is_there_as_one_or_not_at_all(tmp_path: Path):
+    journal = Journal(tmp_path / "journal.db", create=True)
+    other = Journal(tmp_path / "journal.db")
+    with journal.together():
+        journal.append([New("note", "a", {"n": 1})], 1.0)
+        with pytest.raises(TakebackError):
+            journal.append([New("note", "b", {"n": 2}), New("note", "a", {"n": 3})], 1.0)  # the id is taken
+        assert journal.append([New("note", "c", {"n": 4})], 1.0) == [2]
+        assert list(other.rows()) == []
+    assert [row.id for row in other.rows()] == ["a", "c"]
+    with pytest.raises(ZeroDivisionError), journal.together():
+        journal.append([New("note", "d", {"n": 5})], 1.0)
+        raise ZeroDivisionError
+    assert journal.append([New("note", "e", {"n": 6})], 1.0) == [3]
+    assert [row.id for row in other.rows()] == ["a", "c", "e"]
+    assert list(other.check()) == [] and other.cut() is None

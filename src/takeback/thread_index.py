@@ -171,7 +171,7 @@ class ThreadIndex:
 
     def _fold(self, row: Row) -> None:
         body = row.body
-        if row.damaged and row.kind in STATE_ROWS:
+        if row.damaged and row.kind in ("state", "thread"):  # a head, or the removal of one
             self._db.execute("INSERT OR REPLACE INTO altered VALUES(?)", (row.seq,))
         if body is None:
             return

@@ -474,6 +474,17 @@ def summarise(changes: Iterable[Any]) -> str:
     return ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())) + f": {listed}"
 
 
+def ties(history: History) -> dict[str, list[str]]:
+    """What each take-back took, by ids of the log: effects, or take-backs that it brought back."""
+    found: dict[str, dict[str, None]] = {}
+    for effect in history.effects:
+        for change in effect.changes.values() if effect.takeback else ():
+            for seq in change.took:
+                if id := _id_at(history, seq):
+                    found.setdefault(effect.takeback, {})[id] = None
+    return {id: list(took) for id, took in found.items()}
+
+
 class Shown(NamedTuple):
     """One entry of the log in full."""
 

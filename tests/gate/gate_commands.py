@@ -146,6 +146,7 @@ LOOK_ALIKES = [
     "takeback thread show main $ID",
     "takeback config",
     "takeback policy check",
+    "takeback web --read-only --no-open",
     "takeback help approve",
     "python -m takeback undo",
     "TAKEBACK=on ls",
@@ -421,6 +422,8 @@ DISGUISED = [
 # What an agent may never do to its own undo.
 OWN = [
     "takeback approve kxv",
+    "takeback web",
+    "takeback web --no-open --port 8765",
     "takeback apply kxv",
     "takeback resolve kxv --done",
     "takeback prune --yes",

@@ -244,6 +244,59 @@ def test_the_event_loop_never_waits(project: Path):
     assert asyncio.run(scenario()) == 50
 
 
+def test_puts_that_wait_for_one_another_are_written_together_and_fail_alone(project: Path):
+    async def scenario() -> None:
+        async with TakebackSaver(project, files=False) as saver:
+            checkpoint = empty_checkpoint()
+            where = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}}
+            saver.workspace.store.write.acquire(5)
+            first = asyncio.create_task(saver.aput(config_of("first"), empty_checkpoint(), {}, {}))
+            while not saver._opened.worker._jobs.empty() or not first:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.05)  # the worker waits for the lock; what comes now comes together
+            puts = [saver.aput_writes(where, [("c", n)], f"task-{n}", f"{n:03}") for n in range(20)]
+            bad = saver.aput_writes(where, [("c", Odd())], "odd")
+            put = saver.aput(config_of("t"), checkpoint, {"step": 1}, {})
+            waiting = asyncio.gather(*puts, bad, put, return_exceptions=True)
+            await asyncio.sleep(0.05)
+            saver.workspace.store.write.release()
+            *done, refused, stored = await waiting
+            assert done == [None] * 20 and stored == where
+            assert isinstance(refused, TakebackError) and "'c'" in refused.message
+            found = await saver.aget_tuple(config_of("t"))
+            assert [value for _, _, value in found.pending_writes] == list(range(20))
+            times = [row.at for row in saver.workspace.store.journal.rows(kinds=("writes", "state"))]
+            assert len(times) == 22 and all(one.ok for one in await saver.averify())
+
+    asyncio.run(scenario())
+
+
+def test_values_beyond_this_machine(project: Path):
+    class Shelf:
+        name = "shelf"
+        kept: dict[str, bytes] = {}  # noqa: RUF012
+
+        def put(self, data: bytes) -> str:
+            self.kept[str(len(self.kept))] = data
+            return str(len(self.kept) - 1)
+
+        def get(self, blob: str, sha256: bytes) -> bytes:
+            return self.kept[blob]
+
+        def close(self) -> None:
+            pass
+
+    with TakebackSaver(project, files=False, blobs=Shelf()) as saver:
+        graph = line("a", "b")(saver)
+        whole = graph.invoke({"done": ["x" * 5000]}, config())
+        assert Shelf.kept
+        target = list(graph.get_state_history(config()))[1]
+        assert saver.rollback_to("t", id_of(target))["blob_id"] in Shelf.kept
+        assert graph.invoke(None, config()) == whole
+    with TakebackSaver(project, files=False) as saver, pytest.raises(TakebackError, match="shelf"):
+        saver.get_tuple(config())
+
+
 def config_of(thread: str) -> dict[str, Any]:
     return {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
 

@@ -20,7 +20,9 @@ import pytest
 from scene import Scene
 
 REQUIRED = os.environ.get("TAKEBACK_TEST_BROWSER") == "required"
-CHROMIUM = os.environ.get("TAKEBACK_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or ""
+CHROMIUM = (
+    os.environ.get("TAKEBACK_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or ""
+)
 
 
 class Answer(NamedTuple):
@@ -51,7 +53,9 @@ class Served(NamedTuple):
     def ask(self, path: str, method: str = "GET", form: dict[str, Any] | None = None, **headers: str) -> Answer:
         """A request with just these headers; the right Host and cookie, and of a form the right Origin, unless given."""
         body = urlencode(form or {}, doseq=True).encode() if method == "POST" else b""
-        sent = {"Host": self.host, "Cookie": headers["Cookie"] if "Cookie" in headers else self.cookie}
+        sent = {"Host": self.host}
+        if "Cookie" not in headers:
+            sent["Cookie"] = self.cookie
         if method == "POST":
             sent |= {"Origin": self.origin, "Content-Type": "application/x-www-form-urlencoded"}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from test_web_pages import EVIL
 
 from scene import fifty_turns
-from test_web_pages import EVIL
 
 MOST_CLICKS = 5
 

@@ -13,7 +13,7 @@ from servers.payments import Payments
 from takeback.surfaces.web import html, sides
 from takeback.textdiff import hunks
 
-EVIL = '<script>alert(1)</script><img src=x onerror=alert(2)>"\'&amp;'
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
 
 
 def told(served, path):
@@ -30,7 +30,9 @@ def attributes(page):
     from html.parser import HTMLParser
 
     class Reader(HTMLParser):
-        found: set[str] = set()
+        def __init__(self):
+            super().__init__()
+            self.found = set()
 
         def handle_starttag(self, tag, attrs):
             self.found |= {name for name, _ in attrs}
@@ -110,7 +112,7 @@ def test_the_day_at_a_glance_counts_by_domain(ws, scene, served):
     assert sum(q.get("files", 0) for q in activity["quarters"]) == 1
     assert sum(q.get("http", 0) for q in activity["quarters"]) == 1
     page = served.ask("/timeline").text
-    assert '<rect' in page and "1 files, 1 http" in page
+    assert "<rect" in page and "1 files, 1 http" in page
     link = re.search(r'<a href="(/timeline\?[^"]*since[^"]*)"', page)
     assert link and served.ask(link[1].replace("&amp;", "&")).status == 200
 
@@ -176,7 +178,9 @@ def charged(ws, payments: Payments) -> None:
 def test_outside_steps_need_a_typed_yes(ws, scene, served, payments):
     import urllib.request
 
-    request = urllib.request.Request(f"{payments.url}/v1/charges", b'{"amount": 1}', {"Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"{payments.url}/v1/charges", b'{"amount": 1}', {"Content-Type": "application/json"}
+    )
     urllib.request.urlopen(request).read()
     charged(ws, payments)
     place = served.plan(item=ids(served)[0], how="revert")
@@ -196,7 +200,7 @@ def test_outside_steps_need_a_typed_yes(ws, scene, served, payments):
 
 
 def test_names_prompts_commands_and_labels_are_text(ws, scene, served):
-    name = 'x<img src=x onerror=alert(1)>\x1b[31m\u202etxt'
+    name = "x<img src=x onerror=alert(1)>\x1b[31m\u202etxt"
     (ws.root / name).write_text(f"{EVIL}\n\x1b]0;owned\x07\u202e\n")
     ws.checkpoint(f"{EVIL}")
     scene.turn(EVIL, a_txt=f"{EVIL}\n")

@@ -29,6 +29,7 @@ _VERBS = {
     "hook": "speaking for the hooks",
     "mcp": "answering the server's questions to a person",
 }
+_SURFACES = {"web": "taking back in a browser"}  # unless they only show
 _CALLS = r"approve|resolve|prune|repair|unprotect|confirm_rules|threads\.remove"  # of the library
 _GLOBAL_VALUES = ("-C",)
 _READERS = named(
@@ -269,6 +270,8 @@ def _verbs(command: Command) -> list[Risk]:
         return []
     verb, further, *_ = *plain, "", ""
     said = " ".join(words)
+    if verb in _SURFACES and "--read-only" not in options:
+        return [_never(said, f"{_SURFACES[verb]} is for a person")]
     if verb in _VERBS:
         return [_never(said, f"{_VERBS[verb]} is for a person")]
     if verb == UNKNOWN or UNKNOWN in verb:

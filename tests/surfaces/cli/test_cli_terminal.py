@@ -56,7 +56,7 @@ def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, content
 
 
 def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifted) -> None:
-    ran = drifted.typing("rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=PLAIN)
+    ran = drifted.typing("rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=LISTED)
     lines = ran.out.splitlines()
     assert lines[0] == "Which checkpoint?"
     assert lines[1].split()[0] == "5" and "automatic by claude" in lines[1]
@@ -66,17 +66,18 @@ def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifte
 
 
 def test_rollback_to_a_number_that_was_chosen(drifted) -> None:
-    ran = drifted.typing("rollback", answers=[("Number, label or id", "1\n"), ("Apply?", "n\n")], env=PLAIN)
+    ran = drifted.typing("rollback", answers=[("Number, label or id", "1\n"), ("Apply?", "n\n")], env=LISTED)
     assert "Back to " in ran.out and '"start" · ' in ran.out
 
 
 def test_a_mistyped_number_is_asked_again(drifted) -> None:
     asks = "Number, label or id"
-    ran = drifted.typing("rollback", answers=[(asks, "99\n"), (asks, "1\n"), ("Apply?", "n\n")], env=PLAIN)
+    ran = drifted.typing("rollback", answers=[(asks, "99\n"), (asks, "1\n"), ("Apply?", "n\n")], env=LISTED)
     assert "no checkpoint, effect or take-back is called '99'" in ran.out
     assert '"start" · ' in ran.out and ran.code == 4
 
 
+LISTED = {"TERM": "dumb"}  # no picker: the plain list
 PLAIN = {"NO_COLOR": "1"}
 
 

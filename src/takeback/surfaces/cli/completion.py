@@ -19,6 +19,7 @@ _MOST = 200  # names offered, newest first
 _NAMED = {  # verb → kinds of journal rows it can be given
     "show": ("checkpoint", "change", "act", "takeback", "turn", "open"),
     "diff": ("checkpoint",),
+    "report": ("checkpoint", "change", "act", "takeback", "turn", "open"),
     "rollback": ("checkpoint", "change", "act", "turn", "open"),
     "revert": ("change", "act", "takeback", "turn", "open"),
     "restore": ("checkpoint",),
@@ -29,6 +30,9 @@ _NAMED = {  # verb → kinds of journal rows it can be given
     "unpin": ("checkpoint",),
 }
 _AND_PATHS = ("diff", "revert", "restore")
+_PATHS = "restore:"  # --names restore:CHECKPOINT: the paths it has, those that are gone among them
+_SESSIONS = "session"  # --names session: of agents
+_FORMATS = "html md json"  # of a report
 _THREAD = "thread"  # --names thread: the threads; thread:NAME: its state checkpoints; adopt: what was handed over
 _STATES = 2_000  # rows that are looked at for them
 
@@ -47,7 +51,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     if args.names is not None:
-        _say_names(context, args.names)
+        _say_names(context, args.names, *args.after[:1])
         return 0
     makers = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     if args.shell not in makers:
@@ -56,19 +60,25 @@ def run(context: Context, args: Namespace) -> int:
     return 0
 
 
-def _say_names(context: Context, verb: str) -> None:
+def _say_names(context: Context, verb: str, begun: str = "") -> None:
     """What a verb can be given, as the scripts ask for it: a name, a tab, what it is. Silent whatever fails."""
     from ... import store
     from ...journal import glimpse
 
     try:
+        if verb.startswith(_PATHS):
+            for path in _paths_of(context, verb.removeprefix(_PATHS), begun):
+                context.terminal.write(path)
+            return
         home = context.settings().home
         root = store.find_root(home, context.cwd)
         of_threads = verb == "adopt" or verb.partition(":")[0] == _THREAD
-        if root is None or (verb not in _NAMED and not of_threads):
+        if root is None or (verb not in _NAMED and verb != _SESSIONS and not of_threads):
             return
         journal = store.folder_of(home, root) / "journal.db"
-        if of_threads:
+        if verb == _SESSIONS:
+            named = _sessions(glimpse(journal, ("turn",), _STATES))
+        elif of_threads:
             kind = "thread" if verb == "adopt" else "state"
             named = _states(glimpse(journal, (kind,), _STATES), verb)
         else:
@@ -100,6 +110,29 @@ def _names(row: Row) -> list[tuple[str, str]]:
     else:
         about = body["request"]["verb"]
     return [(id, about), *([(label, f"checkpoint {id}")] if label and label == safe(label) else [])]
+
+
+def _paths_of(context: Context, checkpoint: str, begun: str) -> list[str]:
+    """Those that begin so, as they are typed where the shell is; what a script cannot say in a line is left out."""
+    import os
+    from itertools import islice
+
+    with context.open(when_off=True, tell=False) as workspace:
+        from ...views import tree_of
+
+        below = os.path.relpath(context.cwd, workspace.root)
+        found = (os.path.relpath(path, below) for path, *_ in tree_of(workspace, checkpoint))
+        fit = (path for path in found if path.startswith(begun) and path == safe(path) and path[:2] != "..")
+        return list(islice(fit, _STATES))
+
+
+def _sessions(rows: list[Row]) -> list[tuple[str, str]]:
+    named: dict[str, str] = {}
+    for body in (row.body or {} for row in rows):
+        session = body.get("session", "")
+        if session and session == safe(session):
+            named.setdefault(session, f"{safe(body['agent'])} “{safe(body.get('prompt', ''))}”")
+    return list(named.items())[:_MOST]
 
 
 def _states(rows: list[Row], asked: str) -> list[tuple[str, str]]:
@@ -146,6 +179,18 @@ _takeback() {{
   if [[ ${{COMP_WORDS[COMP_CWORD-1]}} == -C ]]; then
     COMPREPLY=($(compgen -d -- "$word")); return
   fi
+  if [[ $verb == report ]]; then
+    case ${{COMP_WORDS[COMP_CWORD-1]}} in
+      --format) COMPREPLY=($(compgen -W "{_FORMATS}" -- "$word")); return ;;
+      --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+      --session)
+        COMPREPLY=()
+        while IFS=$'\\t' read -r name _; do
+          [[ $name == "$word"* ]] && COMPREPLY+=("$name")
+        done < <(takeback "${{where[@]}}" completion --names {_SESSIONS} 2>/dev/null)
+        return ;;
+    esac
+  fi
   case $verb in
 {cases}
   esac
@@ -180,6 +225,13 @@ _takeback() {{
         [[ $verb != restore || ${{#words[@]}} == 1 ]] && [[ -z $after ]] && while IFS=$'\\t' read -r name _; do
           [[ $name == "${{word//\\\\/}}"* ]] && COMPREPLY+=("$name")
         done < <(takeback "${{where[@]}}" completion --names "$verb" 2>/dev/null)
+        if [[ $verb == restore && ${{#words[@]}} -gt 1 ]]; then
+          while IFS= read -r name; do
+            [[ $name == "${{word//\\\\/}}"* ]] && COMPREPLY+=("$name")
+          done < <(takeback "${{where[@]}}" completion --names "{_PATHS}${{words[1]}}" \
+            -- "${{word//\\\\/}}" 2>/dev/null)
+          return
+        fi
         case $verb in {"|".join(_AND_PATHS)}) COMPREPLY+=($(compgen -f -- "$word")) ;; esac ;;
       *) COMPREPLY=($(compgen -f -- "$word")) ;;
     esac
@@ -211,11 +263,18 @@ _takeback() {{
     compadd -- $options {" ".join(_GLOBAL)}
   elif [[ $verb == help ]]; then
     _describe verb verbs
+  elif [[ $verb == report && ${{words[CURRENT-1]}} == --format ]]; then
+    compadd -- {_FORMATS}
+  elif [[ $verb == report && ${{words[CURRENT-1]}} == --output ]]; then
+    _files
+  elif [[ $verb == restore && $((CURRENT - words[(i)restore])) -gt 1 ]]; then
+    compadd -f -- ${{(f)"$(takeback completion --names {_PATHS}${{words[$((words[(i)restore] + 1))]}} 2>/dev/null)"}}
   elif [[ $verb == thread && $((CURRENT - words[(i)thread])) == 1 ]]; then
     compadd -- {" ".join(TAKES)}
   elif [[ $verb == ({"|".join(_NAMED)}|thread) ]]; then
     local -a names
     local asked=$verb at=${{words[(i)thread]}}
+    [[ $verb == report && ${{words[CURRENT-1]}} == --session ]] && asked={_SESSIONS}
     [[ $verb == thread && ${{words[at+1]}} == adopt ]] && asked=adopt
     [[ $verb == thread && $((CURRENT - at)) -gt 2 ]] && asked=thread:${{words[at+2]}}
     names=(${{(f)"$(takeback completion --names $asked 2>/dev/null)"}})
@@ -246,6 +305,13 @@ def _fish() -> str:
         seen = f"-n '__fish_seen_subcommand_from {verb}'"
         only = "" if verb in _AND_PATHS else " -f"
         lines.append(f"complete -c takeback {seen}{only} -a '(takeback completion --names {verb} 2>/dev/null)'")
+    in_report = "-n '__fish_seen_subcommand_from report'"
+    lines.append(f"complete -c takeback {in_report} -l format -x -a '{_FORMATS}'")
+    lines.append(f"complete -c takeback {in_report} -l output -r -F")
+    lines.append(f"complete -c takeback {in_report} -l session -x -a '(takeback completion --names {_SESSIONS})'")
+    in_restore = "__fish_seen_subcommand_from restore; and test (count (commandline -opc)) -gt 2"
+    paths = f"(takeback completion --names {_PATHS}(commandline -opc)[3] 2>/dev/null)"
+    lines.append(f"complete -c takeback -n '{in_restore}' -f -a '{paths}'")
     in_thread = "__fish_seen_subcommand_from thread; and test (count (commandline -opc))"
     for count, offered in (
         ("-eq 2", " ".join(TAKES)),

@@ -12,15 +12,24 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "[VERB | --all]"
-    parser.about = "The overview, one verb with its examples, or every verb, option and exit code."
+    parser.synopsis = "[VERB | --all | --man]"
+    parser.about = "The overview, one verb with its examples, every verb, option and exit code, or the manual page."
     parser.takes("VERB", "about_verb", nargs="?", default="", help="one verb")
     parser.takes("--all", "--all", dest="everything", action="store_true", help="every verb")
-    parser.examples = [("takeback help rollback", ""), ("takeback help --all", "")]
+    parser.takes("--man", "--man", dest="manual", action="store_true", help="the manual page, as man reads it")
+    parser.examples = [
+        ("takeback help rollback", ""),
+        ("takeback help --all", ""),
+        ("takeback help --man | man -l -", "the manual page; man takeback, once it is installed"),
+    ]
 
 
 def run(context: Context, args: Namespace) -> int:
-    if args.everything:
+    if args.manual:
+        from .manual import render
+
+        context.terminal.write(render().rstrip("\n"))
+    elif args.everything:
         context.terminal.page(overview_of_all().split("\n"))
     elif not args.about_verb:
         context.terminal.write(overview())

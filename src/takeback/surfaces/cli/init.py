@@ -133,5 +133,27 @@ def _protected(context: Context, workspace: Workspace, checkpoint: Checkpoint, s
     context.terminal.say(f"{bold} is protected")
     took = f" in {format_duration(seconds)}" if seconds >= 0.1 else ""
     code = captured(context, checkpoint, f"{took}, {format_size(size)} in the store")
-    context.terminal.hint("let your agent loose; then: takeback status, takeback diff, takeback rollback")
+    if not welcomed(context, workspace.settings.home):
+        context.terminal.hint("let your agent loose; then: takeback status, takeback diff, takeback rollback")
     return code
+
+
+WELCOME = (
+    "welcome to takeback: what happens here from now on can be seen, and taken back",
+    "  let an agent loose: takeback protect, once, or takeback run -- COMMAND",
+    "  something is wrong: takeback log, then takeback undo; takeback help has the rest",
+)
+
+
+def welcomed(context: Context, home: Path) -> bool:
+    """Says hello the first time ever, to a person at a terminal."""
+    terminal = context.terminal
+    if terminal.quiet or not (terminal.out_is_tty and terminal.err_is_tty):
+        return False
+    try:
+        (home / "welcomed").touch(mode=0o600, exist_ok=False)
+    except OSError:
+        return False
+    for line in WELCOME:
+        terminal.hint(line)
+    return True

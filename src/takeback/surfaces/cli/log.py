@@ -7,7 +7,7 @@ import re
 from ...effects import STATES
 from ...errors import UsageError
 from ...filters import KEYS
-from . import ledger, shapes
+from . import graph, ledger, shapes
 from .diffs import counts
 from .terminal import age, cells, clip, clip_middle, counted, pad, safe
 
@@ -29,11 +29,10 @@ def add(parser: Parser) -> None:
     keys = "\n".join(f"  {key + ':':<10}{about}" for key, (_, about) in KEYS.items())
     parser.about = (
         "Everything that is known, newest first: ● named checkpoint, ○ automatic one, ~ effect,\n"
-        "» effect outside the files, ↩ take-back. An agent's turn has a heading, and below it what it\n"
-        "did, with what others did between its calls. What was taken back is dim and marked. The\n"
-        "filter's terms must all match; several values stand between commas, - before a term turns it\n"
-        "round, other words are looked for in "
-        f"label, summary and prompt:\n{keys}"
+        "» effect outside the files, ↩ take-back, with a line down to what it took. ◆ is an agent's\n"
+        "turn, and below it what it did, with what others did between its calls. What was taken back\n"
+        "is dim and marked. The filter's terms must all match; several values stand between commas,\n"
+        f"- before a term turns it round, other words are looked for in label, summary and prompt:\n{keys}"
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as actor:claude path:src/ since:2h")
     parser.takes("-n N", "-n", dest="most", default=None, help="at most N entries")
@@ -60,7 +59,11 @@ def run(context: Context, args: Namespace) -> int:
         elif not rows:
             context.terminal.write("nothing in the log matches" if terms(args) else "the log is empty")
         else:
-            context.terminal.page(lines(context.terminal, rows, workspace.clock(), workspace.turns_of(rows)))
+            from ... import views
+
+            ties = views.ties(workspace.history())
+            turns = workspace.turns_of(rows)
+            context.terminal.page(lines(context.terminal, rows, workspace.clock(), turns, ties))
         return 0
 
 
@@ -88,30 +91,41 @@ def _quoted(word: str) -> str:
     return f'{key}:"{value}"' if colon and key.lstrip("-") in KEYS else f'"{word}"'
 
 
-def lines(terminal: Terminal, rows: Sequence[LogRow], now: float, turns: Mapping[str, TurnSeen]) -> Iterator[str]:
-    """One line per row; those of an agent's turn below its heading, with what others did between its calls."""
+def lines(
+    terminal: Terminal,
+    rows: Sequence[LogRow],
+    now: float,
+    turns: Mapping[str, TurnSeen],
+    ties: Mapping[str, Sequence[str]] = {},
+) -> Iterator[str]:
+    """One line per row; those of an agent's turn below its heading, with what others did between its calls. On the
+    left the mark of each, and lines from a take-back to what it took."""
     numbers = max(len(str(r.number)) for r in rows)
     ids = max(r.short for r in rows)
     ages = [age(now - r.at) for r in rows]
     ages_width = max(map(len, ages))
     groups = list(grouped(rows))
     actors = max(cells(_who(row, turn in turns)) for turn, group in groups for row in group)
+    nodes = [id for turn, group in groups for id in ([f"turn {turn}"] * (turn in turns) + [row.id for row in group])]
+    gutters = dict(zip(nodes, graph.gutters(nodes, ties)))
 
     def line(row: LogRow, inside: bool) -> str:
-        head = f"{'  ' * inside}{row.number:>{numbers}}  "
+        drawn = mark(terminal, row) + terminal.style(gutters[row.id], "magenta")
+        head = f"{drawn}  {'  ' * inside}{row.number:>{numbers}}  "
         id = terminal.style(row.id[: row.short], "bold") + row.id[row.short : ids]
         who = pad(terminal.style(_who(row, inside), "cyan"), actors) + ("  " if actors else "")
-        room = max(30, terminal.width - numbers - ids - ages_width - actors - 14 - 2 * inside)
+        room = max(30, terminal.width - cells(head) - ids - ages_width - cells(who) - 5)
         told = _what(row, inside)
         what = clip_middle(told, room) if terminal.out_is_tty else told
         if not row.live:
             what = terminal.style(what, "dim")
         when = pad(age(now - row.at), ages_width)
-        return f"{head}{id}  {when}  {mark(terminal, row)} {who}{what}".rstrip()
+        return f"{head}{id}  {when}  {who}{what}".rstrip()
 
     for turn, group in groups:
         if turn in turns:
-            yield heading(terminal, turns[turn])
+            gutter = terminal.style(gutters[f"turn {turn}"], "magenta")
+            yield f"{terminal.style(_MARKS['turn'], 'cyan')}{gutter}  {heading(terminal, turns[turn], cells(gutter) + 3)}"
         yield from (line(row, turn in turns) for row in group)
 
 
@@ -132,7 +146,7 @@ def grouped(rows: Sequence[LogRow]) -> Iterator[tuple[str, list[LogRow]]]:
         yield turn, [rows[n] for n in mine]
 
 
-def heading(terminal: Terminal, turn: TurnSeen) -> str:
+def heading(terminal: Terminal, turn: TurnSeen, before: int = 0) -> str:
     """claude · 14:02 · “add a login form” · 3 calls · 5 files +40 −2"""
     import time
 
@@ -145,7 +159,7 @@ def heading(terminal: Terminal, turn: TurnSeen) -> str:
     parts += [f"git: {turn.git}"] if turn.git else []
     parts += [f"{turn.outside:,} outside the files"] if turn.outside else []
     parts += ["taken back"] if not turn.live else []
-    room = terminal.width - 15 - sum(cells(part) + 3 for part in (*begin, *parts)) if terminal.out_is_tty else 60
+    room = terminal.width - 15 - before - sum(cells(part) + 3 for part in (*begin, *parts)) if terminal.out_is_tty else 60
     asked = [f"“{clip(safe(turn.prompt), max(12, min(60, room)))}”"] if turn.prompt else []
     told = " · ".join([*begin, *asked, *parts])
     return f"{terminal.style(turn.id[:8], 'bold')}  {terminal.style(told, 'dim') if not turn.live else told}"

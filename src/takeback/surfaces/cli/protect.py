@@ -122,7 +122,7 @@ def _tell(context: Context, planned: Sequence[Planned], place: Place, created: b
             terminal.say(f"  {p.setup.title}: {todo}")
     if not place.user and count and (place.root / ".git").exists():
         terminal.hint("these files name this machine's Python: keep them out of your commits")
-    terminal.hint("let your agent loose; then: takeback log, takeback undo. Is it firing? takeback doctor")
+    terminal.hint("let your agent loose; then: takeback log, takeback undo; whether it fires: takeback doctor")
 
 
 def _tell_of_extra(context: Context) -> None:

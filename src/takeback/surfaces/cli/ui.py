@@ -67,5 +67,5 @@ def run_picker(context: Context, looking: Workspace, acting: Workspace, wanted: 
     for line in app.said:
         context.terminal.write(line)
     if not app.said:
-        raise ApprovalNeeded("nothing was changed: no checkpoint was chosen")
+        raise ApprovalNeeded("nothing was changed: no checkpoint was chosen", "name one: takeback rollback CHECKPOINT")
     return code or 0

@@ -218,7 +218,8 @@ def _file(found: FileTold) -> Markup:
             kind = {b"+": "in", b"-": "out"}.get(line[:1], "same")
             shown.append(tag("span", text(line.rstrip(b"\r\n")), class_=kind))
     more = tag("p", f"and {counted(found.more_lines, 'more line')}", class_="meta") if found.more_lines else None
-    return tag("details", summary, tag("pre", joined(shown, "\n"), class_="diff"), more)
+    broken = [part for each in shown for part in (each, lines("\n"))]
+    return tag("details", summary, tag("pre", *broken, class_="diff"), more)
 
 
 def _checkpoints(report: Report) -> Markup | None:

@@ -85,7 +85,7 @@ class TimelineApp(App[int]):
     Screen.-wide #left { width: 11fr; }
     Screen.-wide #right { width: 9fr; border-top: none; border-left: solid $panel-lighten-2; }
     .zoomed { display: none; }
-    #tabs { height: 1; padding: 0 1; color: $text-muted; }
+    #tabs { height: 1; padding: 0 1; color: $text-muted; link-style: none; link-color: $text-muted; }
     #detail { padding: 0 1; height: 1fr; }
     #list { height: 1fr; }
     #filter { height: 1; border: none; padding: 0 1; background: $boost; display: none; }

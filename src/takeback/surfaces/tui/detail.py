@@ -66,7 +66,7 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
         several = sum(badges.values()) > 1 and len(badges) > 1
         told = [Text(f"{n} {badge}" if several else badge, BADGES.get(badge, "red")) for badge, n in badges.items()]
         parts.append(Text(", ").join(told))
-    yield from wrapped(Text(" · ", "dim").join([part for part in parts if part.plain]), width)
+    yield from wrapped(Text.assemble(" · ").join([part for part in parts if part.plain]), width)
     for id in item.undone_by:
         how = "taken back" if item.stands == NONE else "in part taken back" if item.stands == PART else "taken"
         yield Text(f"↩ {how} by {id[:8]} {called.get(id, '')}", "magenta")

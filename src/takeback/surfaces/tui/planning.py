@@ -97,7 +97,7 @@ class Planning(ModalScreen[Outcome | None]):
     def on_resize(self) -> None:
         """As high as what it has to say."""
         lines = self.query_one("#plan", Lines)
-        lines.styles.height = max(5, min(lines.count, self.app.size.height - 12))
+        lines.styles.height = max(3, min(lines.count, self.app.size.height - 12))
 
     def _ask(self, question: str) -> None:
         self.query_one("#question", Label).update(question)
@@ -201,7 +201,7 @@ class Planning(ModalScreen[Outcome | None]):
         for each in unbound:
             paper.write(approving.unbound_said(each))
         listed = [part for line in paper.read() for part in wrapped(line, self.width, 6)]
-        self._enter(TYPING, "Outside the files", listed, self._questions.pop(0))
+        self._enter(TYPING, listed[0].plain, listed[1:], self._questions.pop(0))
 
     @on(Input.Submitted, "#word")
     def _typed(self, event: Input.Submitted) -> None:

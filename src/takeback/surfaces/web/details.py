@@ -71,12 +71,15 @@ def _facts(detail: Detail, now: float) -> Iterator[Child]:
         yield joined(badges(item), " ")
     if state := standing(item):
         yield tag("span", state, class_="state")
+    for mark in item.marks if isinstance(item, TurnItem) and item.kind != "checkpoint" else ():
+        label = f" “{mark.label}”" if mark.label not in ("", item.title) else ""
+        yield f"checkpoint {mark.number}{label}{', pinned' if mark.pinned else ''}"
     if item.kind == "checkpoint" and detail.shown.row.summary:
         yield detail.shown.row.summary
 
 
 def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
-    """What undid it, what it undid, and the checkpoints in it."""
+    """What undid it, and what it undid."""
     item = detail.item
 
     def link(id: str) -> Child:
@@ -86,10 +89,6 @@ def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
     told: list[Child] = [["taken back by ", link(id)] for id in item.undone_by]
     if isinstance(item, TurnItem):
         told += [["took back ", link(id)] for id in item.took]
-        if item.kind != "checkpoint":
-            for mark in item.marks:
-                label = f" “{mark.label}”" if mark.label not in ("", item.title) else ""
-                told.append([f"checkpoint {mark.number}{label}", ", pinned" if mark.pinned else ""])
     told += [f"kept {path} of {id[:8]}" for path, id in detail.shown.kept[:20]]
     told += [f"lacks {path}: {why}" for path, why in detail.shown.partial[:20]]
     return tag("ul", *(tag("li", each) for each in told), class_="ties") if told else None

@@ -172,13 +172,18 @@ def is_ours(client: tuple[str, int] | None, server: tuple[str, int | None] | Non
     """Whether a connection on loopback comes from a process of this user, or of root, where the system tells."""
     if client is None or server is None or not hasattr(os, "getuid"):
         return True
+    owner = owner_of(client, server)
+    return owner is None or owner in (os.getuid(), 0)
+
+
+def owner_of(client: tuple[str, int], server: tuple[str, int | None]) -> int | None:
+    """Whose process is at the other end; None where the system does not tell."""
     ends = [_end(client[0], client[1]), _end(server[0], server[1] or 0)]
     try:
         with open("/proc/net/tcp") as file:
-            owner = next((int(fields[7]) for fields in map(str.split, file) if fields[1:3] == ends), None)
+            return next((int(fields[7]) for fields in map(str.split, file) if fields[1:3] == ends), None)
     except (OSError, ValueError, IndexError):
-        return True
-    return owner is None or owner in (os.getuid(), 0)
+        return None
 
 
 def _end(address: str, port: int) -> str:
