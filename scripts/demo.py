@@ -322,7 +322,7 @@ def _tree(project: Path) -> None:
 
 
 def _pause(seconds: float) -> None:
-    if TTY:
+    if TTY and not os.environ.get("DEMO_AT_ONCE"):
         sys.stdout.flush()
         time.sleep(seconds)
 

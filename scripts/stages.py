@@ -122,6 +122,8 @@ def wheel() -> None:
             ]
         )
         print(f"  {built.name} installed")
+        if not Path(folder, "venv", "share", "man", "man1", "takeback.1").is_file():
+            raise SystemExit("the manual page is not installed")
         run([sys.executable, str(CHECKOUT / "scripts" / "round_trip.py"), str(scripts / "takeback"), folder])
 
 

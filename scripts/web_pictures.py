@@ -146,7 +146,7 @@ def shoot(url: str, into: Path) -> list[Path]:
             page.click("#timeline >> text=make the login test pass")
             page.wait_for_selector(".sides")
             if name == "web-plan":
-                page.click("text=Go back to just before it…")
+                page.click("text=Take back this turn…")
                 page.wait_for_url("**/plan/*")
             page.wait_for_timeout(300)
             made.append(into / f"{name}.png")

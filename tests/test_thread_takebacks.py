@@ -348,6 +348,15 @@ def test_a_removed_thread_comes_back_until_its_rows_are_pruned(ws: Workspace):
     assert state(ws) == {"n": 1} and ws.threads.get("main").rolled_back_from == first.id
 
 
+def test_that_a_thread_is_gone_is_seen_though_its_rows_were_pruned(ws: Workspace):
+    ws.threads.save("main", {"n": 1})
+    ws.checkpoint("there")
+    ws.threads.remove("main")
+    ws.prune()
+    ws.checkpoint("gone")
+    assert [row.summary for row in ws.log("domain:state")][0] == "thread main · gone"
+
+
 def test_looks_cost_nothing_where_there_is_no_thread(ws: Workspace, project: Path):
     (project / "a").write_text("1")
     code = (
@@ -611,7 +620,7 @@ def test_the_command_line_shows_it(begun: tuple[Path, str]):
     assert "thread main · 3 state checkpoints" in out
     out, _ = take_back(project, "log", "kind:takeback")
     assert "1 path, 1 thread" in out
-    number = take_back(project, "log", "domain:state")[0].split()[0]
+    number = next(word for word in take_back(project, "log", "domain:state")[0].split() if word.isdecimal())
     out, _ = take_back(project, "show", number)
     assert "thread   main: not there → " in out
     with takeback.open(project) as ws:

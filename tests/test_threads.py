@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import takeback
 from takeback import values
 from takeback.errors import Damaged, Moved, NotFound, TakebackError, UsageError
+from takeback.journal import New
 from takeback.states import NewState, Write
 from takeback.workspace import Workspace
 
@@ -297,6 +298,40 @@ def test_a_removal_is_journaled_and_its_bytes_go_at_the_next_prune(ws: Workspace
     assert ws.verify(data=True).ok and ws.threads.load(ws.threads.get("other")) == {"x": 1}
 
 
+def test_what_another_process_pruned_is_stored_again(ws: Workspace) -> None:
+    kept = {"grows": chat(9), "same": chat(3)}
+    for state in ({"grows": chat(8), "same": chat(3)}, kept):
+        ws.threads.save("main", state)
+    with takeback.open(ws.root) as other:
+        other.threads.remove("main")
+        assert other.prune().rows > 2
+    saved = [ws.threads.save("again", kept), ws.threads.save("main", {**kept, "grows": chat(10)})]
+    ws = again(ws)
+    assert [len(ws.threads.load(ws.threads.get(each.thread, each.id))["grows"]) for each in saved] == [9, 10]
+    assert ws.verify(data=True).ok
+
+
+def test_a_value_that_is_damaged_does_not_stop_a_prune(ws: Workspace) -> None:
+    ws.threads.save("main", {"x": chat(5)})
+    ws.threads.save("other", {"x": chat(5, seed=2)})
+    ws.threads.remove("main")
+    value = [row.seq for row in ws.store.journal.rows() if row.kind == "value"][1]
+    edit(ws, f"UPDATE log SET body = substr(body, 1, 60) || x'ff' || substr(body, 62) WHERE seq = {value}")
+    ws = takeback.open(ws.root)
+    assert ws.prune().rows == 0, "nobody knows what it stands on, so that nothing goes"
+
+
+def test_lost_writes_are_not_left_out_of_a_copy(ws: Workspace) -> None:
+    put(ws, "", "c1", x="1")
+    ws.threads.put_writes("t", "", "c1", "task", "", [Write(0, "x", b"2", "task")])
+    assert len(ws.threads.writes(ws.threads.get("t"))) == 1
+    edit(ws, "UPDATE log SET body = replace(body, 'task', 'tusk') WHERE kind = 'writes'")
+    ws = takeback.open(ws.root)
+    with pytest.raises(Damaged, match="the writes after c1"):
+        ws.threads.copy("t", "copy")
+    assert not ws.threads.list("copy")
+
+
 def test_a_copy_has_all_ids_and_writes(ws: Workspace) -> None:
     put(ws, "", "c1", x="1")
     put(ws, "child", "s1", y="1")
@@ -324,6 +359,29 @@ def test_a_handoff_is_adopted_once_by_whom_it_is_for(ws: Workspace) -> None:
     assert ws.threads.handed_over()[0].adopted_as == ("main@codex", made.id)
     with pytest.raises(NotFound):
         ws.threads.adopt("zzzz")
+
+
+def test_of_two_who_adopt_one_handoff_one_is_told(ws: Workspace) -> None:
+    ws.threads.save("main", {"step": 1})
+    for number in range(8):
+        handoff = ws.threads.handoff("main", to_agent="codex")
+        start, told = threading.Barrier(2), []
+
+        def adopt(name: str, id: str = handoff.id, start: threading.Barrier = start, told: list[str] = told) -> None:
+            with takeback.open(ws.root) as own:
+                start.wait()
+                try:
+                    told.append(own.threads.adopt(id, new_thread=name).thread)
+                except UsageError as error:
+                    assert "adopted already" in error.message
+
+        both = [threading.Thread(target=adopt, args=(f"{side}{number}",)) for side in "ab"]
+        for each in both:
+            each.start()
+        for each in both:
+            each.join()
+        begun = [name for name in ws.threads.names() if name in (f"a{number}", f"b{number}")]
+        assert told == begun and len(begun) == 1
 
 
 # -- seeing ----------------------------------------------------------------------
@@ -472,6 +530,23 @@ def test_an_older_program_is_told_that_the_store_is_newer(ws: Workspace) -> None
     edit(ws, "PRAGMA user_version=3")
     with pytest.raises(TakebackError, match="newer takeback"):
         takeback.open(ws.root)
+
+
+def test_a_part_that_failed_does_not_hide_that_there_is_state(ws: Workspace) -> None:
+    twice = New("state", "same", {})
+    with ws.threads.together():
+        with pytest.raises(Damaged):
+            ws.store.journal.append([twice, twice], 1.0)
+        put(ws, "", "c1", x="1")
+    assert ws.store.journal._db.execute("PRAGMA user_version").fetchone() == (2,)
+    assert [state.id for state in ws.threads.list()] == ["c1"]
+
+
+def test_the_newest_are_found_where_one_was_put_many_times(ws: Workspace) -> None:
+    for id in ("a", "b", *"ccccccccc"):
+        put(ws, "", id, x=id)
+    for limit in (1, 2, 3, 4, None):
+        assert [state.id for state in ws.threads.list("t", limit=limit)] == ["c", "b", "a"][:limit]
 
 
 def test_every_verb_has_a_twin_that_does_not_block_the_loop(ws: Workspace) -> None:

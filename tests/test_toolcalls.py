@@ -16,6 +16,7 @@ import takeback
 from servers import payments
 from takeback import hook_record
 from takeback.effects import COMPENSATING, IRREVERSIBLE
+from takeback.errors import UsageError
 from takeback.policy import Policy
 from takeback.toolcalls import Decision, ToolCalls
 from takeback.workspace import Workspace
@@ -120,19 +121,92 @@ def test_what_is_saved_to_the_thread_in_a_turn_is_taken_back_with_it(ws: Workspa
     assert not [b for b in ws.history().brackets.values() if b.cut]
 
 
-def test_undo_of_effects_needs_a_yes_unless_policy_gives_it(ws: Workspace, shop):
-    ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({}), credentials={})
-    made = calls(ws, undo={"charge": refunds(shop)})
-    made.begin_turn("charge")
-    made.begin("1", "charge", {"amount": 10})
-    made.commit("1", charge(shop, 10))
-    with pytest.raises(takeback.ApprovalNeeded):
-        made.undo()
-    with pytest.raises(takeback.ApprovalNeeded):
-        made.undo(approve=lambda plan: False)
-    assert not shop.refunds
-    assert made.undo(approve=lambda plan: True).message == "took back the turn 'charge': 1 effect outside"
-    assert len(shop.refunds) == 1
+def charged(ws: Workspace, shop: payments.Payments, *amounts: int, thread: str = "") -> ToolCalls:
+    """Turns that each write a file and charge."""
+    made = calls(ws, undo={"charge": refunds(shop)}, thread=thread)
+    for amount in amounts:
+        made.begin_turn(f"charge {amount}")
+        made.begin(f"w{amount}", "write_file", {"path": f"{amount}.txt"})
+        (ws.root / f"{amount}.txt").write_text("x")
+        made.commit(f"w{amount}", "ok")
+        made.begin(f"c{amount}", "charge", {"amount": amount})
+        made.commit(f"c{amount}", charge(shop, amount))
+    return made
+
+
+@pytest.mark.parametrize("thread", ["", "main"])
+@pytest.mark.parametrize("approve", [None, lambda plan: False, lambda plan: "no"], ids=["nobody", "no", "no yes"])
+def test_what_nobody_allows_stays_is_named_and_all_else_goes_back(ws: Workspace, shop, approve: Any, thread: str):
+    ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({}))
+    made = charged(ws, shop, 10, 20, thread=thread)
+    told = made.undo(approve).message
+    later, _ = [act for act in ws.effects() if act.domain == "http"]
+    why = "nobody approved that" if approve else "it needs a person's yes"
+    stays = f"charge(amount=20) stays: {why}: takeback revert {later.id[:8]}"
+    assert told == f"took back the turn 'charge 20': 1 file; not all of it: {stays}"
+    assert [p.name for p in ws.root.iterdir()] == ["10.txt"] and not shop.refunds
+
+    assert made.undo(lambda plan: True).message == "took back the turn 'charge 10': 1 file, 1 effect outside"
+    assert len(shop.refunds) == 1 and not list(ws.root.iterdir())
+    assert made.undo(lambda plan: True).message == "nothing to take back"  # what stays is for `takeback revert`
+    made.redo()
+    made.redo()
+    assert sorted(p.name for p in ws.root.iterdir()) == ["10.txt", "20.txt"] and len(shop.refunds) == 1
+    assert made.undo(lambda plan: True).message == "took back the turn 'charge 20': 1 file, 1 effect outside"
+    assert len(shop.refunds) == 2
+
+
+def test_a_yes_to_a_plan_does_not_send_a_credential_where_no_setting_binds_it(ws: Workspace, shop):
+    ws.settings = ws.observer.settings = ws.settings._replace(credentials={})
+    told = charged(ws, shop, 10).undo(lambda plan: True).message
+    assert "1 file; not all of it: charge(amount=10) stays: PAY_KEY is not bound to" in told and not shop.refunds
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("no answer")], ids=["no id", "in doubt"])
+def test_a_turn_of_which_something_cannot_go_back_does_not_stop_those_before_it(ws: Workspace, shop, error: Any):
+    made = charged(ws, shop, 10)
+    made.begin_turn("two")
+    made.begin("2", "charge", {"amount": 20})
+    _ = made.commit("2", {"status": "paid"}) if error is None else made.fail("2", error)
+    assert "'two': nothing; not all of it: charge(amount=20) stays: " in made.undo().message
+    assert made.undo().message == "took back the turn 'charge 10': 1 file, 1 effect outside"
+    assert made.undo().message == "nothing to take back"
+
+
+async def _no(*_: Any) -> bool:
+    await asyncio.sleep(0)
+    return False
+
+
+async def _yes(*_: Any) -> bool:
+    return True
+
+
+def test_who_is_asked_may_be_awaited_and_is_never_taken_at_a_promise(ws: Workspace, shop):
+    ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({}))
+    made = calls(ws, approve=_no)
+    made.begin_turn("delete")
+    said = made.begin("1", "delete_user", {"id": 1})
+    assert said.decision == "deny" and "approve is async" in said.reason
+    assert asyncio.run(made.abegin("2", "delete_user", {"id": 1})).decision == "deny"
+    made = calls(ws, approve=_yes)
+    assert asyncio.run(made.abegin("3", "delete_user", {"id": 1})).decision == "allow"
+    asyncio.run(made.acommit("3", ""))
+
+    made = charged(ws, shop, 10, 20)
+    with pytest.raises(UsageError, match="approve is async"):
+        made.undo(_yes)
+    assert not shop.refunds and len(list(ws.root.iterdir())) == 2
+    assert "nobody approved that" in asyncio.run(made.aundo(_no)).message and not shop.refunds
+    assert asyncio.run(made.aundo(_yes)).message == "took back the turn 'charge 10': 1 file, 1 effect outside"
+
+
+def test_an_approve_that_fails_lets_nothing_pass(ws: Workspace):
+    def approve(*_: Any) -> bool:
+        raise UsageError("the prompt cannot be shown")
+
+    said = calls(ws, approve=approve).begin("1", "delete_user", {"id": 1})
+    assert said.decision == "deny" and "the prompt cannot be shown, which is no yes" in said.reason
 
 
 def test_a_process_that_dies_in_a_call_leaves_nothing_open(ws: Workspace, project: Path):

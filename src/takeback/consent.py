@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Iterable
 
 from .acts import Act, depends
-from .effects import Plan, text
-from .typed import TYPE_CHECKING
+from .effects import FAILED, Plan, text
+from .errors import UsageError
+from .typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -47,6 +50,37 @@ def allowed(
             return plan, found
         left |= stays.keys()
         found += [(acts[id], why) for id, why in stays.items() if id in acts]
+
+
+def still_standing(workspace: Workspace) -> list[Act]:
+    """Acts that were done, as far as is known, and not taken back."""
+    return [act for act in workspace.effects() if not act.undone_by and act.state != FAILED]
+
+
+def is_yes(answer: Any, instead: str) -> bool:
+    """True is a yes, and nothing else is. One that has to be awaited is refused: `instead` says what to do."""
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise UsageError("approve is async, and nobody awaits it here", instead)
+    return answer is True
+
+
+def awaiting(approve: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """The same for a thread that works for this event loop: an answer that has to be awaited is, in the loop."""
+    if approve is None:
+        return None
+    loop = asyncio.get_running_loop()
+
+    def ask(*given: Any) -> Any:
+        said = approve(*given)
+        return asyncio.run_coroutine_threadsafe(_answer(said), loop).result() if inspect.isawaitable(said) else said
+
+    return ask
+
+
+async def _answer(said: Awaitable[Any]) -> Any:
+    return await said
 
 
 def _stands_under(act: Act, live: Iterable[Act], leave: set[str]) -> str:

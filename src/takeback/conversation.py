@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import ancestry, brackets, plain, redact
 from .callers import Call, Caller
-from .consent import Stays, allowed
+from .consent import Stays, allowed, is_yes, still_standing
 from .doing import Recorder, to_the_end
-from .effects import DONE, FAILED, FOLDER, STATES, Outcome, Plan, Request, Takeback, Turn, path_of_thread, text
+from .effects import DONE, FOLDER, STATES, Outcome, Plan, Request, Takeback, Turn, path_of_thread, text
 from .errors import Moved, Stale, TakebackError, UsageError
 from .threads import checked_name
 
@@ -215,11 +215,7 @@ class Conversation:
             plan = next(work)
             while True:
                 said = self.approve(plan) if self.approve else False
-                if inspect.isawaitable(said):
-                    if inspect.iscoroutine(said):
-                        said.close()
-                    raise UsageError("approve is async, and the conversation is not", "use AsyncConversation")
-                plan = work.send(bool(said))
+                plan = work.send(is_yes(said, "use AsyncConversation"))
         except StopIteration as end:
             return _said(end.value)
 
@@ -229,8 +225,7 @@ class Conversation:
             return early
         ws = self._on
         for _ in range(_ATTEMPTS):
-            live = [act for act in ws.effects() if not act.undone_by and act.state != FAILED]
-            can_ask = self.approve is not None
+            live, can_ask = still_standing(ws), self.approve is not None
             plan, stays = yield from allowed(
                 ws, lambda leave: self._planned(n, leave), live, (), can_ask, lambda id: f"takeback revert {id[:8]}"
             )
@@ -365,11 +360,18 @@ class Conversation:
         parts += ["git"] * bool(of["git"])
         parts += [_count(len(folders), "folder")] if folders else []
         parts += [f"{_count(len(files), 'file')}: {_names(files)}"] if files else []
-        kept = [_kept(acts.get(r.path, ""), r.path, r.note or r.result) for r in outcome.results if r.result != DONE]
+        not_done = [(r.path, r.note or r.result) for r in outcome.results if r.result != DONE]
+        kept = [_kept(path, why) for path, why in not_done if path not in acts]
         kept += [f"kept {text(p)}, others were at work on it too" for p in outcome.left if p not in steps]
-        kept += [f"{act.summary} stays: {why}" for act, why in stays]
+        kept = list(dict.fromkeys(kept))
+        more = [f"kept {len(kept) - _NAMED:,} more"] * (len(kept) > _NAMED + 1)
+        stands = " stays" if verb == "took back" else ""
+        told = [(acts[path], why) for path, why in not_done if path in acts] + [
+            (act.summary, why) for act, why in stays
+        ]
         sentence = f"{verb} {what}: {', '.join(parts) or 'nothing of it'}"
-        return Said("; ".join([sentence, *dict.fromkeys(kept)]), bool(done), outcome, max(messages, 0))
+        parts = [sentence, *(kept[:_NAMED] + more if more else kept), *(f"{act}{stands}: {why}" for act, why in told)]
+        return Said("; ".join(dict.fromkeys(parts)), bool(done), outcome, max(messages, 0))
 
     @property
     def _on(self) -> Workspace:
@@ -388,6 +390,11 @@ class ConversationTurn(Recorder):
     def __init__(self, conversation: Conversation, user_text: str | None) -> None:
         if conversation.workspace is not None:
             super().__init__(conversation.workspace)
+        if user_text is not None and not isinstance(user_text, str):
+            raise UsageError(
+                f"what a user says is a text, and this is of type {type(user_text).__name__}",
+                "begin the turn with a text or none, and append what else the message holds",
+            )
         self.conversation = conversation
         self.user_text = user_text
 
@@ -477,7 +484,7 @@ class AsyncConversation:
         found = await to_the_end(_sent, lambda: next(work))
         while isinstance(found, Plan):
             answer = self._plain.approve(found) if self._plain.approve else False
-            said = bool(await answer if inspect.isawaitable(answer) else answer)
+            said = (await answer if inspect.isawaitable(answer) else answer) is True
             found = await to_the_end(_sent, lambda said=said: work.send(said))
         return found
 
@@ -543,9 +550,7 @@ def _called(turns: list[AgentTurn]) -> str:
     return f"the turn {first}" if first else "a turn"
 
 
-def _kept(summary: str, path: bytes, why: str) -> str:
-    if summary:
-        return f"{summary} stays: {why}"
+def _kept(path: bytes, why: str) -> str:
     return f"kept thread {text(path)[2:]}, {why}" if path.startswith(b"//") else f"kept {text(path)}, {why}"
 
 

@@ -119,7 +119,10 @@ def _request(workspace: Workspace, given: Mapping[str, Any], known: Mapping[str,
     origin = _ORIGIN.match(given["url"])
     domain = workspace.outside("http")
     assert origin is not None and isinstance(domain, http.Http)
-    made = http.recorded(domain, "POST", f"{origin[0]}/", response_body=known, inverse=_renamed(given))
+    try:
+        made = http.recorded(domain, "POST", f"{origin[0]}/", response_body=known, inverse=_renamed(given))
+    except UsageError as error:  # in the words of the declaration
+        raise UsageError(error.message.replace("{response.body.", "{"), error.hint) from None
     assert made.inverse is not None
     return made.inverse
 

@@ -6,7 +6,7 @@ from . import redact
 from .errors import NotFound, UsageError
 from .ids import new_id
 from .journal import New
-from .states import Handoff, StateCheckpoint
+from .states import Handoff, StateCheckpoint, quoted
 from .typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,13 +59,17 @@ def made(threads: Threads) -> list[Handoff]:
 
 
 def adopt(threads: Threads, handoff_id: str, agent: str, new_thread: str) -> StateCheckpoint:
-    """Takes over what was handed over: a new thread that begins with it. Once."""
-    handoff = find(threads, handoff_id)
+    """Takes over what was handed over: a new thread that begins with it. Once: of two who adopt it, one is told."""
+    with threads.together():
+        return _adopted(threads, find(threads, handoff_id), agent, new_thread)
+
+
+def _adopted(threads: Threads, handoff: Handoff, agent: str, new_thread: str) -> StateCheckpoint:
     if handoff.adopted_as is not None:
         raise UsageError(
             f"{handoff.id[:8]} was adopted already, by {handoff.adopted_by or 'nobody named'} as thread "
             f"{handoff.adopted_as[0]}",
-            f"go on there, or fork it: takeback thread fork {handoff.thread} {handoff.checkpoint} NEW",
+            f"go on there, or fork it: takeback thread fork {quoted(handoff.thread)} {handoff.checkpoint} NEW",
         )
     if agent and agent != handoff.to_agent:
         raise UsageError(
@@ -76,6 +80,5 @@ def adopt(threads: Threads, handoff_id: str, agent: str, new_thread: str) -> Sta
     body = {
         "what": "adopted", "handoff": handoff.id, "agent": handoff.to_agent, "thread": thread, "checkpoint": made.id,
     }  # fmt: skip
-    with threads.ws._writing():
-        threads.journal.append([New("thread", new_id(), body)], threads.ws.clock())
+    threads.journal.append([New("thread", new_id(), body)], threads.ws.clock())
     return made

@@ -60,6 +60,7 @@ class HeldValues:
         self._size = 0
         self._newest: OrderedDict[tuple[str, str, str], bytes] = OrderedDict()  # thread, namespace, name → value
         self._packs: OrderedDict[bytes, frozenset[bytes]] = OrderedDict()  # value → blobs of the packs it stands on
+        self._pruned = 0  # the newest prune that what is at hand has outlived
 
     # -- putting -------------------------------------------------------------------
 
@@ -209,6 +210,16 @@ class HeldValues:
         while self._size > _AT_HAND and len(self._data) > 1:
             _, (old, _) = self._data.popitem(last=False)
             self._size -= len(old)
+
+    def outlived(self) -> bool:
+        """Whether all that is at hand is still held. After a prune, of whichever process, it is forgotten: what is put
+        from now on must not stand on a value that went."""
+        newest = self.journal.newest("prune")
+        if newest == self._pruned:
+            return True
+        self._pruned = newest
+        self.forget()
+        return False
 
     def forget(self) -> None:
         """Nothing is at hand any more: what was may be in no row, or altered since."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from . import changes as change_lists
@@ -35,8 +35,8 @@ from .effects import (
     same,
     text,
 )
-from .errors import Damaged
-from .journal import Row
+from .errors import Damaged, TakebackError
+from .journal import Journal, Row
 from .typed import Any
 
 NUMBERED = (
@@ -64,6 +64,24 @@ def pack_list(found: list[Change], put: Callable[[bytes], bytes]) -> dict[str, A
 def unpack_list(packed: Mapping[str, Any], load: LoadBlob) -> list[Change]:
     data = a2b_base64(packed["inline"]) if "inline" in packed else load(bytes.fromhex(packed["blob"]))
     return change_lists.decode(data)
+
+
+def moves(journal: Journal, load: LoadBlob, domain: str, after: int = 0) -> Iterator[Change]:
+    """How the rows after one moved the states of a domain: what looks found, and what take-backs did."""
+    for row in journal.rows(after, ("change", "outcome")):
+        body = row.body or {}
+        try:
+            if row.kind == "change" and body.get("domain") == domain:
+                yield from unpack_list(body["list"], load)
+            elif row.kind == "outcome" and not body.get("aborted"):
+                begun = journal.get(body["takeback"])
+                segment = (begun.body if begun is not None and begun.body else {})["segments"][body["segment"]]
+                if segment["domain"] == domain:
+                    undone = {raw(path) for path, *_ in body["not_done"]}
+                    found = unpack_list(segment["list"], load)
+                    yield from (change for change in found if change.path not in undone)
+        except (TakebackError, LookupError, TypeError, ValueError, AttributeError):
+            continue  # damaged, which History names
 
 
 def pack_units(units: Iterable[Unit]) -> list[list[Any]]:

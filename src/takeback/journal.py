@@ -208,6 +208,7 @@ class Journal:
         try:
             seqs, _ = self._inserted(rows, at)
         except BaseException:
+            self._has_state = False  # said in this part, maybe
             self._db.execute("ROLLBACK TO part")
             raise
         finally:
@@ -413,11 +414,26 @@ class Journal:
 
     # -- verify --------------------------------------------------------------
 
+    def known_gaps(self) -> set[int]:
+        """Rows that a damaged database lost, as a repair has noted."""
+        return {seq for row in self.rows(kinds=("note",)) if row.body for seq in _span(row.body.get("gap", ()))}
+
+    def unknown(self, after: int, up_to: int) -> list[int]:
+        """Rows in between that are missing, or altered so that they may have been of any kind."""
+        with _explained():
+            found = self._db.execute(
+                "SELECT seq, id, kind, at, body_hash, prev, hash, NULL FROM log WHERE seq > ? AND seq <= ?",
+                (after, up_to),
+            ).fetchall()
+        missing = range(after + 1, up_to + 1) if len(found) < up_to - after else ()
+        return sorted({*missing} - {row[0] for row in found} | {row[0] for row in found if not holds(row)})
+
     def check(self) -> Iterator[BadRow]:
         """Walks the chain and names each row that does not hold."""
         prev, expected = _START, 1
+        kept = self._read_head()  # before the rows: another process may append while they are read
         forgotten: set[int] = set()
-        known_gaps = {seq for row in self.rows(kinds=("note",)) if row.body for seq in _span(row.body.get("gap", ()))}
+        known_gaps = self.known_gaps()
         empty: list[int] = []
         with _explained():
             found = self._db.execute(
@@ -441,7 +457,6 @@ class Journal:
         for seq in empty:
             if seq not in forgotten and seq not in known_gaps:
                 yield BadRow(seq, "its body is gone, and no prune removed it")
-        kept = self._read_head()
         if kept is None and found and self._head_file is not None:
             yield BadRow(found[-1][0], "the head file is missing or damaged")
         elif kept is not None and kept.seq >= expected:
@@ -482,11 +497,12 @@ def rebuild(path: Path, rows: Iterable[Stored], note: New, at: float) -> None:
         db.execute("BEGIN")
         db.execute(_TABLE)
         db.execute(_KIND_INDEX)
-        db.execute(f"PRAGMA user_version={VERSION}")
-        head = Head(0, _START)
+        head, version = Head(0, _START), 1
         for row in rows:
             db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
             head = Head(row[0], row[6])
+            version = VERSION if row[2] in STATE_ROWS else version
+        db.execute(f"PRAGMA user_version={version}")
         db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", _stored(note, head, at))
         db.execute("COMMIT")
     finally:

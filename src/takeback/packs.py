@@ -475,7 +475,7 @@ class Packs:
                     except ValueError as error:
                         yield Bad(record[5], where, str(error))
                 if progress:
-                    progress(len(stored))
+                    progress(HEAD + len(stored))
                 at += HEAD + record[4]
                 end = at
         for offset, id in known.items():

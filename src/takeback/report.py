@@ -403,9 +403,7 @@ class _Writer:
                 told = tuple(self._effect(e) for e in mine if self._holds(e.id, e.at))
                 bracket = self.history.brackets[child.id]
                 if told or self.span.holds(bracket.seq, child.at):
-                    calls.append(
-                        CallTold(child.id, child.tool, child.title, child.lane, child.at, child.state, told)
-                    )
+                    calls.append(CallTold(child.id, child.tool, child.title, child.lane, child.at, child.state, told))
             elif self._holds(child.id, child.at):
                 effects.append(self._effect(child))
         asked = self.asked.get(item.id)
@@ -469,7 +467,7 @@ class _Writer:
                 done[effect.verdict] = done.get(effect.verdict, 0) + len(effect.changes)
                 paths.update((self._name(path), None) for path in effect.changes)
             missed = {step.target: step for step in failed.get(item.id, ())}
-            kept = {self._name(unit.path): "kept: changed since, or somebody else's" for unit in found.kept}
+            kept = {self._name(unit.path): self._why_kept(unit.path) for unit in found.kept}
             steps = [*missed.values(), *(StepTold(name, KEPT, why) for name, why in kept.items() if name not in missed)]
             well = WHOLE if paths and not steps else PARTLY if paths else NOTHING
             yield TakebackTold(
@@ -486,6 +484,11 @@ class _Writer:
             for path, result, note in row.body.get("not_done", ()):
                 found.setdefault(row.body["takeback"], []).append(StepTold(self._name(raw(path)), result, note))
         return found
+
+    def _why_kept(self, path: bytes) -> str:
+        if (act := self.acts.get(text(path))) is not None and act.verdict in (IRREVERSIBLE, UNCOVERED):
+            return str(act.did.get("left_to_do", "")) or "it cannot be taken back"
+        return "changed since, or somebody else's"
 
     def _name(self, path: bytes) -> str:
         """A path, or what an act did, as people call it."""

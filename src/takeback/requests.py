@@ -58,9 +58,11 @@ def _thread(history: History, threads: Threads, what: Sequence[str], options: Re
         )
     found = threads.get(*what)
     if found.seq < history.horizon and not options.only:
+        from .states import quoted
+
         raise NotFound(
             f"{short_id(found.id)} lies before the prune horizon: what changed in the files since then is gone",
-            f"go back in the thread alone: takeback thread rollback {found.thread} {short_id(found.id)}",
+            f"go back in the thread alone: takeback thread rollback {quoted(found.thread)} {short_id(found.id)}",
         )
     label = f"{short_id(found.id)} of thread {found.thread}"
     ends = (max(t.rows) for t in history.takebacks.values() if t.rows and t.seq < found.seq < max(t.rows))

@@ -183,3 +183,10 @@ def uuid6(after: str) -> str:
         pass
     high = (ticks >> 12 << 16) | 0x6000 | (ticks & 0xFFF)
     return str(uuid.UUID(int=(high << 64) | (0b10 << 62) | (uuid.uuid4().int & ((1 << 62) - 1))))
+
+
+def quoted(thread: str) -> str:
+    """A thread's name, as a command that is told has to have it."""
+    from shlex import quote
+
+    return quote(thread)

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, M
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .acts import Act
-from .consent import allowed
+from .consent import allowed, is_yes
 from .doing import Recorder, Undo, current, to_the_end
 from .effects import DONE, FAILED, Outcome, Plan, text
 from .errors import Stale, TakebackError, UsageError
@@ -188,9 +188,7 @@ class WorkStep(Recorder):
     def _answered(self) -> Callable[[Plan], bool]:
         def answer(plan: Plan) -> bool:
             said = self.approve(plan) if self.approve else False
-            if inspect.isawaitable(said):
-                raise UsageError("approve is async, and the step is not", "use async with workspace.astep(…)")
-            return bool(said)
+            return is_yes(said, "use async with workspace.astep(…)")
 
         return answer
 
@@ -216,7 +214,7 @@ class WorkStep(Recorder):
         while plan is not None:
             try:
                 answer = self.approve(plan) if self.approve else False
-                said = bool(await answer if inspect.isawaitable(answer) else answer)
+                said = (await answer if inspect.isawaitable(answer) else answer) is True
             except Exception as trouble:
                 self._note(_refused(trouble))
                 said = False

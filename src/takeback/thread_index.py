@@ -143,9 +143,12 @@ class ThreadIndex:
             told, self._told = self._told, []
             is_all = bool(told) and told[0].seq == seq + 1 and len(told) == head.seq - seq
             for row in told if is_all else self.journal.rows(seq, _FOLLOWED):
-                if row.seq > head.seq:
-                    break
-                self._fold(row)
+                if row.seq <= head.seq:
+                    self._fold(row)
+                elif row.kind == "prune" and row.body is not None:  # just now: it says why those before have no bodies
+                    self._explain(row.body["forgot"])
+            if not is_all:
+                self._doubt(self.journal.unknown(seq, head.seq))
             if seq < head.seq:
                 self._db.execute("UPDATE followed SET seq = ?, hash = ?", head)
             self._db.execute("COMMIT")
@@ -171,9 +174,9 @@ class ThreadIndex:
 
     def _fold(self, row: Row) -> None:
         body = row.body
-        if row.damaged and row.kind in ("state", "thread"):  # a head, or the removal of one
-            self._db.execute("INSERT OR REPLACE INTO altered VALUES(?)", (row.seq,))
         if body is None:
+            if row.kind in ("state", "thread"):  # a head, or the removal of one: altered, unless a prune follows
+                self._db.execute("INSERT OR REPLACE INTO altered VALUES(?)", (row.seq,))
             return
         with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):  # no row of ours
             if row.kind == "value":
@@ -189,9 +192,20 @@ class ThreadIndex:
             elif row.kind == "thread" and body["what"] == "removal":
                 self._remove(row.seq, body)
             elif row.kind == "prune":
+                self._explain(body["forgot"])
                 for first, last in body["forgot"]:
                     for table in ("checkpoints", "writes", "held"):
                         self._db.execute(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", (first, last))
+
+    def _explain(self, forgot: Iterable[tuple[int, int]]) -> None:
+        """Rows that a prune took are no loss."""
+        self._db.executemany("DELETE FROM altered WHERE seq BETWEEN ? AND ?", forgot)
+
+    def _doubt(self, unknown: Iterable[int]) -> None:
+        """Rows that may have been a head, but for those that a repair has noted as lost."""
+        self._db.executemany("INSERT OR REPLACE INTO altered VALUES(?)", ((seq,) for seq in unknown))
+        if self._one("SELECT 1 FROM altered LIMIT 1", ()) is not None:
+            self._explain((seq, seq) for seq in self.journal.known_gaps())
 
     def _remove(self, seq: int, body: Any) -> None:
         thread, chosen = body["thread"], body.get("checkpoints")
@@ -224,9 +238,10 @@ class ThreadIndex:
 
     def beginning(self, thread: str, prefix: str, ns: str | None = None) -> list[Listed]:
         """Checkpoints of a thread whose id begins so, each once, newest first."""
-        upper = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         where, also = ("", ()) if ns is None else (" AND ns = ?", (ns,))
-        return self._listed(f"thread = ? AND id >= ? AND id < ?{where} AND removed = 0", (thread, prefix, upper, *also))
+        begins = "id >= ? AND substr(id, 1, ?) = ?"
+        values = (thread, prefix, len(prefix), prefix, *also)
+        return self._listed(f"thread = ? AND {begins}{where} AND removed = 0", values)
 
     def elsewhere(self, id: str) -> list[Listed]:
         """Where, in any thread, a checkpoint of this id is."""
@@ -243,16 +258,16 @@ class ThreadIndex:
         return self._listed(" AND ".join(terms), values, limit)
 
     def _listed(self, where: str, values: Sequence[Any], limit: int | None = None) -> list[Listed]:
-        sql = f"SELECT seq, thread, ns, id FROM checkpoints WHERE {where} ORDER BY seq DESC"
-        out: list[Listed] = []
-        seen: set[tuple[str, str, str]] = set()
-        for row in self._all(sql, values):
-            if row[1:] not in seen:
-                seen.add(row[1:])
-                out.append(Listed(*row))
-                if limit is not None and len(out) >= limit:
-                    break
-        return out
+        sql = f"SELECT seq, thread, ns, id FROM checkpoints WHERE {where} ORDER BY seq DESC LIMIT ?"
+        most = -1 if limit is None else limit
+        while True:
+            rows = self._all(sql, (*values, most))
+            newest: dict[tuple[str, str, str], Listed] = {}
+            for row in rows:
+                newest.setdefault(row[1:], Listed(*row))
+            if limit is None or len(newest) >= limit or len(rows) < most:
+                return list(newest.values())[:limit]
+            most *= 4  # of some ids there are several rows
 
     def heads(self, thread: str, seq: int | None) -> dict[str, int]:
         """The newest row of each namespace, as of a row of the journal."""
@@ -338,6 +353,8 @@ class ThreadIndex:
     def _all(self, sql: str, values: Sequence[Any]) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
+        except UnicodeEncodeError:
+            return []  # asked for a name that is no text: none is called so
         except sqlite3.DatabaseError:
             self.anew()
             self.follow()

@@ -14,7 +14,7 @@ from . import lineage
 from .effects import short_id, thread_of
 from .errors import Damaged, NotFound, TakebackError, UsageError
 from .lineage import Place, place
-from .states import StateCheckpoint
+from .states import StateCheckpoint, quoted
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _deleted(threads: Threads, names: Sequence[str], dry_run: bool) -> ThreadsPr
                 raise UsageError(
                     f"thread {name} cannot go: thread {fork.thread}, which was forked from it, is read from it; "
                     "nothing was changed",
-                    f"delete both, or prune it: takeback thread prune {name} --keep 1",
+                    f"delete both, or prune it: takeback thread prune {quoted(name)} --keep 1",
                 )
     pending = [h.id for h in threads.handed_over() if h.adopted_as is None and h.thread in names]
     gone = tuple(state for name in names for state in threads.list(name))

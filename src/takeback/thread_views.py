@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from . import plain
 from .errors import Damaged, NotFound, TakebackError, UsageError
-from .states import Checked, Found, StateDifference
+from .journal import STATE_ROWS
+from .states import Checked, Found, StateCheckpoint, StateDifference
 from .thread_index import Listed
 from .typed import TYPE_CHECKING
 
@@ -27,36 +28,48 @@ def diff(threads: Threads, thread: str, a: str, b: str = "") -> list[StateDiffer
 
 
 def search(threads: Threads, query: str, thread: str = "", limit: int = 20) -> list[Found]:
-    """State checkpoints whose summary or state has all these words, newest first. A value that many share is
-    found at the newest of each thread alone."""
-    words = query.lower().split()
+    """State checkpoints whose summary and state have all these words, newest first. Values that many share are found
+    at the newest of each thread alone."""
+    words = list(dict.fromkeys(query.lower().split()))
     if not words:
         raise UsageError("there is nothing to search for", "name a word: takeback thread search WORD")
     out: list[Found] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, frozenset[str]]] = set()
+    known: dict[str, frozenset[str]] = {}  # value → the words in it
     for state in threads.list(thread):
         if len(out) >= limit:
             break
-        if all(word in state.summary.lower() for word in words):
+        said = frozenset(word for word in words if word in state.summary.lower())
+        if len(said) == len(words):
             out.append(Found(state, "summary", state.summary))
             continue
-        for name, ref in state.refs.items():
-            if (state.thread, ref) in seen:
-                continue
-            seen.add((state.thread, ref))
-            try:
-                told = plain.text(plain.decoded(threads.value(ref), state.codec))
-            except Damaged:
-                continue  # verify names it; the others are searched
-            low = told.lower()
-            if all(word in low for word in words):
-                out.append(Found(state, name, plain.excerpt(told, low.index(words[0]))))
-                break
+        for ref in state.refs.values():
+            if ref not in known:
+                low = _text(threads, state, ref).lower()
+                known[ref] = frozenset(word for word in words if word in low)
+        having = {name: known[ref] for name, ref in state.refs.items() if known[ref] - said}
+        if len(said.union(*having.values())) < len(words):
+            continue
+        where = max(having, key=lambda name: len(having[name]))  # of several that have as many, the first
+        chosen = [where] if len(having[where]) == len(words) else list(having)
+        key = (state.thread, frozenset(state.refs[name] for name in chosen))
+        if key not in seen:
+            seen.add(key)
+            told = _text(threads, state, state.refs[where])
+            first = next(word for word in words if word in having[where])
+            out.append(Found(state, where, plain.excerpt(told, max(0, told.lower().find(first)))))
     return out
 
 
+def _text(threads: Threads, state: StateCheckpoint, ref: str) -> str:
+    try:
+        return plain.text(plain.decoded(threads.value(ref), state.codec))
+    except Damaged:
+        return ""  # verify names it; the others are searched
+
+
 def verify(threads: Threads, thread: str = "") -> list[Checked]:
-    """Every state checkpoint, oldest first: whether its row, its values and its parent are as they were stored."""
+    """Every state checkpoint, oldest first: whether its row and its values are as they were stored."""
     with threads.ws._alone():
         threads.index.follow()
         if thread and not threads.index.has(thread):
@@ -66,20 +79,19 @@ def verify(threads: Threads, thread: str = "") -> list[Checked]:
         threads.forget()
         bad = {each.seq: each.why for each in threads.journal.check()}
         listed = sorted(threads.index.listed(thread or None, None, None, None))
-        ids = {(each.thread, each.ns, each.id) for each in listed}
-        out = [_verified(threads, each, bad, ids) for each in listed]
-        known = {each.seq for each in listed}
-        lost = [row for row in threads.journal.rows(kinds=("state", "writes", "value", "thread")) if row.damaged]
+        out = [_verified(threads, each, bad) for each in listed]
+        if not all(each.ok for each in out):  # what another process has removed meanwhile is no loss
+            threads.index.follow()
+            there = {each.seq for each in threads.index.listed(thread or None, None, None, None)}
+            out = [each for each in out if each.ok or each.seq in there]
+        lost = [row for row in threads.journal.rows(kinds=STATE_ROWS) if row.damaged]
         out += [Checked(row.seq, "", "", "", f"row {row.seq} ({row.kind}) was altered") for row in lost]
-        out += [
-            Checked(seq, "", "", "", why)
-            for seq, why in sorted(bad.items())
-            if seq not in known and seq not in {row.seq for row in lost}
-        ]
+        told = {each.seq for each in out}
+        out += [Checked(seq, "", "", "", why) for seq, why in bad.items() if seq not in told]
         return sorted(out)
 
 
-def _verified(threads: Threads, each: Listed, bad: Mapping[int, str], ids: set[tuple[str, str, str]]) -> Checked:
+def _verified(threads: Threads, each: Listed, bad: Mapping[int, str]) -> Checked:
     why = bad.get(each.seq, "")
     if not why:
         try:

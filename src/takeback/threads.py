@@ -33,6 +33,7 @@ from .states import (
     Write,
     again,
     identity_of,
+    quoted,
     state_of,
     uuid6,
     write_order,
@@ -53,6 +54,7 @@ States = list[StateCheckpoint]  # by these names, since `list` is a verb of Thre
 News = list[NewState]
 Rows = list[int]
 Append = Callable[[Sequence[New]], list[int]]
+Body = Mapping[str, Any]
 
 
 class Threads(ThreadTwins):
@@ -102,6 +104,7 @@ class Threads(ThreadTwins):
         self.ws._must_be_on()
         checked_name(new.thread, "thread")
         checked_name(new.ns, "namespace", empty=True)
+        checked_name(new.id, "state checkpoint", empty=True)
         refs, fresh = self.held.referred(new)
         upload = self._uploaded(fresh) if self.held.store is not None else None
         with self._writing():
@@ -130,6 +133,7 @@ class Threads(ThreadTwins):
     def _uploaded(self, fresh: Sequence[Fresh]) -> Upload | None:
         """What is not held yet, put beyond this machine: nobody waits for that."""
         with self.ws._alone():
+            self.held.outlived()
             self.index.follow()
             lacking = [each for each in fresh if not self.held.has(each.id)]
         return self.held.upload(lacking) if lacking else None
@@ -144,7 +148,7 @@ class Threads(ThreadTwins):
             found = f"its head is {now}" if now else "it has no state"
             raise Moved(
                 f"thread {new.thread} has moved on: {found}, not {new.expect_head or 'empty'}; nothing was saved",
-                f"look at it with takeback thread show {new.thread}, then save again from there",
+                f"look at it with takeback thread show {quoted(new.thread)}, then save again from there",
             )
         return new._replace(parent=now)
 
@@ -158,6 +162,8 @@ class Threads(ThreadTwins):
         append: Append | None = None,
     ) -> States:
         """The caller holds the store lock. Values, then the states that refer to them, in one synced transaction."""
+        if not self.held.outlived():
+            self.index.follow()
         grew = bool(news[0].parent) and not self.held.knows(news[0], fresh)
         parent = self._found(news[0].thread, news[0].ns, news[0].parent) if grew else None
         try:
@@ -206,7 +212,8 @@ class Threads(ThreadTwins):
         """What a task wrote after a checkpoint. It may come before the checkpoint itself."""
         self.ws._must_be_on()
         body = {
-            "thread": checked_name(thread, "thread"), "ns": ns, "id": checkpoint, "task": task, "path": task_path,
+            "thread": checked_name(thread, "thread"), "ns": checked_name(ns, "namespace", empty=True),
+            "id": checked_name(checkpoint, "state checkpoint"), "task": task, "path": task_path,
             "writes": [[w.idx, w.channel, b2a_base64(w.data, newline=False).decode()] for w in writes],
         }  # fmt: skip
         row = New("writes", new_id(), body)
@@ -215,7 +222,8 @@ class Threads(ThreadTwins):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What this thread of the program puts inside, without `capture`, is one synced transaction."""
+        """What this thread of the program puts inside, without `capture`, is one synced transaction. What is asked
+        inside is answered as of its beginning, so that what is put has to name its parent."""
         self.ws._must_be_on()
         with self.ws._writing():
             self.index.follow()
@@ -245,13 +253,22 @@ class Threads(ThreadTwins):
             ids.setdefault((each.thread, each.ns), []).append(each.id)
         with self.ws._alone():
             self.index.follow()
-            rows = [
-                (thread, ns, id, seq)
-                for (thread, ns), some in ids.items()
-                for id, seq in self.index.writes(thread, ns, some)
-            ]
-            read = self.journal.at([seq for *_, seq in rows])
+            rows = self._written([(thread, ns, some) for (thread, ns), some in ids.items()])
         found: dict[tuple[str, str, str], dict[tuple[str, int], Write]] = {}
+        for thread, ns, id, body in rows:
+            here = found.setdefault((thread, ns, id), {})
+            task = body["task"]
+            for idx, channel, data in body["writes"]:
+                if idx < 0 or (task, idx) not in here:  # a step that runs again repeats what it wrote
+                    here[(task, idx)] = Write(idx, channel, a2b_base64(data), task, body["path"])
+        return {key: sorted(here.values(), key=write_order) for key, here in found.items()}
+
+    def _written(self, wanted: Sequence[tuple[str, str, Sequence[str]]]) -> list[tuple[str, str, str, Body]]:
+        """(thread, namespace, checkpoint, body) of rows of writes, in order; wanted are ids by thread and namespace.
+        One that is lost is said: what a task did must not be done again because nobody knows of it."""
+        rows = [(thread, ns, *found) for thread, ns, ids in wanted for found in self.index.writes(thread, ns, ids)]
+        read = self.journal.at([seq for *_, seq in rows])
+        out = []
         for thread, ns, id, seq in rows:
             row = read.get(seq)
             if row is None or row.damaged or row.body is None:
@@ -259,12 +276,8 @@ class Threads(ThreadTwins):
                     f"the writes after {id} of thread {thread} (row {seq}) are not as they were stored",
                     "takeback thread verify says what is lost",
                 )
-            here = found.setdefault((thread, ns, id), {})
-            task = row.body["task"]
-            for idx, channel, data in row.body["writes"]:
-                if idx < 0 or (task, idx) not in here:  # a step that runs again repeats what it wrote
-                    here[(task, idx)] = Write(idx, channel, a2b_base64(data), task, row.body["path"])
-        return {key: sorted(here.values(), key=write_order) for key, here in found.items()}
+            out.append((thread, ns, id, row.body))
+        return out
 
     # -- finding -------------------------------------------------------------------
 
@@ -299,7 +312,7 @@ class Threads(ThreadTwins):
             if not id:
                 head = self._head(thread, ns or "")
                 if head is None or head.absent:
-                    raise NotFound(f"thread {thread} has no state there", f"takeback thread list {thread}")
+                    raise NotFound(f"thread {thread} has no state there", f"takeback thread list {quoted(thread)}")
                 return head
             found = self.index.beginning(thread, id, ns)
             exact = [each for each in found if each.id == id]
@@ -318,9 +331,10 @@ class Threads(ThreadTwins):
         if others:
             return NotFound(
                 f"state checkpoint {id} is of thread {others[0]}, not of {thread}",
-                f"name that thread, or take it over with takeback thread fork {others[0]} {id} NEW",
+                f"name that thread, or take it over with takeback thread fork {quoted(others[0])} {id} NEW",
             )
-        return NotFound(f"thread {thread} has no state checkpoint {id}", f"see them with takeback thread list {thread}")
+        hint = f"see them with takeback thread list {quoted(thread)}"
+        return NotFound(f"thread {thread} has no state checkpoint {id}", hint)
 
     def _threads_hint(self) -> str:
         names = [name for name, *_ in self.index.threads()][:5]
@@ -423,6 +437,12 @@ class Threads(ThreadTwins):
         return None if seq is None else self._at(seq)
 
     def _must_be_newest(self, thread: str, seq: int) -> None:
+        if (cut := self.journal.cut()) is not None:
+            raise Damaged(
+                f"the journal's tail is cut, rows {cut[0]} to {cut[1]} are lost: whether thread {thread}'s newest state "
+                "was among them is not known",
+                "run takeback repair to go on without them; it is recorded",
+            )
         if (altered := self.index.altered_after(seq)) is not None:
             raise Damaged(
                 f"row {altered} was altered: whether it was thread {thread}'s newest state is not known",
@@ -455,7 +475,7 @@ class Threads(ThreadTwins):
         self.ws._must_be_on()
         target = self.get(thread, id)
         checked_name(new_thread, "thread")
-        with self.ws._writing():
+        with self._writing():
             self.index.follow()
             self._must_be_free(new_thread)
             heads = self.index.heads(thread, target.seq)
@@ -479,10 +499,10 @@ class Threads(ThreadTwins):
                 return 0
             news = [again(s, thread=target, forked_from=s.forked_from or (source, s.id)) for s in found]
             writes = []
-            for ns in {state.ns for state in found}:
+            for ns in sorted({state.ns for state in found}):
                 ids = [state.id for state in found if state.ns == ns]
-                rows = self.journal.at([seq for _, seq in self.index.writes(source, ns, ids)])
-                writes += [New("writes", new_id(), {**row.body, "thread": target}) for row in rows.values() if row.body]
+                bodies = [body for *_, body in self._written([(source, ns, ids)])]
+                writes += [New("writes", new_id(), {**body, "thread": target}) for body in bodies]
             self._append(news, [s.refs for s in found], before=writes)
             return len(found)
 
@@ -555,13 +575,13 @@ class Threads(ThreadTwins):
 
     def remove_runs(self, runs: Iterable[str]) -> int:
         """Removes the state checkpoints of these runs, in whatever thread."""
-        with self.ws._alone():
+        self.ws._must_be_on()
+        with self.ws._writing():
             self.index.follow()
-            found = [each for run in runs for each in self.index.runs(run)]
-        of: dict[str, list[tuple[str, str]]] = {}
-        for each in found:
-            of.setdefault(each.thread, []).append((each.ns, each.id))
-        return sum(self.remove(thread, ids) for thread, ids in of.items())
+            of: dict[str, list[tuple[str, str]]] = {}
+            for each in (each for run in runs for each in self.index.runs(run)):
+                of.setdefault(each.thread, []).append((each.ns, each.id))
+            return sum(self.removed(thread, ids) for thread, ids in of.items())
 
     def forgettable(self) -> Rows:
         """Rows that lost their use by removals: of checkpoints, writes, and values that nothing refers to any more.
@@ -576,7 +596,10 @@ class Threads(ThreadTwins):
                 needed.update(bytes.fromhex(ref) for ref in row.body["refs"].values() if ref[0] != "=")
             elif row.damaged:
                 return []  # what it needs is not known, so nothing goes
-        bodies = {id: (seq, self.held.row(id)) for id, seq in self.index.held()}
+        try:
+            bodies = {id: (seq, self.held.row(id)) for id, seq in self.index.held()}
+        except Damaged:
+            return []  # nor is what this value stands on
         waiting = list(needed)
         while waiting:
             value = waiting.pop()
@@ -660,7 +683,16 @@ def _one_line(summary: str) -> str:
 
 
 def checked_name(name: str, what: str, empty: bool = False) -> str:
-    if not isinstance(name, str) or (not name and not empty) or len(name) > _NAME or "\0" in name or "\n" in name:
+    is_one = isinstance(name, str) and (name or empty) and len(name) <= _NAME and "\0" not in name and "\n" not in name
+    if not is_one or not _is_text(name):
         said = repr(name) if len(repr(name)) <= 60 else f"{repr(name)[:60]}…"
         raise UsageError(f"{said} cannot be the name of a {what}", f"a name is one line of 1 to {_NAME} characters")
     return name
+
+
+def _is_text(name: str) -> bool:
+    """Whether it can be written as UTF-8: what came as other bytes, or as half of a pair, cannot."""
+    try:
+        return name.isascii() or bool(name.encode())
+    except UnicodeEncodeError:
+        return False

@@ -17,7 +17,7 @@ from . import filters, masking, names, turns, views
 from .acts import Act
 from .brackets import AgentTurn, Bracket
 from .capture.runs import ACTOR as RUN
-from .effects import IRREVERSIBLE, STATES, UNKNOWN, WATCH, Effect, Takeback, Turn
+from .effects import FOLDER, IRREVERSIBLE, STATES, UNKNOWN, WATCH, Change, Effect, Takeback, Turn
 from .errors import NotFound, TakebackError
 from .history import History
 from .turns import CallSeen
@@ -552,7 +552,8 @@ class _Board:
     def _totals(self, effects: Sequence[Effect]) -> dict[str, int]:
         paths: dict[str, set[bytes]] = {}
         for effect in effects:
-            paths.setdefault(effect.domain, set()).update(effect.changes)
+            mine = [path for path, change in effect.changes.items() if not _is_folder(change)]
+            paths.setdefault(effect.domain, set()).update(mine or effect.changes)
         return {domain: len(found) for domain, found in sorted(paths.items(), key=_states_first)}
 
     def _badges(self, effects: Iterable[Effect]) -> dict[str, int]:
@@ -600,6 +601,11 @@ def _taken_by(history: History) -> dict[int, list[str]]:
 
 def _mark(row: LogRow) -> Mark:
     return Mark(row.id, row.number, row.label, row.named, row.pinned, row.at)
+
+
+def _is_folder(change: Change) -> bool:
+    state = change.after or change.before
+    return state is not None and state.kind == FOLDER
 
 
 def _states_first(found: tuple[str, set[bytes]]) -> tuple[bool, str]:

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from . import agents, ancestry, announced, gate, hook_record, redact
@@ -25,10 +25,23 @@ from .agents import events as kinds
 from .agents.dialect import PATHS, Dialect, command_of
 from .agents.events import Event
 from .callers import Call, Caller
+from .consent import Stays, allowed, awaiting, is_yes, still_standing
 from .declared import Declared, Undo, read
 from .doing import Undoing, done_before, filled, to_the_end
-from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, STATES, UNKNOWN, Turn, path_of_thread
-from .errors import NotDone, RepeatedEffect, TakebackError, UsageError
+from .effects import (
+    COMPENSATING,
+    DONE,
+    FAILED,
+    IRREVERSIBLE,
+    STATES,
+    UNKNOWN,
+    Plan,
+    Request,
+    Turn,
+    path_of_thread,
+    text,
+)
+from .errors import NotDone, RepeatedEffect, Stale, TakebackError, UsageError
 from .gate import Risk
 from .ids import new_id
 from .settings import user_config
@@ -37,7 +50,7 @@ from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from .brackets import AgentTurn
-    from .effects import Effect, Outcome, Plan, Takeback
+    from .effects import Effect, Outcome, Takeback
     from .history import History
     from .states import StateCheckpoint
     from .workspace import Workspace
@@ -46,8 +59,10 @@ ALLOW, ASK, DENY = kinds.ALLOW, kinds.ASK, kinds.DENY
 REPEAT = "repeat"  # the kind of a call that does again what was taken back
 _CONVERSATION = "conversation"  # the key of the bracket that a turn holds around its thread
 _TOOL = "tool"  # the kind of a call that acts by its name: one that is declared can be taken back
+_ATTEMPTS = 5  # at a plan that others make stale
 _SUMMARY = 160  # characters
 _RAISED = 500
+_READ = 8 * _RAISED  # of an error's text: secrets go before it is cut, as half of one has no shape
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SHELLS = frozenset(("bash", "sh", "zsh", "shell", "terminal", "exec", "execute", "command", "cmd", "powershell"))
 _COMMANDS = ("command", "cmd", "commands", "script")
@@ -69,6 +84,11 @@ class Undone(NamedTuple):
     outcome: Outcome | None = None
 
 
+# Shown a call, or a plan, where a person has to say yes; for the async twins it may be a coroutine function.
+Ask = Callable[[Decision, str, Mapping[str, Any]], bool | Awaitable[bool]]
+Approve = Callable[[Plan], bool | Awaitable[bool]]
+
+
 class _Open(NamedTuple):
     """A call that may run, until somebody says how it ended."""
 
@@ -83,11 +103,12 @@ class _Open(NamedTuple):
 class ToolCalls:
     """Journals the tool calls of one session of an agent. Safe to use from several threads.
 
-    `approve` is shown a Decision, the tool and its arguments where a person has to say yes; it runs in a worker thread
-    under the async twins. Without it `begin` answers "ask", and nothing is opened until `approved` has been told and
-    the call is begun again. `undo` says by tool name how its outside effect is taken back (declared.py). `thread` is
-    where the conversation is kept, if in this workspace: what is saved there in a turn is taken back with it.
-    `cursor` says how far the conversation has come, where begin is not told."""
+    `approve` is shown a Decision, the tool and its arguments where a person has to say yes, which is True and nothing
+    else; under the async twins it runs in a worker thread, or is awaited if it is a coroutine function. Without it
+    `begin` answers "ask", and nothing is opened until `approved` has been told and the call is begun again. `undo` says
+    by tool name how its outside effect is taken back (declared.py). `thread` is where the conversation is kept, if in
+    this workspace: what is saved there in a turn is taken back with it. `cursor` says how far the conversation has
+    come, where begin is not told."""
 
     def __init__(
         self,
@@ -96,7 +117,7 @@ class ToolCalls:
         agent: str,
         session: str = "",
         thread: str = "",
-        approve: Callable[[Decision, str, Mapping[str, Any]], bool] | None = None,
+        approve: Ask | None = None,
         undo: Mapping[str, Undo] = {},
     ) -> None:
         self.workspace = workspace
@@ -179,6 +200,11 @@ class ToolCalls:
         known = self.workspace.history().agent_turns.values()
         return [t for t in known if (t.caller.agent, t.caller.session) == (self.agent, self.session)]
 
+    def turns_since(self, state: StateCheckpoint) -> list[AgentTurn]:
+        """What this session was asked since a state, and no undo in force took back; oldest first."""
+        undone = _undone(self.workspace.history())
+        return [turn for turn in self._turns() if turn.seq > state.seq and turn.turn not in undone]
+
     def cursor_at(self, turn: Turn) -> str:
         """Where the conversation stood when a turn began, or before its first call that says so; empty if none does."""
         calls = (b.call for b in self.workspace.history().brackets.values() if b.turn == turn)
@@ -201,6 +227,19 @@ class ToolCalls:
 
         `cursor` says how far the conversation has come, `lane` names a subagent, `cwd` is where a shell runs. With
         `asking` the caller has the person asked by itself: the call is opened although the answer is "ask"."""
+        return self._announced(call_id, tool, args, cursor, lane, cwd, asking, self._approve)
+
+    def _announced(
+        self,
+        call_id: str,
+        tool: str,
+        args: Mapping[str, Any],
+        cursor: str,
+        lane: str,
+        cwd: str,
+        asking: bool,
+        ask: Ask | None,
+    ) -> Decision:
         if not call_id:
             raise UsageError("a call has no id", "give each call one of its own, the same for begin and commit")
         if self._calls.get(call_id) is not None:
@@ -209,7 +248,7 @@ class ToolCalls:
         if self._is_off:
             return Decision(ALLOW)
         try:
-            return self._begin(call_id, tool, dict(args), cursor, lane, cwd or str(self.workspace.root), asking)
+            return self._begin(call_id, tool, dict(args), cursor, lane, cwd or str(self.workspace.root), asking, ask)
         except TakebackError as error:
             return self._failed(tool, error)
 
@@ -228,23 +267,32 @@ class ToolCalls:
 
     # -- taking back -------------------------------------------------------------
 
-    def undo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+    def undo(self, approve: Approve | None = None) -> Undone:
         """Takes back the newest turn of this session that stands: its part of the thread, its files and its effects.
-        Effects go back if policy allows that, or if `approve`, shown the plan, says True; else ApprovalNeeded."""
+        Effects go back if policy allows that, or if `approve`, shown the plan, says True; else they stay, the message
+        says what a person would run, and all else goes back."""
         if self._is_off:
             return Undone("takeback is off; nothing was taken back")
         self.end_turn()
         history = self.workspace.history()
+        undone = _undone(history)
         standing = {turn for e in history.effects if not e.takeback for turn in e.turns if _is_live(history, e)}
-        turn = next((turn for turn in reversed(self._turns()) if turn.turn in standing), None)
-        if turn is None:
+        turns = [turn for turn in self._turns() if turn.turn in standing and turn.turn not in undone]
+        if not turns:
             return Undone("nothing to take back")
-        told = f"the turn {turn.prompt!r}" if turn.prompt else "the last turn"
-        undone = self._taken("took back", told, self.workspace.plan("revert", turn.id), approve)
-        self.cursor = self.cursor_at(turn.turn)
-        return undone
+        turn = turns[-1]
+        request = Request("undo", (turn.turn,), actors=(self.agent,), state=True)
+        request = request._replace(threads=(self.thread,) if self.thread else ())
 
-    def undo_to(self, state: StateCheckpoint | None, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        def planned(leave: set[str]) -> Plan:
+            return self.workspace.planned(request._replace(leave=tuple(sorted(leave))))
+
+        told = f"the turn {turn.prompt!r}" if turn.prompt else "the last turn"
+        taken = self._taken("took back", told, planned, approve)
+        self.cursor = self.cursor_at(turn.turn)
+        return taken
+
+    def undo_to(self, state: StateCheckpoint | None, approve: Approve | None = None) -> Undone:
         """Takes the thread back to this state of it, and with it what this session has done since: for a conversation
         that is saved before its turn begins, or after it has ended. None: there was no turn."""
         if self._is_off:
@@ -252,51 +300,85 @@ class ToolCalls:
         if state is None:
             return Undone("nothing to take back")
         self.end_turn()
-        turns = [turn for turn in self._turns() if turn.seq > state.seq]
+        turns = self.turns_since(state)
         prompt = turns[0].prompt if turns else ""
         whose = [turn.turn for turn in turns]
-        plan = self.workspace.plan("thread", state.thread, state.id, with_files=bool(turns), turns=whose)
-        return self._taken("took back", f"the turn {prompt!r}" if prompt else "the last turn", plan, approve)
 
-    def redo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+        def planned(leave: set[str]) -> Plan:
+            to = ("thread", state.thread, state.id)
+            return self.workspace.plan(*to, with_files=bool(turns), turns=whose, leave=leave)
+
+        return self._taken("took back", f"the turn {prompt!r}" if prompt else "the last turn", planned, approve)
+
+    def redo(self, approve: Approve | None = None) -> Undone:
         """Brings back what the newest undo took, unless the agent has been asked something since."""
         if self._is_off:
             return Undone("takeback is off; nothing was brought back")
         self.end_turn()
         history, turns = self.workspace.history(), self._turns()
         mine = {turn.turn for turn in turns}
-        own = [t for t in history.standing.values() if self.thread in t.request.threads or _took(history, t) & mine]
-        newest = next((t for t in own if t.verb != "redo" and t.rows), None)
+        newest = next((t for t in history.standing.values() if t.rows and self._is_own(history, t, mine)), None)
         if newest is None:
             return Undone("nothing to bring back")
         if turns and turns[-1].seq > newest.seq:
             return Undone("nothing to bring back: a new turn has begun since, and the conversation goes on from there")
-        return self._taken("brought back", "what was taken", self.workspace.plan("revert", newest.id), approve)
 
-    def _taken(self, verb: str, told: str, plan: Plan, approve: Callable[[Plan], bool] | None) -> Undone:
-        steps, credentials = self.workspace.unapproved(plan)
-        if (steps or credentials) and approve is not None and approve(plan):
-            self.workspace.approve(plan, credentials)
-        outcome = self.workspace.apply(plan)
+        def planned(leave: set[str]) -> Plan:
+            return self.workspace.plan("revert", newest.id, leave=leave)
+
+        return self._taken("brought back", "what was taken", planned, approve)
+
+    def _is_own(self, history: History, takeback: Takeback, mine: set[Turn]) -> bool:
+        """Whether it took back what this session did, or its thread. What two shared went with the other one's undo."""
+        request = takeback.request
+        if takeback.verb == "redo" or request.turns:
+            return takeback.verb != "redo" and mine.issuperset(request.turns)
+        return self.thread in request.threads or bool(_took(history, takeback) & mine)
+
+    def _taken(self, verb: str, told: str, planned: Callable[[set[str]], Plan], approve: Approve | None) -> Undone:
+        for _ in range(_ATTEMPTS):
+            plan, stays = self._allowed(planned, approve)
+            with suppress(Stale):  # somebody did something meanwhile
+                return self._told(verb, told, plan, self.workspace.apply(plan), stays)
+        raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
+
+    def _allowed(self, planned: Callable[[set[str]], Plan], approve: Approve | None) -> tuple[Plan, Stays]:
+        ws = self.workspace
+        can_ask = approve is not None
+        work = allowed(ws, planned, still_standing(ws), (), can_ask, lambda id: f"takeback revert {id[:8]}")
+        try:
+            plan = next(work)
+            while True:
+                plan = work.send(is_yes(approve(plan) if approve else False, "use aundo, or aredo"))
+        except StopIteration as end:
+            found: tuple[Plan, Stays] = end.value
+            return found
+
+    def _told(self, verb: str, told: str, plan: Plan, outcome: Outcome, stays: Stays) -> Undone:
+        acts = {act.path: act.summary for act in self.workspace.effects()}
         domains = {step.path: step.domain for step in plan.steps}
         done = [domains.get(r.path, "") for r in outcome.results if r.result == DONE]
-        counted = [(done.count("files"), "file"), (sum(d not in STATES for d in done), "effect outside")]
-        parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counted if count]
+        counted = [(done.count("files"), "file", ""), (sum(d not in STATES for d in done), "effect", " outside")]
+        parts = [f"{count} {noun}{'s' * (count != 1)}{where}" for count, noun, where in counted if count]
         parts += ["git"] * ("git" in done) + ["the conversation"] * ("state" in done)
-        left = [r.note or r.result for r in outcome.results if r.result != DONE]
+        left = [(acts.get(r.path) or text(r.path), r.note or r.result) for r in outcome.results if r.result != DONE]
+        left += [(text(path), "others were at work on it too") for path in outcome.left if path not in domains]
+        left += [(act.summary, why) for act, why in stays]
         message = f"{verb} {told}: {', '.join(parts) or 'nothing'}"
-        return Undone(message + (f"; not all of it: {'; '.join(left)}" if left else ""), outcome)
+        stands = " stays" if verb == "took back" else ""
+        named = "; ".join(f"{name}{stands}: {why}" for name, why in left)
+        return Undone(f"{message}; not all of it: {named}" if left else message, outcome)
 
     # -- async twins -------------------------------------------------------------
 
-    async def aundo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
-        return await to_the_end(self.undo, approve)
+    async def aundo(self, approve: Approve | None = None) -> Undone:
+        return await to_the_end(self.undo, awaiting(approve))
 
-    async def aundo_to(self, state: StateCheckpoint | None, approve: Callable[[Plan], bool] | None = None) -> Undone:
-        return await to_the_end(self.undo_to, state, approve)
+    async def aundo_to(self, state: StateCheckpoint | None, approve: Approve | None = None) -> Undone:
+        return await to_the_end(self.undo_to, state, awaiting(approve))
 
-    async def aredo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
-        return await to_the_end(self.redo, approve)
+    async def aredo(self, approve: Approve | None = None) -> Undone:
+        return await to_the_end(self.redo, awaiting(approve))
 
     async def abegin_turn(self, prompt: str) -> None:
         await to_the_end(self.begin_turn, prompt)
@@ -315,9 +397,8 @@ class ToolCalls:
         cwd: str = "",
         asking: bool = False,
     ) -> Decision:
-        return await to_the_end(
-            lambda: self.begin(call_id, tool, args, cursor=cursor, lane=lane, cwd=cwd, asking=asking)
-        )
+        ask = awaiting(self._approve)
+        return await to_the_end(self._announced, call_id, tool, args, cursor, lane, cwd, asking, ask)
 
     async def acommit(self, call_id: str, result: Any) -> list[str]:
         return await to_the_end(self.commit, call_id, result)
@@ -335,7 +416,15 @@ class ToolCalls:
         return Caller(self.agent, self.session, lane, *process)
 
     def _begin(
-        self, call_id: str, tool: str, args: dict[str, Any], cursor: str, lane: str, cwd: str, asking: bool
+        self,
+        call_id: str,
+        tool: str,
+        args: dict[str, Any],
+        cursor: str,
+        lane: str,
+        cwd: str,
+        asking: bool,
+        ask: Ask | None,
     ) -> Decision:
         ws = self.workspace
         declared = self._declared.get(tool, self._declared.get(tool.rpartition("__")[2]))
@@ -350,7 +439,7 @@ class ToolCalls:
             call = call._replace(scans=True)  # by its name alone it writes what it names: it may write more
         act = self._act(tool, args, call, declared) if declared is not None and declared.domain else None
         risks = self._risks(event, declared, act)
-        said = self._decided(event, risks, call.summary, tool, args)
+        said = self._decided(event, risks, call.summary, tool, args, ask)
         if said.decision == DENY or (said.decision == ASK and not asking):
             return said
         if not self._has_turn:
@@ -413,12 +502,19 @@ class ToolCalls:
                 return [Risk(REPEAT, act.summary, error.message), *found]
         return found
 
-    def _decided(self, event: Event, risks: list[Risk], summary: str, tool: str, args: Mapping[str, Any]) -> Decision:
+    def _decided(
+        self, event: Event, risks: list[Risk], summary: str, tool: str, args: Mapping[str, Any], ask: Ask | None
+    ) -> Decision:
         said = gate.decide(self.workspace, event, risks, True, summary)
         decision = Decision(said.decision or ALLOW, said.reason, said.call)
-        if decision.decision != ASK or self._approve is None:
+        if decision.decision != ASK or ask is None:
             return decision
-        if not self._approve(decision, tool, args):
+        try:
+            is_approved = is_yes(ask(decision, tool, args), "await the twins of these calls: abegin")
+        except TakebackError as error:  # of approve, which must not let the call pass as trouble of takeback's own does
+            told = f"approve raised {type(error).__name__}: {error.message}, which is no yes"
+            return decision._replace(decision=DENY, reason=f"{decision.reason}\n{told}")
+        if not is_approved:
             return decision._replace(decision=DENY)
         self.approved(decision)
         return Decision(gate.decide(self.workspace, event, risks, True, summary).decision or ALLOW)
@@ -497,6 +593,11 @@ class _Tools(Dialect):
         return event._replace(does=kinds.WRITES if paths and words & _WRITERS else kinds.UNKNOWN, paths=paths)
 
 
+def _undone(history: History) -> set[Turn]:
+    """Turns that an undo in force was about: what it had to leave of them does not keep the turns before them."""
+    return {turn for t in history.standing.values() if t.verb != "redo" and t.request.state for turn in t.request.turns}
+
+
 def _took(history: History, takeback: Takeback) -> set[Turn]:
     """The turns of which a take-back took something."""
     changes = [c for seq in takeback.rows if seq in history.by_seq for c in history.by_seq[seq].changes.values()]
@@ -526,5 +627,5 @@ def _did(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _raised(error: BaseException | str) -> dict[str, Any]:
     told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    facts: dict[str, Any] = {"did": {"raised": redact.text(told[:_RAISED])}}
+    facts: dict[str, Any] = {"did": {"raised": redact.text(told[:_READ])[:_RAISED]}}
     return {**facts, "state": FAILED} if isinstance(error, NotDone) else facts

@@ -423,6 +423,7 @@ DISGUISED = [
 OWN = [
     "takeback approve kxv",
     "takeback web",
+    "takeback ui",
     "takeback web --no-open --port 8765",
     "takeback apply kxv",
     "takeback resolve kxv --done",

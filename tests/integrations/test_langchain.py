@@ -194,11 +194,23 @@ def test_undo_stacks_down_to_an_empty_conversation(agent: Agent, durability: str
     assert agent.middleware.undo().message == "nothing to take back"
 
 
-def test_what_was_saved_only_at_the_end_stays_and_the_world_goes_back(agent: Agent):
+@pytest.mark.parametrize("first", ["sync", "exit"])
+def test_what_was_saved_only_at_the_end_goes_back_too(agent: Agent, first: str):
+    agent.durability = first
+    agent.asked("write one", calls(("write_file", {"path": "one", "text": "1"})), AIMessage("done"))
     agent.durability = "exit"
     agent.asked("order a book", *ORDER)
-    assert agent.middleware.undo(approve=YES).message == "took back the turn 'order a book': 1 file, 1 effect outside"
-    assert agent.files() == {} and agent.payments.ledger()["balance"] == 0 and len(agent.messages()) == 5
+    told = agent.middleware.undo(approve=YES).message
+    assert told == "took back the turn 'order a book': 1 file, 1 effect outside, the conversation"
+    assert agent.files() == {"one": "1"} and agent.payments.ledger()["balance"] == 0 and len(agent.messages()) == 4
+    agent.middleware.redo()
+    assert agent.files() == {"one": "1", "order": "a book"} and len(agent.messages()) == 9
+    agent.middleware.undo()
+    agent.asked("write two", calls(("write_file", {"path": "two", "text": "2"})), AIMessage("done"))
+    assert agent.files() == {"one": "1", "two": "2"} and len(agent.messages()) == 8
+    agent.middleware.undo()
+    agent.middleware.undo()
+    assert agent.files() == {} and agent.messages() == []
 
 
 def test_redo_stacks_too(agent: Agent):
@@ -248,14 +260,15 @@ def test_a_turn_of_another_thread_and_what_a_person_did_stay(agent: Agent):
     assert len(agent.messages("a")) == 4 and agent.messages("b") == []
 
 
-def test_nothing_outside_is_taken_back_without_a_yes_and_then_nothing_is(agent: Agent):
+@pytest.mark.parametrize("approve", [None, lambda plan: False], ids=["nobody", "no"])
+def test_without_a_yes_what_was_done_outside_stays_and_all_else_goes_back(agent: Agent, approve: Any):
+    agent.asked("write one", calls(("write_file", {"path": "one", "text": "1"})), AIMessage("done"))
     agent.asked("order a book", *ORDER)
-    with pytest.raises(takeback.ApprovalNeeded):
-        agent.middleware.undo()
-    assert agent.files() == {"order": "a book"} and len(agent.messages()) == 5
-    with pytest.raises(takeback.ApprovalNeeded):
-        agent.middleware.undo("t", lambda plan: False)
-    assert agent.payments.ledger()["balance"] == 20
+    told = agent.middleware.undo("t", approve).message
+    assert "'order a book': 1 file, the conversation; not all of it: charge(amount=20) stays: " in told
+    assert agent.files() == {"one": "1"} and len(agent.messages()) == 4
+    assert agent.middleware.undo("t", approve).message == "took back the turn 'write one': 1 file, the conversation"
+    assert agent.payments.ledger()["balance"] == 20 and agent.messages() == []
 
 
 def test_a_call_that_nothing_undoes_is_an_interrupt_that_a_person_answers(agent: Agent):

@@ -240,13 +240,15 @@ def test_another_conversation_and_what_a_person_did_stay(agent: Agent):
     assert agent.prompts("a") == ["mine"] and agent.prompts("b") == []
 
 
-def test_nothing_outside_is_taken_back_without_a_yes_and_then_nothing_is(agent: Agent):
+@pytest.mark.parametrize("approve", [None, lambda plan: False], ids=["nobody", "no"])
+def test_without_a_yes_what_was_done_outside_stays_and_all_else_goes_back(agent: Agent, approve: Any):
+    agent.asked("write one", *write("one"))
     agent.asked("order a book", *ORDER)
-    for approve in (None, lambda plan: False):
-        with pytest.raises(takeback.ApprovalNeeded):
-            agent.takeback.undo(approve=approve)
-    assert agent.files() == {"order": "a book"} and agent.prompts() == ["order a book"]
-    assert agent.payments.ledger()["balance"] == 20
+    told = agent.takeback.undo(approve=approve).message
+    assert "'order a book': 1 file, the conversation; not all of it: charge(amount=20) stays: " in told
+    assert agent.files() == {"one": "x"} and agent.prompts() == ["write one"]
+    assert agent.takeback.undo(approve=approve).message == "took back the turn 'write one': 1 file, the conversation"
+    assert agent.payments.ledger()["balance"] == 20 and agent.prompts() == []
 
 
 def test_a_call_that_nothing_undoes_is_deferred_and_goes_on_in_the_same_turn(agent: Agent):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,14 +21,13 @@ MOMENT = 1_780_000_000.0  # 2026-05-28 20:26:40
 def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], Workspace]]:
     """Opens workspaces whose clock moves a minute at a time, and whose ids are always the same."""
     counter = itertools.count()
-    real = os.urandom
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
 
     def urandom(size: int) -> bytes:
-        return hashlib.sha256(str(next(counter)).encode()).digest()[:size] if size == 16 else real(size)
+        return hashlib.sha256(str(next(counter)).encode()).digest()[:size]
 
-    monkeypatch.setattr("takeback.ids.os.urandom", urandom)
+    monkeypatch.setattr("takeback.ids.os", SimpleNamespace(urandom=urandom))
     clock = Clock()
 
     def opened(root: Path) -> Workspace:

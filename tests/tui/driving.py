@@ -35,7 +35,10 @@ class Player:
 
     async def see(self, *texts: str, without: str = "") -> str:
         """Waits until all of these stand on the screen."""
-        await self.until(lambda: all(t in screen(self.app) for t in texts) and (not without or without not in screen(self.app)), texts)
+        await self.until(
+            lambda: all(t in screen(self.app) for t in texts) and (not without or without not in screen(self.app)),
+            texts,
+        )
         return screen(self.app)
 
     async def until(self, is_so: Callable[[], bool], what: object = "") -> None:

@@ -8,11 +8,12 @@ import pytest
 
 pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
 
-import takeback  # noqa: E402
-from driving import play, screen  # noqa: E402
-from scene import CLAUDE, CODEX, Scene, fifty_turns  # noqa: E402
-from servers.payments import serving  # noqa: E402
-from takeback.brackets import Call  # noqa: E402
+from driving import play, screen
+
+import takeback
+from scene import CLAUDE, CODEX, Scene, fifty_turns
+from servers.payments import serving
+from takeback.brackets import Call
 
 
 @pytest.fixture
@@ -196,7 +197,7 @@ def test_a_checkpoint_is_taken_pinned_and_compared(ws, scene, project):
         await player.see("“good” · pinned", "kept for ever")
         (project / "a.txt").write_text("changed\n")
         await player.press("equals_sign")
-        await player.see("compare with")
+        await player.see("compare: choose the other point")
         await player.press("equals_sign")
         await player.see("“good” → now", "+changed", "-a")
         await player.press("escape", "equals_sign", "end", "equals_sign")
@@ -288,6 +289,48 @@ def test_what_acts_outside_needs_the_word_and_is_done_step_by_step(ws, scene, pr
 
         play(project, script)
         assert shop.charges["ch_1"]["status"] == "voided" and not (project / "order.txt").exists()
+
+
+def test_a_step_that_takes_long_is_seen_under_way(ws, scene, project):
+    scene.turn("make a bucket", bucket_txt="b\n")
+    waits = ["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done"]
+    ws.record_command("made a bucket", argv=waits, by={"actor": "claude"})
+
+    async def script(player):
+        await player.press("x")
+        await player.see("y Apply")
+        await player.press("y")
+        await player.see("Type yes")
+        await player.write("yes")
+        await player.press("enter")
+        await player.see("… command", "· files", "Taking back")
+        await player.press("escape", "q", "enter")  # it goes on, whatever is pressed
+        await player.see("… command")
+        (project / "go").touch()
+        await player.see("✓ command", "✓ files", "took back")
+
+    play(project, script)
+    assert not (project / "bucket.txt").exists()
+
+
+def test_what_agents_remember_is_compared_and_goes_back_when_asked(ws, scene, project):
+    ws.threads.save("main", {"messages": ["hello"]}, agent="claude")
+    scene.turn("remember", a_txt="a\n")
+    ws.begin_call(CLAUDE, Call("x", "Bash", "Bash: think"))
+    ws.threads.save("main", {"messages": ["hello", "world"]}, agent="claude")
+    ws.end_call(CLAUDE, Call("x", "Bash", "Bash: think"))
+
+    async def script(player):
+        await player.see("“remember”", "state", "thread main", '+ messages[1]: "world"')
+        await player.press("u")
+        await player.see("thread main stays", "w Threads too")
+        await player.press("w")
+        await player.see("thread main  back to")
+        await player.press("y")
+        await player.see("took back")
+
+    play(project, script)
+    assert ws.threads.load(ws.threads.get("main")) == {"messages": ["hello"]}
 
 
 def test_where_an_agent_is_at_work_nothing_outside_is_done_and_secrets_are_masked(ws, scene, project):
@@ -394,6 +437,8 @@ def test_every_view_help_palette_zoom_and_mouse(scene, project):
         await player.until(lambda: len(player.app.screen_stack) == 1)
         await player.pilot.click("#list", offset=(10, 1))
         await player.until(lambda: player.app.rows.cursor == 1)
+        await player.pilot.click("#tabs", offset=(25, 0))
+        await player.see('"kind": "checkpoint"')
         await player.pilot.click("#list", offset=(10, 0))
         await player.pilot.click("#list", offset=(10, 0))
         await player.see("Write a.txt")

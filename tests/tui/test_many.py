@@ -10,16 +10,17 @@ import pytest
 
 pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
 
-import takeback  # noqa: E402
-from driving import Player, play, screen  # noqa: E402
-from scene import CLAUDE  # noqa: E402
-from takeback.brackets import close_row, open_ones, open_row, turn_row  # noqa: E402
-from takeback.callers import Call  # noqa: E402
-from takeback.effects import FILE, Change, Entry, Turn  # noqa: E402
-from takeback.history import pack_list  # noqa: E402
-from takeback.ids import new_id  # noqa: E402
-from takeback.journal import New  # noqa: E402
-from takeback.surfaces.tui.app import TimelineApp  # noqa: E402
+from driving import Player, play
+
+import takeback
+from scene import CLAUDE
+from takeback.brackets import open_row, turn_row
+from takeback.callers import Call
+from takeback.effects import FILE, Change, Entry, Turn
+from takeback.history import pack_list
+from takeback.ids import new_id
+from takeback.journal import New
+from takeback.surfaces.tui.app import TimelineApp
 
 
 @pytest.fixture
@@ -42,19 +43,18 @@ def many(ws):
             body = {"list": packed, "turns": [list(turn)], "calls": [opened.id], "summary": f"Write {path} · 1 file"}
             rows += [opened, New("change", new_id(), body), New("close", new_id(), {"open": opened.id, "oldest": 0})]
     ws.store.journal.append(rows, at)
-    assert not open_ones(ws.store.journal) and close_row
     return ws
 
 
 def test_all_of_it_is_there_and_only_a_screenful_is_drawn(many, project):
     async def script(player):
-        await player.see("2,002 turns, 10,001 effects") if False else await player.see("10,00", "turn 1999")
+        await player.see("2,003 turns, 10,001 effects", "turn 1999")
         drawn = []
         rows = player.app.rows
         kept = type(rows).row
         rows.row = lambda at, width: drawn.append(at) or kept(rows, at, width)
         await player.press("end")
-        await player.see("“start”") if False else await player.until(lambda: rows.cursor == rows.count - 1)
+        await player.see("“start”")
         assert 0 < len(set(drawn)) <= 3 * 32
         await player.press("home", "slash")
         await player.write("file4321.py")
@@ -88,11 +88,10 @@ def test_a_key_is_answered_while_the_workspace_is_busy(many, project):
                     await player.press("down", "down", "down", "enter", "u")
                     await player.see("Working out the plan")
                     await player.press("escape", "question_mark")
-                    await player.see("Every take-back can be taken back")
+                    await player.see("Every take-back can be")
                     assert app.rows.cursor == 3 and not free.is_set()
                 finally:
                     free.set()
                     busy.join()
 
         asyncio.run(go())
-    assert screen is not None

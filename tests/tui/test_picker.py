@@ -6,14 +6,17 @@ import pytest
 
 pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
 
-import takeback  # noqa: E402
-from driving import run  # noqa: E402
-from scene import Scene  # noqa: E402
-from takeback.surfaces.cli.takebacks import Asked  # noqa: E402
-from takeback.surfaces.tui.picker import Picker  # noqa: E402
+from driving import run
+
+import takeback
+from scene import Scene
+from takeback.surfaces.cli.takebacks import Asked
+from takeback.surfaces.tui.picker import Picker
+
+ASKED = Asked("rollback", ())
 
 
-def pick(project, script, asked=Asked("rollback", ()), size=(110, 32)):
+def pick(project, script, asked=ASKED, size=(110, 32)):
     with takeback.open(project) as looking, takeback.open(project) as acting:
         app = Picker(looking, acting, asked)
         run(app, script, size)

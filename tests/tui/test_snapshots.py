@@ -7,11 +7,12 @@ import pytest
 pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
 pytest.importorskip("pytest_textual_snapshot", reason="the dev group is not installed")
 
-from driving import Player  # noqa: E402
-from scene import CODEX, Scene  # noqa: E402
-from takeback.surfaces.cli.takebacks import Asked  # noqa: E402
-from takeback.surfaces.tui.app import TimelineApp  # noqa: E402
-from takeback.surfaces.tui.picker import Picker  # noqa: E402
+from driving import Player
+
+from scene import CODEX, Scene
+from takeback.surfaces.cli.takebacks import Asked
+from takeback.surfaces.tui.app import TimelineApp
+from takeback.surfaces.tui.picker import Picker
 
 SIZES = {"small": (80, 24), "roomy": (120, 40)}
 

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
 
-from scene import fifty_turns  # noqa: E402
+from scene import fifty_turns
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 

@@ -76,6 +76,23 @@ def test_a_second_tab_sees_it_live(ws, scene, look, served):
     assert not (ws.root / "b.txt").exists()
 
 
+def test_beside_a_plan_only_the_list_is_renewed(ws, scene, look, served):
+    scene.turn("break it", a_txt="broken\n")
+    person = look()
+    page = person.enter(served)
+    person.click("text=Undo the last turn…")
+    page.wait_for_selector("html.is-live")
+    hash = page.url.rpartition("/")[2]
+    served.ask(f"/plan/{hash}/apply", "POST", {"form": served.form_token(), "hash": hash})  # from another tab
+    page.wait_for_selector("#timeline >> text=take-back")
+    assert page.locator("button.apply").is_visible()
+    page.click("button.apply")
+    page.wait_for_selector("[role=alert]")
+    assert "not kept any more" in page.locator("[role=alert]").inner_text()
+    assert all("status of 404" in line for line in person.wrong)
+    person.wrong.clear()
+
+
 def test_focus_and_place_stay_when_the_list_is_renewed(ws, look, served):
     scene = fifty_turns(ws)
     page = look().enter(served)
@@ -164,6 +181,14 @@ def test_a_page_of_somebody_else_gets_nothing(ws, scene, look, served, tmp_path)
         person.wrong.clear()  # what the browser itself says of that page
         server.shutdown()
     assert not [row for row in ws.log() if row.kind == "takeback"]
+
+
+def test_a_page_says_when_the_server_is_gone(ws, look, serve):
+    person = look()
+    with serve() as served:
+        page = person.enter(served)
+    page.wait_for_function("document.getElementById('live').textContent.includes('lost')")
+    person.wrong.clear()  # the browser's own complaint of a refused connection
 
 
 def test_outside_steps_ask_for_a_typed_yes(ws, look, served):

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra takeback[web] is not installed")
 
-from takeback.surfaces.cli.parsing import module_of  # noqa: E402
-from takeback.surfaces.web import site  # noqa: E402
+from takeback.surfaces.cli.parsing import module_of
+from takeback.surfaces.web import site
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/web.md").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -200,3 +201,49 @@ def test_an_agent_gets_no_page_that_takes_back(ws):
         words, cwd=ws.root, capture_output=True, text=True, timeout=60, env={**os.environ, "CLAUDECODE": "1"}
     )
     assert done.returncode == 4 and "for a person" in done.stderr and "http://" not in done.stdout
+
+
+def test_the_browser_that_is_opened_gets_in_once(ws, serve, tmp_path):
+    """Its command line may be seen by others: what stands there is no use to them."""
+    browser, said = tmp_path / "browser", tmp_path / "said"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {said}.part && mv {said}.part {said}\n')
+    browser.chmod(0o755)
+    with serve(opens=True, BROWSER=str(browser)) as served:
+        for _ in range(300):
+            if said.exists():
+                break
+            time.sleep(0.1)
+        address = said.read_text()
+        assert address.startswith(f"{served.origin}/enter?ticket=") and served.token not in address
+        path = address.removeprefix(served.origin)
+        first, second = served.ask(path, Cookie=""), served.ask(path, Cookie="")
+        assert first.status == 200 and "SameSite=Strict" in first.headers["set-cookie"] and second.status == 401
+
+
+def test_two_starts_do_not_know_each_others_cookies(served, serve):
+    with serve() as other:
+        assert other.ask("/timeline", Cookie=served.cookie).status == 401
+        assert other.ask(f"/enter?token={served.token}", Cookie="").status == 401
+
+
+def test_a_port_that_is_taken_is_told(ws):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = [sys.executable, "-m", "takeback", "web", "--no-open", "--address", "127.0.0.1", "--port", port]
+        done = subprocess.run(words, cwd=ws.root, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and f"port {port} cannot be used" in done.stderr and "--port" in done.stderr
+
+
+def test_events_say_that_there_is_more(ws, scene, served):
+    import http.client
+
+    address, _, port = served.host.partition(":")
+    connection = http.client.HTTPConnection(address, int(port), timeout=30)
+    head = ws.store.journal.head().seq
+    connection.request("GET", f"/events?since={head}", headers={"Cookie": served.cookie})
+    answer = connection.getresponse()
+    assert answer.getheader("content-type").startswith("text/event-stream") and answer.readline() == b"retry: 2000\n"
+    scene.turn("more", a_txt="a\n")
+    lines = [answer.readline() for _ in range(3)]
+    assert b"event: changed\n" in lines
+    connection.close()

@@ -83,6 +83,13 @@ def test_a_checkpoint_in_a_turn_leads_to_the_turn(ws, scene, served):
     assert turn["marks"]
 
 
+def test_a_long_prompt_is_cut_in_headings(ws, scene, served):
+    scene.turn("rename it " + "x" * 5_000, a_txt="a\n")
+    page = served.ask(f"/item/{ids(served)[0]}").text
+    heading = page.partition('<h2 id="heading">')[2].partition("</h2>")[0]
+    assert heading.startswith("“rename it xxx") and len(heading) <= 210
+
+
 def test_search_is_the_filter_language_of_log(ws, scene, served):
     scene.turn("add a form", form_html="<form>\n")
     scene.turn("write the manual", manual_md="# x\n")
@@ -148,6 +155,9 @@ def test_what_drifted_is_kept_or_merged(ws, scene, served):
     place = _plan_turn(served)
     page = served.ask(place).text
     assert "drifted" in page and "Merge what others changed since" in page and "there is nothing to apply" in page
+    forced = served.plan(again=place.rpartition("/")[2], force="1")
+    assert "What others changed since, too" in page and "exact" in served.ask(forced).text
+    assert "--force" in served.ask(forced).text
     merged = served.plan(again=place.rpartition("/")[2], merge="1")
     assert "merged" in served.ask(merged).text
     served.ask(f"{merged}/apply", "POST", {"form": served.form_token(), "hash": merged.rpartition("/")[2]})
@@ -266,6 +276,22 @@ def test_every_line_of_a_difference_is_there_once():
             assert [s.text.encode() for s in right] == [line[1:] for line in hunk.lines if line[:1] in b" +"]
 
     holds()
+
+
+def test_the_address_as_json(ws):
+    import subprocess
+    import sys
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "takeback", "web", "--no-open", "--read-only", "--json"],
+        cwd=ws.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        process.terminate()
+    assert said["url"].startswith("http://127.") and "/enter?token=" in said["url"] and said["read_only"] is True
 
 
 def test_without_the_extra_it_says_what_to_install(ws, tmp_path):

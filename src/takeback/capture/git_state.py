@@ -16,11 +16,11 @@ from pathlib import Path
 
 from .. import git_index
 from ..blobs import Blobs
-from ..effects import Change, State, raw
+from ..effects import Change, State
 from ..errors import TakebackError
-from ..history import unpack_list
+from ..history import moves
 from ..ids import new_id
-from ..journal import Journal, Row
+from ..journal import Journal
 from ..repository import HEAD, INDEX, PARTS, STASH, Repository, Unusable, entry, part_of
 from ..safefs import Folder as OpenFolder
 from ..typed import NamedTuple
@@ -200,7 +200,7 @@ class GitState:
     def _since_journaled(self, now: Known) -> Iterator[Change]:
         """Without a cache: what the journal says of a path is what was known of it."""
         last: dict[bytes, State] = {}
-        for change in self._moved(self.journal.rows(kinds=("change", "outcome"))):
+        for change in moves(self.journal, self.blobs.get, "git"):
             last[change.path] = change.after
         for path, state in sorted(last.items()):
             value = now.value(path)
@@ -262,7 +262,7 @@ class GitState:
         if known.seq > head:  # of another journal: one put back from a backup, or cut
             known = Known()
         if not known.is_first and known.seq < head:
-            moved = list(self._moved(self.journal.rows(known.seq, ("change", "outcome"))))
+            moved = list(moves(self.journal, self.blobs.get, "git", known.seq))
             if moved:
                 known = known.copy()
                 known.move(self._values(known, moved))
@@ -280,23 +280,6 @@ class GitState:
             except (TakebackError, git_index.Unreadable):
                 continue  # lost: the next look finds what is there
             yield change.path, value
-
-    def _moved(self, rows: Iterable[Row]) -> Iterator[Change]:
-        """How rows moved what is known."""
-        for row in rows:
-            body = row.body or {}
-            try:
-                if row.kind == "change" and body.get("domain") == "git":
-                    yield from unpack_list(body["list"], self.blobs.get)
-                elif row.kind == "outcome" and not body.get("aborted"):
-                    begun = self.journal.get(body["takeback"])
-                    segment = (begun.body if begun is not None and begun.body else {})["segments"][body["segment"]]
-                    if segment["domain"] == "git":
-                        undone = {raw(path) for path, *_ in body["not_done"]}
-                        found = unpack_list(segment["list"], self.blobs.get)
-                        yield from (change for change in found if change.path not in undone)
-            except (TakebackError, LookupError, TypeError, ValueError, AttributeError):
-                continue  # damaged, which history names
 
     # -- on disk ---------------------------------------------------------------
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ..blobs import Blobs
-from ..effects import Change, State, path_of_thread, raw, state_of_thread, thread_of
-from ..errors import TakebackError
-from ..history import unpack_list
-from ..journal import Journal, Row
+from ..effects import Change, State, path_of_thread, state_of_thread, thread_of
+from ..history import moves
+from ..journal import Journal
 from ..typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class ThreadState:
         threads, states = self.threads(), dict(known.states)
         changes: list[Change] = []
         moved: dict[bytes, Moved] = {}
-        for thread in sorted(threads.moved(known.seq)):
+        for thread in sorted(threads.moved(known.seq) | self._removed(known.seq)):
             path = path_of_thread(thread)
             document = threads.document(thread)
             was, now = known.states.get(path), state_of_thread(document)
@@ -99,6 +98,11 @@ class ThreadState:
             changes.append(Change(path, was, now))
             moved[path] = Moved(threads.ahead(thread, known.seq) if document else 0, _agent(threads, thread))
         return Seen(Known(head, states), tuple(changes), moved)
+
+    def _removed(self, after: int) -> set[str]:
+        """Threads that lost something after a row: a prune since then has left no other trace of it."""
+        told = (row.body or {} for row in self.journal.rows(after, ("thread",)))
+        return {body["thread"] for body in told if body.get("what") == "removal"}
 
     def journaled(self, seen: Seen) -> None:
         """What was found is in the journal: from now on it is known, up to where the look began."""
@@ -118,7 +122,7 @@ class ThreadState:
         if known.seq > head:  # of another journal: one put back from a backup, or cut
             known = Known(0, {})
         states = dict(known.states) if known.seq else self._at_horizon()
-        for change in self._moved(self.journal.rows(known.seq, ("change", "outcome"))):
+        for change in moves(self.journal, self.blobs.get, "state", known.seq):
             if change.after is None:
                 states.pop(change.path, None)
             else:
@@ -134,23 +138,6 @@ class ThreadState:
         threads = self.threads()
         found = {path_of_thread(t): state_of_thread(threads.document(t, horizon)) for t in threads.moved(0)}
         return {path: state for path, state in found.items() if state is not None}
-
-    def _moved(self, rows: Iterable[Row]) -> Iterator[Change]:
-        """How rows moved what is known."""
-        for row in rows:
-            body = row.body or {}
-            try:
-                if row.kind == "change" and body.get("domain") == "state":
-                    yield from unpack_list(body["list"], self.blobs.get)
-                elif row.kind == "outcome" and not body.get("aborted"):
-                    begun = self.journal.get(body["takeback"])
-                    segment = (begun.body if begun is not None and begun.body else {})["segments"][body["segment"]]
-                    if segment["domain"] == "state":
-                        undone = {raw(path) for path, *_ in body["not_done"]}
-                        found = unpack_list(segment["list"], self.blobs.get)
-                        yield from (change for change in found if change.path not in undone)
-            except (TakebackError, LookupError, TypeError, ValueError, AttributeError):
-                continue  # damaged, which history names
 
     # -- on disk -----------------------------------------------------------------
 

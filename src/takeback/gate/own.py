@@ -29,7 +29,7 @@ _VERBS = {
     "hook": "speaking for the hooks",
     "mcp": "answering the server's questions to a person",
 }
-_SURFACES = {"web": "taking back in a browser"}  # unless they only show
+_SURFACES = {"web": "taking back in a browser", "ui": "the timeline in a terminal"}  # unless they only show
 _CALLS = r"approve|resolve|prune|repair|unprotect|confirm_rules|threads\.remove"  # of the library
 _GLOBAL_VALUES = ("-C",)
 _READERS = named(

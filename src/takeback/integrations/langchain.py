@@ -27,13 +27,13 @@ except ImportError as error:
     raise ImportError(f"{error}: install it with pip install 'takeback[langchain]'") from error
 
 from .. import lineage
+from ..consent import awaiting
 from ..declared import Undo
 from ..doing import to_the_end
-from ..effects import Plan
 from ..errors import NotDone
 from ..states import StateCheckpoint
 from ..threads import Threads
-from ..toolcalls import ALLOW, ASK, Decision, ToolCalls, Undone
+from ..toolcalls import ALLOW, ASK, Approve, Ask, Decision, ToolCalls, Undone
 from ..workspace import Workspace
 from .langgraph import TakebackSaver
 
@@ -55,7 +55,7 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
         *,
         agent: str = "langchain",
         undo: Mapping[str, Undo] | None = None,
-        approve: Callable[[Decision, str, Mapping[str, Any]], bool] | None = None,
+        approve: Ask | None = None,
     ) -> None:
         super().__init__()
         self.tools = []
@@ -174,27 +174,29 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
 
     # -- taking back -----------------------------------------------------------
 
-    def undo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+    def undo(self, thread_id: str = "", approve: Approve | None = None) -> Undone:
         """Takes back the last turn of a thread, or of the one that ran last: messages, files and outside effects. They
-        stack. Effects go back if policy allows that, or if `approve`, shown the plan, says True; else ApprovalNeeded.
+        stack. Effects go back if policy allows that, or if `approve`, shown the plan, says True; else they stay, named.
 
         The messages are those that a TakebackSaver of this workspace keeps. Any others are their keeper's to cut:
         `calls_of(thread).cursor` says how many stand."""
         thread = thread_id or self._last
         calls = self.calls_of(thread)
         before = _before_last_turn(self.workspace.threads, thread) if thread else None
-        return calls.undo_to(before, approve) if before is not None else calls.undo(approve)
+        if before is None or len(calls.turns_since(before)) > 1:  # the last one was saved at its end alone
+            return calls.undo(approve)
+        return calls.undo_to(before, approve)
 
-    def redo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+    def redo(self, thread_id: str = "", approve: Approve | None = None) -> Undone:
         """Brings back what the newest undo took, unless the agent has been asked something since. What was done
         outside the files to take it back stays done."""
         return self.calls_of(thread_id or self._last).redo(approve)
 
-    async def aundo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
-        return await to_the_end(self.undo, thread_id, approve)
+    async def aundo(self, thread_id: str = "", approve: Approve | None = None) -> Undone:
+        return await to_the_end(self.undo, thread_id, awaiting(approve))
 
-    async def aredo(self, thread_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
-        return await to_the_end(self.redo, thread_id, approve)
+    async def aredo(self, thread_id: str = "", approve: Approve | None = None) -> Undone:
+        return await to_the_end(self.redo, thread_id, awaiting(approve))
 
 
 def _before_last_turn(threads: Threads, thread: str) -> StateCheckpoint | None:

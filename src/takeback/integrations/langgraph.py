@@ -41,6 +41,7 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}: install it with pip install 'takeback[langgraph]'") from error
 
+from .. import lineage
 from .. import open as open_workspace
 from ..effects import Plan
 from ..errors import Damaged, NoWorkspace, TakebackError, UsageError
@@ -49,7 +50,6 @@ from ..threads import Threads
 from ..workspace import Workspace
 
 _BATCH = 64  # checkpoints that one trip to the worker thread reads
-_FORKED = ("fork", "adopt")
 _DEEP = 50  # a value that holds itself has no innermost part
 _REMEMBERED = 256  # namespaces whose last values are known by heart
 
@@ -169,6 +169,8 @@ class _Opened:
         self.is_closed = True
         if self._worker is not None:
             self._worker.end()
+        if not self.joins:
+            self.threads.close()  # no part of the workspace: its index is open for it alone
         if self.is_own:
             self.workspace.close()
 
@@ -287,7 +289,11 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         )
 
         def store() -> RunnableConfig:
-            refs = self.threads.put(new, capture=self._files, actor=self._agent).refs
+            try:
+                refs = self.threads.put(new, capture=self._files, actor=self._agent).refs
+            except Damaged:  # what did not change was pruned meanwhile, by whoever removed its thread
+                whole = {name: self._dumped(value, f"channel {name!r}") for name, value in values.items()}
+                refs = self.threads.put(new._replace(values=whole), capture=self._files, actor=self._agent).refs
             self._remember(thread, ns, {name: _Kept(versions.get(name), values[name], refs[name]) for name in values})
             return _config(thread, ns, new.id)
 
@@ -408,7 +414,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         """What was written to each channel since its last whole value, oldest first, and that value."""
         out: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
         target = self._find(*_address(config)) if channels else None
-        for found, wanted in self._walked(target, channels):
+        for found, wanted in lineage.walked(self.threads, target, channels):
             pending = [w for w in self.threads.writes(found) if w.channel in wanted]
             for write in reversed(self._pending(found, pending)):
                 out[write[1]]["writes"].append(write)
@@ -418,62 +424,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             history["writes"].reverse()
         return out
 
-    def _walked(
-        self, target: StateCheckpoint | None, channels: Iterable[str]
-    ) -> Iterator[tuple[StateCheckpoint, set[str]]]:
-        """The checkpoints before one, nearest first, each with the channels that are read from it.
-
-        A channel ends where its whole value is, or where it was never written before. A head that a rollback or a fork
-        made stands for the checkpoint it restored: the walk goes on from there."""
-        wanted, walked, at = set(channels), set(), target
-        while at is not None and wanted:
-            origin = self._origin(at)
-            if not origin.parent:
-                return
-            at = self.threads.find(origin.thread, origin.parent, origin.ns)
-            if at is None:
-                raise Damaged(
-                    f"{', '.join(sorted(wanted))}: state checkpoint {origin.parent} of thread {origin.thread} is gone, "
-                    "and these channels are read from it",
-                    "roll back to a checkpoint that is whole: takeback thread list",
-                )
-            if at.seq in walked:  # put again below itself: a ring
-                return
-            walked.add(at.seq)
-            yield at, set(wanted)
-            wanted -= at.refs.keys()
-            wanted &= at.meta.get("channel_versions", {}).keys()
-
-    def _origin(self, found: StateCheckpoint) -> StateCheckpoint:
-        """The checkpoint whose state this is: itself, or the one that a rollback or a fork restored."""
-        while found.rolled_back_from or (found.forked_from and found.source in _FORKED and not found.parent):
-            if found.rolled_back_from:
-                thread, id = found.thread, found.rolled_back_from
-            else:
-                assert found.forked_from is not None
-                thread, id = found.forked_from
-            restored = self.threads.find(thread, id, found.ns)
-            if restored is None:
-                raise Damaged(
-                    f"{found.id} was made of state checkpoint {id} of thread {thread}, which is gone",
-                    "roll back to a checkpoint that is whole: takeback thread list",
-                )
-            found = restored
-        return found
-
     def _value(self, found: StateCheckpoint, channel: str) -> Any:
         return self._loaded(self.threads.value(found.refs[channel]), f"channel {channel!r} of {found.id}")
-
-    def _needed(self, found: StateCheckpoint) -> set[tuple[str, str, str]]:
-        """A checkpoint, and those that some of its channels are read from."""
-        counted = _metadata(found).get("counters_since_delta_snapshot") or {}
-        wanted = {name for name in counted if name not in found.refs and name in found.meta.get("channel_versions", {})}
-        out = {(found.thread, found.ns, found.id)}
-        if wanted:
-            whole = [found, *(at for at, _ in self._walked(found, wanted))]
-            out.update((at.thread, at.ns, at.id) for at in whole)
-            out.update((at.thread, at.ns, at.id) for at in map(self._origin, whole))
-        return out
 
     # -- removing ------------------------------------------------------------------
 
@@ -504,10 +456,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
                 continue
             needed = set()
             for found in (*threads.heads_at(thread).values(), *threads.forks_of(thread)):
-                needed |= self._needed(found)
-            surplus = [
-                (found.ns, found.id) for found in threads.list(thread) if (thread, found.ns, found.id) not in needed
-            ]
+                needed |= lineage.needed(threads, found)
+            surplus = [(found.ns, found.id) for found in threads.list(thread) if lineage.place(found) not in needed]
             if surplus:
                 threads.remove(thread, ids=surplus)
 

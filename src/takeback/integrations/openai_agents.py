@@ -29,9 +29,8 @@ except ImportError as error:
 
 from ..declared import Undo
 from ..doing import to_the_end
-from ..effects import Plan
 from ..errors import Moved, TakebackError, UsageError
-from ..toolcalls import ALLOW, Decision, ToolCalls, Undone
+from ..toolcalls import ALLOW, Approve, Ask, ToolCalls, Undone
 from ..workspace import Workspace
 
 AGENT = "openai-agents"
@@ -54,7 +53,7 @@ class TakebackSession(Session):
         session_id: str,
         workspace: Workspace,
         *,
-        approve: Callable[[Decision, str, Mapping[str, Any]], bool] | None = None,
+        approve: Ask | None = None,
         undo: Mapping[str, Undo] = {},
         session_settings: SessionSettings | None = None,
     ) -> None:
@@ -90,18 +89,18 @@ class TakebackSession(Session):
 
     # -- taking back -------------------------------------------------------------
 
-    def undo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+    def undo(self, approve: Approve | None = None) -> Undone:
         """Takes back the last turn: its items, its files and its effects outside. They stack."""
         return self.calls.undo(approve)
 
-    def redo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+    def redo(self, approve: Approve | None = None) -> Undone:
         """Brings back what the newest undo took."""
         return self.calls.redo(approve)
 
-    async def aundo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+    async def aundo(self, approve: Approve | None = None) -> Undone:
         return await self.calls.aundo(approve)
 
-    async def aredo(self, approve: Callable[[Plan], bool] | None = None) -> Undone:
+    async def aredo(self, approve: Approve | None = None) -> Undone:
         return await self.calls.aredo(approve)
 
     # -- the thread --------------------------------------------------------------

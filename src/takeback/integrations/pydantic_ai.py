@@ -36,13 +36,13 @@ except ImportError as error:
     raise ImportError(f"{error}: install it with pip install 'takeback[pydantic-ai]'") from error
 
 from .. import lineage
+from ..consent import awaiting
 from ..declared import Undo
 from ..doing import to_the_end
-from ..effects import Plan
 from ..errors import Moved, NotDone, TakebackError
 from ..ids import new_id
 from ..states import StateCheckpoint
-from ..toolcalls import ALLOW, ASK, Decision, ToolCalls, Undone
+from ..toolcalls import ALLOW, ASK, Approve, Ask, Decision, ToolCalls, Undone
 from ..workspace import Workspace
 
 _RECORDS = TypeAdapter(ConversationRecord)
@@ -65,7 +65,7 @@ class Takeback(AbstractCapability[Any]):
         conversation_id: str = "main",
         agent: str = "pydantic-ai",
         undo: Mapping[str, Undo] | None = None,
-        approve: Callable[[Decision, str, Mapping[str, Any]], bool] | None = None,
+        approve: Ask | None = None,
     ) -> None:
         self.workspace = workspace
         self.conversation_id = conversation_id
@@ -206,23 +206,23 @@ class Takeback(AbstractCapability[Any]):
 
     # -- taking back -------------------------------------------------------------
 
-    def undo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+    def undo(self, conversation_id: str = "", approve: Approve | None = None) -> Undone:
         """Takes back the last turn: its messages, its files and what it did outside them. They stack. Effects go back
-        if policy allows that, or if `approve`, shown the plan, says True; else ApprovalNeeded. Then go on with
-        `conversation()`."""
+        if policy allows that, or if `approve`, shown the plan, says True; else they stay, and are named. Then go on
+        with `conversation()`."""
         id = conversation_id or self.conversation_id
         return self.calls_of(id).undo_to(self.conversations.before_last_turn(id), approve)
 
-    def redo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
+    def redo(self, conversation_id: str = "", approve: Approve | None = None) -> Undone:
         """Brings back what the newest undo took, unless the agent has been asked something since. What was done
         outside the files to take it back stays done."""
         return self.calls_of(conversation_id or self.conversation_id).redo(approve)
 
-    async def aundo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
-        return await to_the_end(self.undo, conversation_id, approve)
+    async def aundo(self, conversation_id: str = "", approve: Approve | None = None) -> Undone:
+        return await to_the_end(self.undo, conversation_id, awaiting(approve))
 
-    async def aredo(self, conversation_id: str = "", approve: Callable[[Plan], bool] | None = None) -> Undone:
-        return await to_the_end(self.redo, conversation_id, approve)
+    async def aredo(self, conversation_id: str = "", approve: Approve | None = None) -> Undone:
+        return await to_the_end(self.redo, conversation_id, awaiting(approve))
 
 
 def _refuse(ctx: RunContext[Any], said: Decision) -> NoReturn:

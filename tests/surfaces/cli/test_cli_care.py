@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import takeback
+from takeback.callers import Caller
+
 
 def test_track_captures_named_paths_and_vouches_for_an_actor(cli, contents) -> None:
     assert cli.ok("track", "src/auth.py").out == "tracked 1 path\n"
@@ -311,6 +314,30 @@ def test_bash_completes_ids_and_labels(drifted) -> None:
     assert "base" not in complete("restore", "base", "") and "notes.md" in complete("restore", "base", "")
     assert complete("-C", str(project), "rollback", "bas", cwd=project.parent) == ["base"]
     assert complete("rollback", "bas", cwd=project.parent) == [""], "nothing is protected there, and nothing is said"
+    assert {"base", *ids["effect"]} <= set(complete("report", ""))
+    assert complete("report", "--format", "h") == ["html"]
+
+
+def test_bash_completes_paths_of_a_checkpoint_that_are_gone(cli) -> None:
+    (cli.project / "src/legacy.py").unlink()
+    program = f'takeback() {{ {sys.executable} -m takeback "$@"; }}'
+    script = cli.ok("completion", "bash").out
+
+    def complete(*words: str, cwd: Path = cli.project) -> list[str]:
+        asked = f"COMP_WORDS=(takeback {' '.join(repr(w) for w in words)}) COMP_CWORD={len(words)}"
+        code = f'{program}\n{script}\n{asked}; _takeback; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        return subprocess.run(["bash", "-c", code], capture_output=True, text=True, cwd=cwd).stdout.split("\n")[:-1]
+
+    assert complete("restore", "start", "src/l") == ["src/legacy.py"]
+    assert complete("restore", "start", "l", cwd=cli.project / "src") == ["legacy.py"]
+    assert complete("restore", "nothing", "src/l") == [""]
+    assert cli.ok("completion", "--names", "restore:start", "--", "src/a").out == "src/auth.py\n"
+
+
+def test_sessions_are_offered_for_a_report(cli) -> None:
+    with takeback.open(cli.project) as workspace:
+        workspace.begin_turn(Caller("claude", "s1"), "add a form")
+    assert cli.ok("completion", "--names", "session").out == "s1\tclaude “add a form”\n"
 
 
 def test_names_for_completion_are_silent_whatever_fails(cli, store_folder) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -59,3 +63,25 @@ def test_every_option_has_a_line_of_help(verb: str) -> None:
     for option in parser.options:
         for flag in option.flags:
             assert flag in general or flag in shown, (verb, flag)
+
+
+def test_the_manual_page_is_the_one_the_program_renders(bare) -> None:
+    from takeback.surfaces.cli import manual
+
+    page = (DOCS / "takeback.1").read_text(encoding="utf-8")
+    assert page == manual.render() == bare.ok("help", "--man").out, "run takeback help --man > docs/takeback.1"
+    assert page.isascii() and all(f'.SS "takeback {verb}' in page for verb in VERBS)
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_man_reads_the_manual_page_without_complaint() -> None:
+    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", str(DOCS / "takeback.1")], capture_output=True)
+    shown = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout.decode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "undo for AI agents" in shown and "--dry-run" in shown and "● named checkpoint" in shown
+
+
+def test_the_wheel_has_the_manual_page() -> None:
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    assert shared == {"docs/takeback.1": "share/man/man1/takeback.1"}

@@ -132,3 +132,17 @@ def test_a_replaced_root_is_refused_until_init_accepts_it(cli, tmp_path: Path) -
 def test_verbs_find_the_workspace_upwards(changed) -> None:
     ran = changed("status", "--json", cwd=changed.project / "src")
     assert [c["path"] for c in ran.json["changes"]] == ["src/auth.py", "src/legacy.py", "src/new.py"]
+
+
+def test_the_first_init_ever_says_hello_in_three_lines(bare, tmp_path: Path) -> None:
+    from takeback.surfaces.cli.init import WELCOME
+
+    assert len(WELCOME) == 3
+    assert WELCOME[0] not in bare.ok("init").err, "only to a person at a terminal"
+    first, second = tmp_path / "one", tmp_path / "two"
+    first.mkdir()
+    second.mkdir()
+    out = bare.typing("init", "-C", str(first), env={"NO_COLOR": "1"}).out
+    assert out.splitlines()[-3:] == list(WELCOME)
+    again = bare.typing("init", "-C", str(second), env={"NO_COLOR": "1"}).out
+    assert WELCOME[0] not in again and "let your agent loose" in again

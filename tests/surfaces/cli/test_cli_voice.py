@@ -1,7 +1,7 @@
 """One voice: what every message of the program has in common, read from the source.
 
-    what happened, to what            lower case, no full stop, no shouting, nobody is begged or blamed
-      → what to do next               a command or a plain request; each command named is one that exists
+what happened, to what            lower case, no full stop, no shouting, nobody is begged or blamed
+  → what to do next               a command or a plain request; each command named is one that exists
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ NEVER = re.compile(
     re.IGNORECASE,
 )
 # Words that follow our name and are no verb of ours.
-PROSE = ("at", "can", "cannot", "does", "first", "had", "has", "is", "itself", "knows", "sees", "takes", "to", "with")
+PROSE = (
+    "at", "can", "cannot", "does", "first", "had", "has", "is", "itself", "knows", "made", "needs", "sees", "sends",
+    "stored", "stores", "takes", "to", "with",
+)  # fmt: skip
 
 
 class Message(NamedTuple):
@@ -66,7 +69,9 @@ def messages() -> list[Message]:
         for called, node in calls(path):
             where = f"{name}:{node.lineno}"
             given = dict(zip(("error", "hint of one"), node.args)) if called in ERRORS else {}
-            given |= {"hint of one": k.value for k in node.keywords if k.arg == "hint" and called in ERRORS}
+            for keyword in node.keywords if called in ERRORS else ():
+                if keyword.arg == "hint":
+                    given["hint of one"] = keyword.value
             if called in SAID and name.startswith("surfaces/cli/") and node.args:
                 given = {called: node.args[0]}
             found += [Message(where, kind, said) for kind, each in given.items() if (said := text(each))]
@@ -101,7 +106,9 @@ def test_nobody_is_shouted_at_begged_or_blamed() -> None:
 
 
 def test_no_space_is_left_over() -> None:
-    wrong = [m for m in MESSAGES if "  " in told(m).replace("{}  ", "").replace("  {}", "") or told(m) != told(m).rstrip()]
+    wrong = [
+        m for m in MESSAGES if "  " in told(m).replace("{}  ", "").replace("  {}", "") or told(m) != told(m).rstrip()
+    ]
     assert not [str(m) for m in wrong]
 
 

@@ -57,7 +57,8 @@ def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:
 
 def captured_said(checkpoint: Checkpoint, id: str = "") -> str:
     label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
-    return f"checkpoint {checkpoint.number} {id or checkpoint.id[:8]}{label}: {counted(checkpoint.snapshot.files, 'path')}"
+    paths = counted(checkpoint.snapshot.files, "path")
+    return f"checkpoint {checkpoint.number} {id or checkpoint.id[:8]}{label}: {paths}"
 
 
 def over_budget(context: Context, why: str) -> None:

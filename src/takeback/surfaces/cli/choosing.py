@@ -32,7 +32,9 @@ def choose_checkpoint(context: Context, workspace: Workspace) -> str:
     while True:
         answer = terminal.ask(f"Number, label or id [{newest.number}]:")
         if answer.lower() in ("q", "n", "no"):
-            raise ApprovalNeeded("nothing was changed: no checkpoint was chosen", "name one: takeback rollback CHECKPOINT")
+            raise ApprovalNeeded(
+                "nothing was changed: no checkpoint was chosen", "name one: takeback rollback CHECKPOINT"
+            )
         try:
             return names.resolve(workspace.history(), answer).id if answer else newest.id
         except UsageError as unknown:

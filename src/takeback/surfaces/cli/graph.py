@@ -1,10 +1,10 @@
 """The lines at the left of the log: what each entry is, and which take-back took it.
 
-    ↩─╮    undo            a take-back begins a line down to what it took
-    ↩─┼─╮  rollback        and a redo takes a take-back
-    ~─┤ │  taken by the undo
-    ~ │ │
-    ~─┴─╯  the oldest of both
+↩─╮    undo            a take-back begins a line down to what it took
+↩─┼─╮  rollback        and a redo takes a take-back
+~─┤ │  taken by the undo
+~ │ │
+~─┴─╯  the oldest of both
 """
 
 from __future__ import annotations

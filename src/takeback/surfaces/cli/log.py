@@ -124,8 +124,9 @@ def lines(
 
     for turn, group in groups:
         if turn in turns:
-            gutter = terminal.style(gutters[f"turn {turn}"], "magenta")
-            yield f"{terminal.style(_MARKS['turn'], 'cyan')}{gutter}  {heading(terminal, turns[turn], cells(gutter) + 3)}"
+            gutter = gutters[f"turn {turn}"]
+            drawn = terminal.style(_MARKS["turn"], "cyan") + terminal.style(gutter, "magenta")
+            yield f"{drawn}  {heading(terminal, turns[turn], len(gutter) + 3)}"
         yield from (line(row, turn in turns) for row in group)
 
 
@@ -159,7 +160,8 @@ def heading(terminal: Terminal, turn: TurnSeen, before: int = 0) -> str:
     parts += [f"git: {turn.git}"] if turn.git else []
     parts += [f"{turn.outside:,} outside the files"] if turn.outside else []
     parts += ["taken back"] if not turn.live else []
-    room = terminal.width - 15 - before - sum(cells(part) + 3 for part in (*begin, *parts)) if terminal.out_is_tty else 60
+    taken = 15 + before + sum(cells(part) + 3 for part in (*begin, *parts))
+    room = terminal.width - taken if terminal.out_is_tty else 60
     asked = [f"“{clip(safe(turn.prompt), max(12, min(60, room)))}”"] if turn.prompt else []
     told = " · ".join([*begin, *asked, *parts])
     return f"{terminal.style(turn.id[:8], 'bold')}  {terminal.style(told, 'dim') if not turn.live else told}"

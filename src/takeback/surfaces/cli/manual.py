@@ -83,6 +83,8 @@ def _item(name: str, about: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Text that roff shows as it is."""
-    told = text.replace("\\", r"\e").replace("-", r"\-").replace("\"", r"\(dq").replace("'", r"\(aq").replace("`", r"\(ga")
+    told = (
+        text.replace("\\", r"\e").replace("-", r"\-").replace('"', r"\(dq").replace("'", r"\(aq").replace("`", r"\(ga")
+    )
     told = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", told.replace("…", "..."))
     return r"\&" + told if told.startswith((".", " ")) else told

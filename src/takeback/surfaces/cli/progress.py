@@ -12,6 +12,7 @@ from mmap import mmap
 from struct import Struct
 from time import monotonic
 
+from ...effects import STATES
 from ...units import format_duration, format_size
 from .terminal import clip
 
@@ -40,11 +41,12 @@ class Progress:
         self._process = os.getpid()
         self._theirs = mmap(-1, _COUNT.size)  # shared with whoever is forked
         self._drawn = self._applies = False
+        self._counts = True  # not while a step is under way that is counted when it has ended
         self._begin(doing, unit)
 
     def _begin(self, doing: str, unit: str) -> None:
         self._doing, self._unit = doing, unit
-        self._count = 0
+        self._count = self._done = 0
         self._began = monotonic()
         self._theirs[:] = _COUNT.pack(0)
 
@@ -52,7 +54,8 @@ class Progress:
         if os.getpid() != self._process:
             self.elsewhere(count)
             return
-        self._count += count
+        if self._counts:
+            self._count += count
         if monotonic() >= self._next:
             self._draw()
 
@@ -62,10 +65,13 @@ class Progress:
         self._theirs[:] = _COUNT.pack(known + count)
 
     def told(self, steps: Sequence[Step], results: Sequence[Result] | None) -> None:
-        """Steps of a take-back begin, or have ended. Those of files are counted one by one, others here."""
+        """Steps of a take-back begin, or have ended. Those of files are counted one by one, too; looks at the tree
+        after a step that may have changed it are not."""
         if results is not None:
-            if steps and steps[0].domain != "files":
-                self(len(steps))
+            self._counts = False
+            self._done += len(steps)
+            self._count = self._done
+            self._theirs[:] = _COUNT.pack(0)
             return
         if not self._applies:  # until now the tree was looked at
             self._applies = True
@@ -74,7 +80,8 @@ class Progress:
             self._total = total
         if not self._fixed:
             self._total += len(steps)
-        if steps and steps[0].domain not in ("files", "git", "state"):
+        self._counts = bool(steps) and steps[0].domain == "files"
+        if steps and steps[0].domain not in STATES:
             self._doing = f"taking back ({steps[0].domain})"
             self._draw()  # it may take long to answer
         else:

@@ -115,6 +115,11 @@ _SHAPES = {
         '`"finished_earlier"`'
     ),
     "`verify`": '`{"ok", "first_bad", "lost": [{"entry", "kind", "path", "why"}]}`',
+    "`report`": (
+        '`{"report": 1, "project", "root", "made", "version", "span", "since", "until", "agents", "totals", "activity", '
+        '"turns", "takebacks", "remains", "checkpoints", "integrity", "notes"}`; see [report.md](report.md). With '
+        '`--output`: `{"output", "totals", "ok"}`'
+    ),
     "`repair`": '`{"repaired", "quarantined", "lost", "notes"}`',
     "`prune`": (
         '`{"prune": {"checkpoints", "rows", "freed", "path_blobs", "dry_run", "note"}}`; '

@@ -50,7 +50,7 @@ def run(context: Context, args: Namespace) -> int:
         from ... import report
 
         span = report.find_span(workspace, args.span, args.since or "", args.session or "")
-        size = workspace.store.blobs.size() if args.data else 0
+        size = sum(workspace.store.blobs.sizes().values()) if args.data else 0
         found = with_progress(
             context, workspace, lambda: report.make(workspace, span, args.diffs, args.data), "verified", size, "bytes"
         )

@@ -29,7 +29,7 @@ def run(context: Context, args: Namespace) -> int:
     except Damaged as error:
         return _tell(context, _of_closed(context, error), args.data)
     with workspace:
-        size = workspace.store.blobs.size() if args.data else 0
+        size = sum(workspace.store.blobs.sizes().values()) if args.data else 0
         found = with_progress(context, workspace, lambda: workspace.verify(args.data), "verified", size, "bytes")
         return _tell(context, found, args.data)
 

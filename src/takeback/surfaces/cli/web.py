@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "[--port N] [--no-open] [--read-only]"
+    parser.synopsis = "[--port N] [--address A] [--no-open] [--read-only]"
     parser.about = (
         "Serves the timeline as a page and opens it in your browser, until you press Ctrl-C: turns, calls\n"
         "and effects as they happen, differences side by side, and take-backs by a plan that you confirm.\n"
         "It listens on this machine alone and lets in only whoever has the address it prints, which\n"
-        "holds a token. Where an agent is at work it is read-only or refused. Needs the extra:\n"
-        "pip install 'takeback[web]'."
+        "holds a token. Where an agent is at work it is refused, but for --read-only.\n"
+        "Needs the extra: pip install 'takeback[web]'."
     )
     parser.takes("--port N", "--port", default=None, help="the port; by default one that is free")
     parser.takes("--address A", "--address", default="", help="a loopback address; by default one of its own")
@@ -29,7 +29,7 @@ def add(parser: Parser) -> None:
     parser.examples = [
         ("takeback web", "open it"),
         ("takeback web --read-only", "to look, and no more"),
-        ("takeback web --no-open --address 127.0.0.1 --port 8765", "to be reached through ssh -L 8765:127.0.0.1:8765"),
+        ("takeback web --no-open --address 127.0.0.1 --port 8765", "to forward that port over ssh"),
     ]
 
 
@@ -72,7 +72,10 @@ def run(context: Context, args: Namespace) -> int:
 
 def _tell(context: Context, served: Served, args: Namespace) -> None:
     terminal = context.terminal
-    terminal.write(served.entry)
+    if context.json:
+        terminal.json({"url": served.entry, "read_only": args.read_only})
+    else:
+        terminal.write(served.entry)
     terminal.out.flush()
     mode = ", read-only" if args.read_only else ""
     terminal.hint(f"the timeline of {safe(str(context.root() or context.cwd))}{mode}; whoever has this address gets in")

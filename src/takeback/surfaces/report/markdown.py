@@ -145,7 +145,8 @@ def _effect(found: EffectTold, indent: str) -> Iterator[str]:
 
 
 def _thread(found: ThreadTold) -> Iterator[str]:
-    yield f"- thread {code(found.thread)}: {code(found.before[:8] or 'nothing')} to {code(found.after[:8] or 'nothing')}"
+    before, after = found.before[:8] or "nothing", found.after[:8] or "nothing"
+    yield f"- thread {code(found.thread)}: {code(before)} to {code(after)}"
     for each in found.differences:
         yield f"  - {code(each.path)} {each.change}: {code(each.before)} → {code(each.after)}"
     if found.more:

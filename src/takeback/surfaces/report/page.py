@@ -63,13 +63,15 @@ def _section(id: str, title: str, *children: Child) -> Markup:
 def _activity(report: Report) -> Markup:
     if not report.activity.bins:
         return _section("activity", "Activity", tag("p", "Nothing was done in this span."))
-    total = report.totals
+    total, step = report.totals, picture.step(report.activity)
     rows = [tag("tr", tag("th", domain, scope="row"), tag("td", f"{n:,}")) for domain, n in total.domains.items()]
-    verdicts = [tag("tr", tag("th", verdict, scope="row"), tag("td", f"{n:,}")) for verdict, n in total.verdicts.items()]
+    verdicts = [
+        tag("tr", tag("th", verdict, scope="row"), tag("td", f"{n:,}")) for verdict, n in total.verdicts.items()
+    ]
     return _section(
         "activity", "Activity by domain over time",
         tag("figure", picture.drawn(report.activity),
-            tag("figcaption", f"Effects in each {picture.step(report.activity)}; the tallest bar of a lane is its most.")),
+            tag("figcaption", f"Effects in each {step}; the tallest bar of a lane is its most.")),
         tag("div",
             tag("table", tag("caption", "Effects by domain"), tag("tbody", *rows)),
             tag("table", tag("caption", "Effects by verdict"), tag("tbody", *verdicts)), class_="tables"),
@@ -238,7 +240,9 @@ def _integrity(report: Report) -> Markup:
     found = report.integrity
     problems = [tag("li", problem) for problem in found.problems]
     problems += [tag("li", f"lost in {x.kind} {x.entry[:8]}: ", tag("code", x.path), f" ({x.why})") for x in found.lost]
-    lacking = [tag("li", f"checkpoint {id[:8]} lacks ", tag("code", path), f": {why}") for id, path, why in found.partial]
+    lacking = [
+        tag("li", f"checkpoint {id[:8]} lacks ", tag("code", path), f": {why}") for id, path, why in found.partial
+    ]
     return _section(
         "integrity", "Whether the journal holds",
         tag("p", "Each row of the journal has the hash of the one before: whoever altered or removed one would have to "

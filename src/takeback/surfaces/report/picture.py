@@ -1,9 +1,9 @@
 """Activity over time as one picture: a lane for each domain, and one for take-backs. SVG, as it stands in the page.
 
-    files    ▂ █ ▅ ▂      ▂
-    http       ▂   ▂
-    ↩                 ↩
-             14:00      15:00
+files    ▂ █ ▅ ▂      ▂
+http       ▂   ▂
+↩                 ↩
+         14:00      15:00
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ runs. Whatever reads or writes runs in a thread; the screen is only ever drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from time import monotonic
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -33,9 +34,9 @@ from . import help
 from .asking import Ask, Choice, Choose, Read, TypeYes
 from .detail import VIEWS, Line
 from .detail import lines as detail_lines
+from .later import Later
 from .listing import Row, TimelineList
 from .paper import Paper, styled
-from .later import Later
 from .planning import Planning
 from .rows import Lines, Rows
 
@@ -74,7 +75,7 @@ class TimelineApp(App[int]):
 
     TITLE = "takeback"
     ENABLE_COMMAND_PALETTE = True
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
     CSS = """
     Screen { background: $background; }
     #top { height: 1; background: $panel; padding: 0 1; }
@@ -140,6 +141,7 @@ class TimelineApp(App[int]):
         self.shown_view = "changes"
         self._shown = ""  # the item on the right
         self._looks = False
+        self._rests_until = 0.0
         self._soon: Timer | None = None
         self._typing: Timer | None = None
         self._total = 0
@@ -232,11 +234,12 @@ class TimelineApp(App[int]):
         notice = self.screen_stack[0].query_one("#notice", Static)
         notice.update(Text(line, "bold red" if bad else "bold green", no_wrap=True, overflow="ellipsis"))
         notice.set_class(bool(line), "shown")
+        notice.set_class(bad, "error")
 
     # -- reading -------------------------------------------------------------
 
     def _look(self) -> None:
-        if not self._looks and self.now is not None:
+        if not self._looks and self.now is not None and monotonic() >= self._rests_until:
             self._looks = True
             self._look_in_thread(self.now.head)
 
@@ -258,13 +261,15 @@ class TimelineApp(App[int]):
     def _load(self, filter: str, opened: frozenset[str], keep: str) -> None:
         worker = get_current_worker()
         try:
+            began = monotonic()
             now = self.timeline.now()
             known = self.now is not None and now.head == self.now.head
-            for count in ((_COUNTED,) if known else (0, _COUNTED)):  # the list first, then its lines
+            for count in (_COUNTED,) if known else (0, _COUNTED):  # the list first, then its lines
                 rows, total = self.read_rows(filter, opened, count)
                 if worker.is_cancelled:
                     return
                 self.later(self._loaded, now, rows, total, keep)
+            self._rests_until = monotonic() + 3 * (monotonic() - began)  # a long journal is not read without a pause
         except TakebackError as error:
             if not worker.is_cancelled:
                 self.later(self.say, f"{safe(error.message)} → {safe(error.hint)}", True)
@@ -315,13 +320,23 @@ class TimelineApp(App[int]):
         elif again or self._shown != item.id:
             self.read_detail(item)
 
+    @property
+    def detail_width(self) -> int:
+        """Cells of a line on the right, beside a scroll bar."""
+        return max(40, self.detail.content_region.width - 2)
+
+    def on_resize(self) -> None:
+        if self._is_there and self._shown:
+            self._shown = ""
+            self._moved()
+
     def nothing(self) -> str:
         return "nothing matches; esc ends the filter" if self.filter_text else "nothing has happened yet"
 
     @work(thread=True, exclusive=True, group="detail", exit_on_error=False)
     def read_detail(self, item: Item) -> None:
         worker = get_current_worker()
-        width = max(40, self.detail.scrollable_content_region.width)
+        width = self.detail_width
         try:
             found = self.timeline.detail(item.id, masked=bool(self.agent))
             tied = [*item.undone_by, *(item.took if isinstance(item, TurnItem) else ())]
@@ -567,7 +582,7 @@ class TimelineApp(App[int]):
         if not rows.compared:
             rows.compared = item.id
             rows.refresh()
-            self.say("compare with: choose the other point and press = again; here again, with now; esc ends it")
+            self.say("compare: choose the other point, then = again (here: with now; esc ends it)")
             return
         one, rows.compared = rows.compared, ""
         rows.refresh()
@@ -660,6 +675,8 @@ class TimelineApp(App[int]):
     # -- keys and commands ---------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "command_palette":
+            return len(self.screen_stack) == 1
         if action == "filter":
             return len(self.screen_stack) == 1 and not isinstance(self.focused, Input)
         if action == "send":
@@ -674,7 +691,9 @@ class TimelineApp(App[int]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         yield SystemCommand("Take back this", "the turn, call or effect at the cursor (x)", self.action_take_back)
-        yield SystemCommand("Back to here", "roll back to this checkpoint, or to just before this (b)", self.action_back_to)
+        yield SystemCommand(
+            "Back to here", "roll back to this checkpoint, or to just before this (b)", self.action_back_to
+        )
         yield SystemCommand("Undo", "take back the last turn (u)", self.action_undo)
         yield SystemCommand("Redo", "bring back what the last take-back took (r)", self.action_redo)
         yield SystemCommand("Restore a file", "bring one file back as it was here (f)", self.action_restore)

@@ -106,7 +106,9 @@ def _outside(detail: Detail, width: int) -> Iterator[Text]:
         yield from wrapped(Text.assemble(("inverse  ", "dim"), (f"none: {why}", "red")), width, 9)
     for undo in detail.shown.undos:
         said = f": {safe(undo.note)}" if undo.note else ""
-        yield Text(f"{'sent' if undo.result == 'done' else 'tried':<9}{moment(undo.at)}, {undo.result}{said}", "magenta")
+        yield Text(
+            f"{'sent' if undo.result == 'done' else 'tried':<9}{moment(undo.at)}, {undo.result}{said}", "magenta"
+        )
     if act.shown_state == "unknown":
         yield Text("nobody knows what came of it; find out, then v says so", "bold magenta")
     if act.shown_state == "held":
@@ -118,11 +120,11 @@ def _state(detail: Detail, width: int) -> Iterator[Text]:
         yield Text("")
         ends = " → ".join(safe(end[:8]) or "not there" for end in (moved.before, moved.after))
         yield Text.assemble(("thread ", "dim"), (safe(moved.thread), "bold"), f"  {ends}")
-        for path, before, after, change in moved.differences[:_LONG]:
-            if change != "added":
-                yield from wrapped(Text(f"- {safe(path)}: {safe(_brief(before))}", "red"), width)
-            if change != "removed":
-                yield from wrapped(Text(f"+ {safe(path)}: {safe(_brief(after))}", "green"), width)
+        for found in moved.differences[:_LONG]:
+            if found.change != "added":
+                yield from wrapped(Text(f"- {safe(found.path)}: {safe(_brief(found.before))}", "red"), width)
+            if found.change != "removed":
+                yield from wrapped(Text(f"+ {safe(found.path)}: {safe(_brief(found.after))}", "green"), width)
 
 
 def _brief(value: object) -> str:

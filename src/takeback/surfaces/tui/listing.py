@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from ...effects import STATES
 from ...timeline import NONE, PART, CallItem, EffectItem, Item, TurnItem
-from ..cli.terminal import age, cells, clip, clip_middle, safe
+from ..cli.terminal import age, clip, clip_middle, safe
 from .rows import Rows
 
 SIGNS = {
@@ -22,7 +22,7 @@ BADGES = {
     "failed": "dim", "uncovered": "red",
 }  # fmt: skip
 _AGE = 10  # cells
-_ROOMY = 52
+_NAME = 36  # cells of a name before it is cut for the sake of amounts
 
 
 class Row(NamedTuple):
@@ -102,13 +102,16 @@ def row_text(row: Row, width: int, now: float, here: bool, compared: str, number
     text.append("  " * row.depth)
     text.append(("▾ " if row.is_open else "▸ ") if row.opens else "  ", "dim")
     text.append_text(_sign(item))
-    when = age(now - item.at)
-    tail = _tail(item, dim, roomy=width >= _ROOMY)
-    when = when.rjust(_AGE if width >= _ROOMY else cells(when))
-    end = Text.assemble("  " if tail.plain else "", tail, "  ", (when, "dim"), " ")
-    room = max(8, width - text.cell_len - end.cell_len - 1)
-    text.append_text(_name(item, room, dim, numbered))
-    text.append(" " * max(1, width - text.cell_len - end.cell_len))
+    when = Text(age(now - item.at).rjust(_AGE), "dim")
+    wanted = min(_NAME, _name(item, 1_000, dim, numbered).cell_len)
+    for brevity in range(3):  # what it is comes before how much it is
+        tail = _tail(item, dim, brevity)
+        end = Text.assemble("  " if tail.plain else "", tail, "  ", when, " ")
+        room = width - text.cell_len - end.cell_len
+        if room >= wanted:
+            break
+    text.append_text(_name(item, max(6, room), dim, numbered))
+    text.append(" " * max(0, width - text.cell_len - end.cell_len))
     return text.append_text(end)
 
 
@@ -151,33 +154,34 @@ def _name(item: Item, room: int, dim: str, numbered: bool) -> Text:
     return text.append(clip_middle(safe(item.title), max(6, room - text.cell_len - len(shared))) + shared, dim)
 
 
-def _tail(item: Item, dim: str, roomy: bool) -> Text:
+def _tail(item: Item, dim: str, brevity: int) -> Text:
     """How much, and how well it can be taken back; of what is gone, what took it."""
     parts: list[Text] = []
     totals: Mapping[str, int] = {} if isinstance(item, EffectItem) else item.totals
-    if totals and (roomy or not isinstance(item, CallItem)):
-        parts.append(amounts(totals, item.lines if isinstance(item, TurnItem) else None, dim, roomy))
+    lines = item.lines if isinstance(item, TurnItem) and not brevity else None
+    if totals and brevity < 2:
+        parts.append(amounts(totals, lines, dim))
     if item.undone_by:
         part = "part " if item.stands == PART else ""
         parts.append(Text(f"{part}↩ {item.undone_by[-1][:4]}", "dim magenta"))
     if item.stands != NONE:
         worst = item.badge if isinstance(item, EffectItem) else next(iter(item.badges), "")
         if worst and (worst != "exact" or not isinstance(item, TurnItem)):
-            parts.append(Text(worst if roomy else worst[:4], BADGES.get(worst, "red")))
+            parts.append(Text(worst, BADGES.get(worst, "red")))
     return Text("  ").join(parts)
 
 
-def amounts(totals: Mapping[str, int], lines: tuple[int, int] | None, style: str = "", roomy: bool = True) -> Text:
-    """3 files +40 −2 · git 2 · http 1"""
+def amounts(totals: Mapping[str, int], lines: tuple[int, int] | None, style: str = "") -> Text:
+    """3 files +40 −2 · git 2 · http"""
     text = Text(style=style)
     for domain, count in totals.items():
         if text.plain:
             text.append(" · ", "dim")
         if domain != "files":
-            text.append(f"{safe(domain)} {count:,}" if count > 1 or not roomy else safe(domain))
+            text.append(f"{safe(domain)} {count:,}" if count > 1 else safe(domain))
             continue
-        text.append(f"{count:,} file{'s' * (count != 1)}" if roomy else f"{count:,}f")
-        if lines is not None and any(lines) and roomy:
+        text.append(f"{count:,} file{'s' * (count != 1)}")
+        if lines is not None and any(lines):
             added, removed = lines
             text.append(f" +{added:,}" if added else "", "green")
             text.append(f" −{removed:,}" if removed else "", "red")

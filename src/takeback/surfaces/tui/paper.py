@@ -62,10 +62,12 @@ def wrapped(text: Text, width: int, indent: int = 2) -> list[Text]:
     """Prose on as many lines as it needs."""
     if text.cell_len <= width:
         return [text]
-    lines: list[Text] = []
     whole = text.copy()
     whole.no_wrap = False
-    for at, line in enumerate(whole.wrap(_CONSOLE, max(20, width - indent), no_wrap=False)):
+    first = whole.wrap(_CONSOLE, width, no_wrap=False)[0]
+    rest = whole[len(first.plain) :]
+    rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]
+    lines = [first, *(Text(" " * indent).append_text(line) for line in rest.wrap(_CONSOLE, max(20, width - indent)))]
+    for line in lines:
         line.rstrip()
-        lines.append(Text(" " * indent).append_text(line) if at else line)
     return lines

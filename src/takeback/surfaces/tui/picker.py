@@ -78,7 +78,7 @@ class Picker(TimelineApp):
     def read_detail(self, item: Item) -> None:
         """The plan, and below it every line that it would change."""
         worker = get_current_worker()
-        width = max(40, self.detail.scrollable_content_region.width)
+        width = self.detail_width
         try:
             asked = self.asked
             plan = self.acting.plan("rollback", item.id, **asked.options)

@@ -1,7 +1,7 @@
 """A take-back from its plan to its result, in one window.
 
-    plan ─► y ─► (yes, typed, for what acts outside the files; for each credential) ─► step by step ─► result
-      └─ d diff · m merge · a others' work too · f force · w threads too; esc leaves everything as it is
+plan ─► y ─► (yes, typed, for what acts outside the files; for each credential) ─► step by step ─► result
+  └─ d diff · m merge · a others' work too · f force · w threads too; esc leaves everything as it is
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .rows import Lines
 
 _SIGNS = {DONE: ("✓", "green"), FAILED: ("✗", "red"), "unknown": ("?", "magenta"), "kept": ("!", "red")}
 _MOST = 2_000  # lines of a diff
+_ALL = 500  # steps of a plan that are all shown; of more, a screenful
 
 PLANNING, SHOWN, TYPING, APPLYING, OVER = "planning", "shown", "typing", "applying", "over"
 
@@ -142,7 +143,7 @@ class Planning(ModalScreen[Outcome | None]):
 
     def _plan_lines(self, plan: Plan) -> list[Text]:
         paper = Paper(self.width, self._workspace.environ)
-        takebacks.write_plan(paper, self._workspace, plan)
+        takebacks.write_plan(paper, self._workspace, plan, all_steps=len(plan.steps) <= _ALL)
         return paper.read()
 
     def _diff_lines(self, plan: Plan) -> list[Text]:
@@ -277,9 +278,7 @@ class Planning(ModalScreen[Outcome | None]):
         told = [part for line in lines[1:] for part in wrapped(line, self.width, 2)]
         title = wrapped(lines[0], self.width, 0) if lines else [Text("done")]
         first = [Text(line.plain, "bold green" if outcome.whole else "bold yellow") for line in title]
-        back = outcomes.can_be_redone(outcome) and outcome.plan.request.verb != "redo" and not outcome.finished_earlier
-        question = "u takes this back" if back else ""
-        self._enter(OVER, "Result", [*first, *told, Text(""), *listed] if listed else [*first, *told], question)
+        self._enter(OVER, "Result", [*first, *told, Text(""), *listed] if listed else [*first, *told])
 
     def _fail(self, error: TakebackError) -> None:
         self.said = [f"takeback: {error.message}", f"  → {error.hint}"]

@@ -95,7 +95,11 @@ class Rows(ScrollView, can_focus=True):
         style = base
         if at == self.cursor and self.shows_cursor:
             style = base + self.get_component_rich_style("rows--cursor" if self.has_focus else "rows--cursor-blurred")
-        segments = [Segment(s.text, style + (s.style or Style.null()), None) for s in text.render(self.app.console, end="")]
+        own = self.app.console.get_style(text.style) if text.style else Style.null()
+        segments = [
+            Segment(s.text, style + own + (s.style or Style.null()), None)
+            for s in text.render(self.app.console, end="")
+        ]
         strip = Strip(segments).crop_extend(scroll_x, scroll_x + width, style)
         return strip.apply_style(Style(meta={"row": at}))
 

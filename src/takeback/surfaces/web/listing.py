@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...effects import STATES
 from ...timeline import NONE, PART, CallItem, EffectItem, Item, Mark, TurnItem
-from ..cli.terminal import age, counted, moment
+from ..cli.terminal import age, clip, counted, moment
 from .html import Child, Markup, joined, tag, url
 
 SIGNS = {"agent": "◆", "hand": "✎", "watch": "✎", "run": "$", "takeback": "↩", "checkpoint": "○", "call": "◇"}
@@ -95,7 +95,12 @@ def who(item: Item) -> str:
     )
 
 
-def title(item: Item) -> str:
+def title(item: Item, most: int = 200) -> str:
+    """What it is called, on one line."""
+    return clip(" ".join(_title(item).split()) if "\n" in item.title else _title(item), most)
+
+
+def _title(item: Item) -> str:
     if isinstance(item, TurnItem) and item.kind == "checkpoint":
         mark = item.marks[0]
         return f"{mark.number} “{item.title}”" if item.title else f"{mark.number}{'' if mark.named else ', automatic'}"

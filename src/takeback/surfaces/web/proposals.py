@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import masking
 from ...acts import Credential
-from ...effects import STATES, Outcome, Plan
+from ...effects import DRIFTED, STATES, Outcome, Plan
 from ...errors import ApprovalNeeded, Stale, TakebackError
 from ...typed import NamedTuple
 from ...views import FileDiff
@@ -214,6 +214,8 @@ def _otherwise(proposal: Proposal, form: Form) -> Markup | None:
     again = {"again": plan.hash}
     if any(step.merges for step in plan.steps) and not asked.merge:
         ways.append(form("Merge what others changed since…", **again, merge="1"))
+    if any(step.verdict == DRIFTED for step in plan.steps) and not asked.force:
+        ways.append(form("What others changed since, too…", **again, force="1"))
     if plan.outside and len(plan.outside) < len(plan.taken):
         ways.append(form("Only the files…", **again, only="files"))
     if plan.distance.state and not asked.state:

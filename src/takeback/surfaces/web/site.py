@@ -214,6 +214,7 @@ class Site:
             asked = self._proposal(again).asked
             asked = asked._replace(merge=asked.merge or bool(_one(form, "merge")))
             asked = asked._replace(state=asked.state or bool(_one(form, "state")))
+            asked = asked._replace(force=asked.force or bool(_one(form, "force")))
             return asked._replace(only=("files",)) if _one(form, "only") == "files" else asked
         how, id = _one(form, "how"), _one(form, "item")
         if how not in _PLANNED:

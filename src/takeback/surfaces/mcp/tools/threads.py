@@ -15,7 +15,7 @@ from pydantic import Field
 
 from .... import redact
 from ....effects import Outcome, short_id
-from ....states import StateCheckpoint
+from ....states import StateCheckpoint, quoted
 from ....workspace import Workspace
 from ...cli import thread_shapes as shapes
 from ...cli import threads_seen as seen
@@ -248,7 +248,7 @@ def _with_state(workspace: Workspace, found: StateCheckpoint, also: dict[str, An
     size = len(json.dumps(state))
     page, told = Page(), {**shapes.with_state(found, None), "bytes": size, **(also or {})}
     page.page(seen.about(page, workspace, found))
-    command = f"takeback thread load {found.thread} {found.id}"
+    command = f"takeback thread load {quoted(found.thread)} {found.id}"
     if size > _LARGEST:
         page.say(f"its state is too large to answer with ({size:,} bytes of JSON); all of it: {safe(command)}")
         told |= {"state_left_out": command, "sizes": {name: len(json.dumps(value)) for name, value in state.items()}}

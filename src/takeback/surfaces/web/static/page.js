@@ -7,6 +7,7 @@
   let source = null;
   let loading = false;
   let again = false;
+  let lost = false;
 
   // -- ages --------------------------------------------------------------
 
@@ -69,13 +70,14 @@
     }
   };
 
-  const count = () => list().querySelectorAll("ol > li").length;
+  const isLive = () => document.getElementById("detail").dataset.live !== undefined;
 
   const load = () => {
     if (loading) { again = true; return; }
     loading = true;
     const request = new XMLHttpRequest();  // parses HTML as a document in which no script runs
-    request.open("GET", location.href);
+    // A plan is gone once it is applied: beside what is not renewed, the list alone is.
+    request.open("GET", isLive() ? location.href : `/timeline${location.search}`);
     request.responseType = "document";
     request.onloadend = () => {
       loading = false;
@@ -83,7 +85,7 @@
       if (fresh && request.status === 200 && fresh.getElementById("timeline")) {
         const before = list().querySelector("ol > li > a");
         for (const id of ["timeline", "strip", "now"]) swap(fresh, id);
-        if (document.getElementById("detail").dataset.live !== undefined) swap(fresh, "detail");
+        if (isLive()) swap(fresh, "detail");
         fit();
         const newest = list().querySelector("ol > li > a");
         if (newest && (!before || newest.id !== before.id)) say(`New: ${newest.querySelector(".first").textContent}`);
@@ -108,11 +110,18 @@
       const { done, of } = JSON.parse(event.data);
       if (done < of) say(`Applying: ${done} of ${of} steps done`);
     });
-    source.addEventListener("open", () => document.documentElement.classList.add("is-live"));
+    source.addEventListener("open", () => {
+      document.documentElement.classList.add("is-live");
+      if (lost) say("");
+      lost = false;
+    });
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) {
         source = null;
         say("takeback web has ended or was started again: open the address in its terminal");
+      } else {
+        lost = true;
+        say("The connection is lost: is takeback web still running?");
       }
     });
   };

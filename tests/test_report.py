@@ -1,0 +1,260 @@
+"""The report: what is in a span and what is not, how well things were taken back, what could not be, and no secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import ledger as ledgers
+from scene import CLAUDE, CODEX, Scene
+from secrets_to_plant import SHAPES
+from support import set_clock
+from takeback import report
+from takeback.errors import NotFound
+from takeback.surfaces.report import markdown, page
+from takeback.surfaces.report.shape import shape
+from takeback.workspace import Workspace
+
+
+@pytest.fixture
+def scene(ws: Workspace) -> Scene:
+    """claude adds a form, codex tidies up, claude renames; a person edits in between."""
+    made = Scene(ws)
+    made.by_hand("base", readme_md="hello\n", x_py="a\nb\nc\n")
+    made.turn("add a form", form_html="<b>\n", x_py="a\nB\nc\n")
+    made.by_hand("mine", notes_md="mine\n")
+    made.turn("tidy up", CODEX, x_py="a\nB\n")
+    made.turn("rename", readme_md="hello you\n")
+    return made
+
+
+def made(ws: Workspace, asked: str = "", **how: object) -> report.Report:
+    since, session = str(how.pop("since", "")), str(how.pop("session", ""))
+    return report.make(ws, report.find_span(ws, asked, since, session), **how)  # type: ignore[arg-type]
+
+
+def prompts(found: report.Report) -> list[str]:
+    return [turn.prompt for turn in found.turns if turn.kind == "agent"]
+
+
+def test_everything_in_order_with_prompts_calls_and_lines(scene: Scene) -> None:
+    found = made(scene.ws)
+    assert prompts(found) == ["add a form", "tidy up", "rename"]
+    assert [turn.kind for turn in found.turns] == ["hand", "agent", "hand", "agent", "agent"]
+    form = found.turns[1]
+    assert [call.summary for call in form.calls] == ["Write form.html", "Write x.py"]
+    assert [effect.paths for call in form.calls for effect in call.effects] == [("form.html",), ("x.py",)]
+    assert {file.diff.path: (file.diff.added, file.diff.removed) for file in form.files} == {
+        "form.html": (1, 0), "x.py": (1, 1),
+    }  # fmt: skip
+    assert (form.agent, form.session, form.lines, form.stands) == ("claude", "s1", (2, 1), "whole")
+    assert found.agents == {"by hand": 2, "claude": 2, "codex": 1}
+    assert found.totals.turns == 5 and found.totals.prompts == 3 and found.totals.calls == 4
+    assert found.totals.domains == {"files": 6} and found.totals.files == 4
+    assert [mark.label for mark in found.checkpoints if mark.named][:2] == ["start", "base"]
+
+
+@pytest.mark.parametrize(
+    ("span", "wanted"),
+    [
+        ("base..mine", ["add a form"]),
+        ("mine..", ["tidy up", "rename"]),
+        ("..base", []),
+        ("..mine", ["add a form"]),
+        ("mine", ["tidy up", "rename"]),
+        ("1h", ["add a form", "tidy up", "rename"]),
+        ("1h..", ["add a form", "tidy up", "rename"]),
+    ],
+)
+def test_spans_by_name_and_time(scene: Scene, span: str, wanted: list[str]) -> None:
+    assert prompts(made(scene.ws, span)) == wanted
+
+
+def test_one_turn_one_call_and_one_session(scene: Scene) -> None:
+    first = made(scene.ws).turns[1]
+    alone = made(scene.ws, first.id[:8])
+    assert prompts(alone) == ["add a form"] and len(alone.turns) == 1
+    (turn,) = made(scene.ws, first.calls[0].id).turns
+    assert [call.summary for call in turn.calls] == ["Write form.html"]
+    assert prompts(made(scene.ws, session="s2")) == ["tidy up"]
+    assert prompts(made(scene.ws, session="S1")) == ["add a form", "rename"]
+    with pytest.raises(NotFound) as none:
+        made(scene.ws, session="s3")
+    assert "s1" in none.value.hint and "s2" in none.value.hint
+    with pytest.raises(NotFound):
+        made(scene.ws, "nothing..mine")
+
+
+def test_since_a_time(scene: Scene) -> None:
+    now = scene.ws.clock()
+    set_clock(scene.ws, lambda: now + 7200)
+    scene.turn("much later", late_txt="x\n")
+    assert prompts(made(scene.ws, since="1h")) == ["much later"]
+    assert prompts(made(scene.ws, "3h..1h")) == ["add a form", "tidy up", "rename"]
+    activity = made(scene.ws).activity
+    assert activity.step >= 60 and len(activity.bins) <= 72
+    assert sum(sum(each.effects.values()) for each in activity.bins) == 7
+    assert activity.bins[0].effects and activity.bins[-1].effects and not activity.bins[1].effects
+
+
+def test_what_was_taken_back_and_how_well(scene: Scene) -> None:
+    scene.ws.undo()
+    (back,) = made(scene.ws).takebacks
+    assert (back.verb, back.well, back.done, back.paths, back.stands) == (
+        "undo",
+        "whole",
+        {"exact": 1},
+        ("readme.md",),
+        True,
+    )
+    rename = made(scene.ws).turns[-1]
+    assert back.took == (rename.id,) and rename.undone_by == (back.id,) and rename.stands == "none"
+    assert made(scene.ws).totals.taken_back == 1
+    scene.ws.redo()
+    undo, redo = made(scene.ws).takebacks
+    assert not undo.stands and redo.took == (undo.id,)
+    assert made(scene.ws).totals.taken_back == 0
+
+
+def test_a_take_back_that_kept_something_says_so(scene: Scene) -> None:
+    (scene.root / "x.py").write_text("mine entirely\n")
+    scene.ws.checkpoint("drifted")
+    first = made(scene.ws).turns[1]
+    scene.ws.revert(first.id)
+    back = made(scene.ws).takebacks[-1]
+    assert back.well == "partly" and back.paths == ("form.html",)
+    assert [(step.target, step.result) for step in back.not_done] == [("x.py", "kept")]
+
+
+def test_a_later_take_back_of_what_is_in_the_span_is_told(scene: Scene) -> None:
+    scene.ws.rollback("base", everything=True)
+    (back,) = made(scene.ws, "base..mine").takebacks
+    assert back.later and prompts(made(scene.ws, "base..mine")) == ["add a form"]
+
+
+@pytest.fixture
+def book(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = ledgers.register(tmp_path / "site")
+    for folder in reversed(path.split(os.pathsep)):
+        monkeypatch.syspath_prepend(folder)
+    return tmp_path / "ledger"
+
+
+def test_what_could_not_be(scene: Scene, book: Path) -> None:
+    ws, by = scene.ws, {"actor": "claude"}
+    ws.record_http("POST", "https://shop.example/mails", status=200, by=by)
+    sent = ledgers.record(ws, book, "one", by=by)
+    ledgers.behave(book, "fail")
+    plan = ws.plan("compensate", save=True)
+    ws.approve(plan, ws.unapproved(plan)[1])
+    ws.apply(plan.id)
+    found = made(ws)
+    assert [(each.domain, each.state) for each in found.remains] == [("http", "irreversible"), ("ledger", "live")]
+    assert found.remains[0].why == "no inverse was recorded: what the server did stays done"
+    assert "the ledger said no" in found.remains[1].why and found.remains[1].command == f"takeback revert {sent.id[:8]}"
+    assert [(step.result, step.why) for step in found.takebacks[-1].not_done] == [
+        ("failed", "the ledger said no"), ("kept", "no inverse was recorded: what the server did stays done"),
+    ]  # fmt: skip
+    ledgers.behave(book, "unknown")
+    plan = ws.plan("compensate", save=True)
+    ws.approve(plan, ws.unapproved(plan)[1])
+    ws.apply(plan.id)
+    unknown = made(ws).remains[-1]
+    assert unknown.state == "unknown" and unknown.command == f"takeback resolve {sent.id[:8]}"
+    ws.resolve(sent.id, done=True)
+    assert [each.domain for each in made(ws).remains] == ["http"]
+
+
+def test_the_chain_and_what_it_lacks(scene: Scene) -> None:
+    ws = scene.ws
+    found = made(ws).integrity
+    head = ws.store.journal.head()
+    assert found.ok and (found.head, found.hash) == (head.seq, head.hash.hex()) and not found.problems
+    assert made(ws, every_byte=True).integrity.every_byte
+    pack = next((ws.store.folder / "packs").glob("*.pack"))  # type: ignore[operator]
+    pack.chmod(0o600)
+    data = bytearray(pack.read_bytes())
+    data[-3] ^= 0xFF
+    pack.write_bytes(data)
+    damaged = made(ws, every_byte=True, diffs=False).integrity
+    assert not damaged.ok and damaged.problems and damaged.lost
+
+
+def test_length_is_cut_and_said(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.turn("write much", **{f"f{n}_txt": "line\n" * 500 for n in range(4)})
+    monkeypatch.setattr(report, "_FILES", 3)
+    much = made(scene.ws).turns[-1]
+    assert len(much.files) == 3 and much.more_files == 1
+    assert {file.more_lines for file in much.files} == {200}
+    monkeypatch.setattr(report, "_ALL_LINES", 10)
+    found = made(scene.ws)
+    assert "are left out for length" in " ".join(found.notes)
+    without = made(scene.ws, diffs=False)
+    assert not any(turn.files for turn in without.turns) and "as asked" in " ".join(without.notes)
+
+
+# -- secrets ------------------------------------------------------------------
+
+SAID = " ".join(planted.text.replace("\n", " ") for planted in SHAPES.values())
+
+
+def written(found: report.Report) -> dict[str, str]:
+    return {"html": page.written(found), "md": markdown.written(found), "json": json.dumps(shape(found))}
+
+
+def leaks(text: str) -> list[str]:
+    from html import escape
+
+    forms = {name: {p.secret, json.dumps(p.secret)[1:-1], escape(p.secret)} for name, p in SHAPES.items()}
+    return [name for name, each in forms.items() if any(form in text for form in each)]
+
+
+def test_no_planted_secret_is_in_any_format(ws: Workspace, book: Path) -> None:
+    scene = Scene(ws)
+    (ws.root / ".env").write_text("\n".join(p.text for p in SHAPES.values()))
+    (ws.root / "code.py").write_text("\n".join(f"x = '''{p.text}'''" for p in SHAPES.values()))
+    ws.checkpoint("with a token")
+    for name, planted in SHAPES.items():
+        ws.begin_turn(CLAUDE, f"use {name}: {planted.text}")
+        scene.bash(f"export X='{planted.text}'", out_txt=planted.text)
+    ws.record_http("POST", "https://shop.example/x", status=200, request_body={"all": SAID}, response_body=SAID,
+                   summary=f"sent {SAID}", by={"actor": "claude"})  # fmt: skip
+    ws.record(ledgers.NewAct("ledger", f"did {SAID}", f"thing://{SAID}", None, "irreversible", {"left_to_do": SAID}))
+    ws.threads.save("main", {"api_key": "plain-but-named-secret-1", "note": SAID})
+    ws.checkpoint("state one")
+    ws.threads.save("main", {"api_key": "plain-but-named-secret-2", "note": SAID + "."})
+    ws.checkpoint("state two")
+    scene.ws.undo()
+    for form, text in written(made(ws)).items():
+        assert "use stripe" in text
+        assert not leaks(text), form
+        assert "plain-but-named-secret" not in text, form
+
+
+def test_the_search_for_leaks_finds_one() -> None:
+    assert leaks("x " + SHAPES["stripe"].secret) == ["stripe"]
+
+
+def test_a_row_of_an_older_program_that_holds_a_secret_is_cleaned_too(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts are redacted when they are journaled; a report trusts nobody."""
+    secret = SHAPES["github classic"].text
+    history = scene.ws.history()
+    for turn, asked in history.agent_turns.items():
+        history.agent_turns[turn] = asked._replace(prompt=f"with {secret}")
+    monkeypatch.setattr(scene.ws, "history", lambda: history)
+    found = made(scene.ws)
+    assert prompts(found) == ["with [redacted]"] * 3
+    assert found.integrity.hash == scene.ws.store.journal.head().hash.hex()
+
+
+def test_the_text_of_a_mail_is_left_out(ws: Workspace) -> None:
+    ws.hold_email(["ada@example.com"], "Order 17", "a private matter entirely")
+    found = made(ws)
+    for form, text in written(found).items():
+        assert "Order 17" in text and "a private matter" not in text, form
+    assert "The text of mails is left out" in found.notes
