@@ -105,6 +105,15 @@ def test_a_message_that_is_no_json_is_named_and_nothing_is_added(talk: Conversat
     assert talk.messages == []
 
 
+@pytest.mark.parametrize("text", [5, b"hello", [{"type": "text", "text": "hello"}]])
+def test_a_turn_that_begins_with_no_text_is_refused_and_nothing_is_begun(talk: Conversation, text: Any):
+    with pytest.raises(UsageError, match="what a user says is a text"):
+        talk.turn(text)
+    with talk.turn("the next"):
+        pass
+    assert said(talk) == ["the next"]
+
+
 def test_the_rest_of_a_threads_state_stays(ws: Workspace, talk: Conversation):
     ws.threads.save("main", {"plan": ["a"], "messages": [answer("hi")]})
     with talk.turn("go on"):
@@ -172,6 +181,31 @@ def test_undo_takes_back_messages_and_files_by_one_take_back_and_says_so(
     redone = talk.redo()
     assert redone.done and redone.messages == 3 and redone.message.startswith('brought back the turn "add tests": 3')
     assert (talk.messages, files(project)) == after
+
+
+def test_each_message_knows_the_files_of_its_moment(ws: Workspace, talk: Conversation, project: Path):
+    with talk.turn("one"):
+        (project / "a").write_text("1")
+        talk.append(answer("wrote a"))
+        (project / "b").write_text("1")
+        talk.append(answer("wrote b"))
+    with talk.turn("two"):
+        (project / "c").write_text("1")
+    states = {state.summary: state.id for state in ws.threads.list("main", "")}
+    ws.roll_back_thread("main", states["assistant: wrote b"], with_files=True)
+    assert said(talk) == ["one", "wrote a", "wrote b"] and files(project) == {"a": "1", "b": "1"}
+    ws.roll_back_thread("main", states["assistant: wrote a"], with_files=True)
+    assert said(talk) == ["one", "wrote a"] and files(project) == {"a": "1"}
+
+
+def test_a_message_names_some_of_what_is_kept_and_counts_the_rest(talk: Conversation, project: Path):
+    with talk.turn("write many"):
+        for number in range(9):
+            (project / f"f{number}").write_text("the agent's")
+    for number in range(9):
+        (project / f"f{number}").write_text("mine")
+    told = talk.undo().message
+    assert told.count("; kept ") == 4 and told.endswith("; kept 6 more")
 
 
 def test_undo_stacks_and_so_does_redo(talk: Conversation, project: Path):
@@ -392,6 +426,13 @@ def test_what_nobody_allows_stays_and_the_message_says_what_to_do(
     plan = ws.plan("revert", act.id[:8])
     ws.approve(plan)
     assert ws.apply(plan).whole and standing(shop) == []
+
+
+def test_only_true_is_a_yes(ws: Workspace, shop: payments.Payments):
+    talk = Conversation(ws, approve=lambda plan: "no")  # type: ignore[arg-type,return-value]
+    with talk.turn("buy"):
+        id = charge(ws, shop, 10)
+    assert "stays: nobody approved that" in talk.undo().message and standing(shop) == [id]
 
 
 def test_policy_may_allow_it_by_itself(project: Path, own_home: Path, shop: payments.Payments):

@@ -114,6 +114,7 @@ def test_what_is_not_there_is_named(ws: Workspace) -> None:
         ({"a": {1, 2}}, r"state\.a is of type builtins\.set"),
         ({"messages": [1, {"content": object()}]}, r"state\.messages\[1\]\.content is of type builtins\.object"),
         ({"x": float("nan")}, r"state\.x is nan"),
+        ({"x": [10**5000]}, r"state\.x\[0\] is a number too long"),
         ({"x": {1: 2}}, r"state\.x has a name that is no text: 1"),
         ({3: 1}, "state has a name that is no text: 3"),
         ([1], "state is no table"),
@@ -589,6 +590,28 @@ ws = takeback.open(sys.argv[1])
 for step in range(40):
     ws.threads.save(sys.argv[2], {"step": step, "messages": ["x" * 50] * step})
 """
+
+
+def test_a_verify_takes_nothing_from_those_who_read_and_write_meanwhile(ws: Workspace) -> None:
+    ws.threads.save("main", {"n": 0, "x": chat(3)})
+    code = f"""if True:
+        import sys, takeback
+        with takeback.open({str(ws.root)!r}) as ws:
+            while True:
+                bad = [each for each in ws.threads.verify() if not each.ok]
+                print(bad, flush=True) if bad else None
+    """
+    at_work = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        for n in range(1, 61):
+            head = ws.threads.save("main", {"n": n, "x": chat(3, seed=n)}, parent=ws.threads.get("main").id)
+            with takeback.open(ws.root) as other:
+                assert other.threads.get("main").id == head.id and other.threads.load(head)["n"] == n
+        assert len(ws.threads.list("main")) == 61
+    finally:
+        for each in at_work:
+            each.kill()
+    assert [each.communicate()[0] for each in at_work] == ["", ""]
 
 
 def test_several_processes_and_threads_write_at_once(ws: Workspace) -> None:

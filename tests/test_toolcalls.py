@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import takeback
+from crash.points import Points
 from servers import payments
 from takeback import hook_record
 from takeback.effects import COMPENSATING, IRREVERSIBLE
@@ -207,6 +209,70 @@ def test_an_approve_that_fails_lets_nothing_pass(ws: Workspace):
 
     said = calls(ws, approve=approve).begin("1", "delete_user", {"id": 1})
     assert said.decision == "deny" and "the prompt cannot be shown, which is no yes" in said.reason
+
+
+def test_redo_brings_back_this_sessions_own_undo_though_they_shared_a_file(ws: Workspace, project: Path):
+    both = [ToolCalls(ws, agent="harness", session=name, thread=name) for name in ("one", "two")]
+    for each in both:
+        each.begin_turn(f"turn of {each.session}")
+        ws.threads.save(each.thread, {"said": each.session})
+        each.begin("1", "build_it", {})
+    (project / "shared").write_text("x")
+    for each in both:
+        each.commit("1", "ok")
+        each.end_turn()
+    assert "shared stays: others were at work on it too" in both[0].undo().message and (project / "shared").exists()
+    assert both[1].undo().message == "took back the turn 'turn of two': 1 file, the conversation"
+    both[0].redo()
+    assert ws.threads.find("one") is not None and ws.threads.find("two") is None and not (project / "shared").exists()
+    both[1].redo()
+    assert ws.threads.find("two") is not None and (project / "shared").exists()
+    assert both[0].redo().message == both[1].redo().message == "nothing to bring back"
+
+
+def _undo_killed_at(project: Path, point: int) -> bool:
+    """Undoes in a child that dies at its Nth call that changes something; whether it did."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with takeback.open(project) as ws, Points(point, "before").counting():
+                calls(ws, thread="main").undo()
+            os._exit(0)
+        except BaseException:
+            os._exit(9)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize("then", ["undo", "turn"])
+def test_an_undo_that_was_killed_is_finished_by_what_comes_next(project: Path, then: str):
+    with takeback.open(project, create=True) as ws:
+        made = calls(ws, thread="main")
+        made.begin_turn("write")
+        ws.threads.save("main", {"said": 1})
+        made.begin("1", "write_file", {"path": "f"})
+        (project / "f").write_text("x")
+        made.commit("1", "ok")
+        made.end_turn()
+    for point in range(4, 80, 2):
+        assert _undo_killed_at(project, point)
+        with takeback.open(project) as ws:
+            made = calls(ws, thread="main")
+            if not ws.interrupted():
+                if ws.threads.find("main") is None:
+                    made.redo()
+                continue
+            if then == "undo":
+                told = made.undo().message
+                assert (
+                    told == "finished an undo that was interrupted: took back what was left: 1 file, the conversation"
+                )
+            else:
+                made.begin_turn("the next")
+                assert made.begin("2", "write_file", {"path": "g"}) == Decision("allow")
+                made.commit("2", "ok")
+            assert not (project / "f").exists() and ws.threads.find("main") is None
+            return
+    pytest.fail("no point interrupted it")
 
 
 def test_a_process_that_dies_in_a_call_leaves_nothing_open(ws: Workspace, project: Path):

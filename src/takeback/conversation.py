@@ -113,12 +113,18 @@ class Conversation:
                         summary=_summary(told),
                         agent=self.agent,
                         source="conversation",
+                        capture=self._looks,
                     )
                 except Moved:
                     continue
                 self._head, self._seen, self._state = saved, saved.seq, state
                 return
             raise self._moved()
+
+    @property
+    def _looks(self) -> bool:
+        """Whether the files are to be known as they are with a message. A message is kept also where they cannot be."""
+        return self._turn is not None and self._turn.has_looked and not self._on.interrupted()
 
     def _with(self, message: Any) -> dict[str, Any]:
         return {**self._state, _MESSAGES: [*self._state.get(_MESSAGES, []), message]}
@@ -386,6 +392,7 @@ class ConversationTurn(Recorder):
     lacking: tuple[tuple[bytes, str], ...] = ()  # what could not be captured as it was before, and why
     open: tuple[Caller, tuple[Call, ...]] | None = None  # its brackets
     begun: Mapping[str, str] = {}  # whose acts are that are recorded in it
+    has_looked = False  # its user's message is in: what is there with each later one is looked at
 
     def __init__(self, conversation: Conversation, user_text: str | None) -> None:
         if conversation.workspace is not None:
@@ -424,6 +431,7 @@ class ConversationTurn(Recorder):
                 talk._begin(self, self.user_text or "")
             if self.user_text is not None:
                 talk.append({"role": "user", "content": self.user_text})
+            self.has_looked = True
         except BaseException as error:
             self._end(error)
             raise

@@ -302,7 +302,7 @@ class Observer:
         rows: list[New] = []
         at_work = brackets.open_ones(self.store.journal)
         running = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
-        for owners, changes in _by_owner(seen.changes, at_work, running):
+        for owners, changes in self._by_owner(seen.changes, at_work, running, seen):
             told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
             rows += self._row_of(changes, owners, told, _STATE, seen)
         self.store.blobs.flush()
@@ -337,17 +337,57 @@ class Observer:
             also = {"takeback": takeback} if takeback else {}
             owners = Owners(tuple(turns))
             rows = self._row_of(found_files, owners, summary, also) + self._row_of(git, owners, summary, also | _GIT)
-            return rows + self._row_of(moved, owners, summary, also | _STATE, seen)
+            apart = [(owners, moved)] if takeback or seen is None else self._by_saver(moved, seen, owners)
+            return rows + [row for o, some in apart for row in self._row_of(some, o, summary, also | _STATE, seen)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
-            for owners, changes in _by_owner(all_of_it, found, running):
+            for owners, changes in self._by_owner(all_of_it, found, running, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
                 rows += self._row_of(changes, owners, told, {"cut": True, **domain} if is_cut else domain, seen)
         return rows + self._closing(found, cut, look.whole)
+
+    def _by_owner(
+        self, changes: Sequence[Change], found: Sequence[Bracket], running: Sequence[Turn], seen: Seen | None
+    ) -> Iterable[tuple[Owners, Sequence[Change]]]:
+        """Changes apart by whose they are. Of threads that nobody is at work on it is who saved them."""
+        for owners, some in _by_owner(changes, found, running):
+            is_saved = seen is not None and some is seen.changes and not owners.turns and not owners.calls
+            yield from self._by_saver(some, seen, owners) if is_saved and seen is not None else [(owners, some)]
+
+    def _by_saver(
+        self, changes: Sequence[Change], seen: Seen, owners: Owners
+    ) -> Iterable[tuple[Owners, Sequence[Change]]]:
+        """Threads apart by the turn in which their newest state was saved; else they are the owners'."""
+        apart: dict[Owners, list[Change]] = {}
+        for change in changes:
+            moved = seen.moved.get(change.path)
+            turn = self._turn_of(moved.agent, moved.seq, moved.at) if moved is not None and moved.agent else None
+            apart.setdefault(Owners((turn,)) if turn is not None else owners, []).append(change)
+        return list(apart.items())
+
+    def _turn_of(self, actor: str, seq: int, at: float) -> Turn | None:
+        """The turn of an actor that a row is in: what the row saved goes with the checkpoint of its own moment, which
+        ended that turn. None of an agent whose turns are told, and of one that has none."""
+        history = self.history()
+        own = [(effect.seq, turn) for effect in history.effects for turn in effect.turns if turn.actor == actor]
+        if not own or not all(str(turn.number).isdecimal() for _, turn in own):
+            return None
+        ends = [c.seq for c in history.checkpoints if c.actor == actor and (c.seq > seq or c.at == at)]
+        if not ends:
+            return Turn(actor, history.current_turn(actor))
+        return next((turn for begun, turn in reversed(own) if begun < min(ends)), None)
+
+    def rows_of_threads(self, look: Look) -> list[New]:
+        """What was saved in threads since the last look at them, if a turn has ended meanwhile: it is that turn's."""
+        if not self.has_threads or not self.thread_state.is_behind:
+            return []
+        seen = look.threads = self.thread_state.look()
+        apart = self._by_saver(seen.changes, seen, Owners())
+        return [row for owners, some in apart for row in self._row_of(some, owners, "", _STATE, seen)]
 
     def _row_of(
         self,

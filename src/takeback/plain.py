@@ -15,6 +15,7 @@ from .errors import Damaged, UsageError
 from .typed import Any
 
 _DEEP = 200  # levels
+_LONG = 14_000  # bits of a number: Python reads and writes no longer ones as text
 _EXCERPT = 80  # characters on each side
 _NOTHING = object()
 
@@ -41,7 +42,11 @@ def encoded(value: Any, where: str) -> bytes:
 def _must_be_plain(value: Any, where: str, depth: int) -> None:
     if depth > _DEEP:
         raise UsageError(f"{where[:120]}… lies more than {_DEEP} levels deep", "save a flatter state")
-    if value is None or isinstance(value, (str, bool, int)):
+    if value is None or isinstance(value, str):
+        return
+    if isinstance(value, int):
+        if value.bit_length() > _LONG:
+            raise UsageError(f"{where} is a number too long to be read again", "save it as a text")
         return
     if isinstance(value, float):
         if not isfinite(value):

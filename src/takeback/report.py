@@ -364,7 +364,7 @@ class _Writer:
             _activity(turns, takebacks), turns, takebacks, remains,
             tuple(sorted(marks.values(), key=lambda mark: mark.at)), integrity, tuple(self._notes()),
         )  # fmt: skip
-        return Report(*_clean(found))
+        return Report(*_clean(found, {}))
 
     def _holds(self, id: str, at: float) -> bool:
         return self.span.holds(self.seqs.get(id, 0), at)
@@ -621,13 +621,15 @@ def _integrity(ws: Workspace, every_byte: bool) -> Integrity:
     )  # fmt: skip
 
 
-def _clean(found: Any) -> Any:
+def _clean(found: Any, known: dict[str, str]) -> Any:
     """Every text once more without what looks like a secret; differences of files are masked already."""
     if isinstance(found, str):
-        return redact.text(found)
+        if found not in known:
+            known[found] = redact.text(found)
+        return known[found]
     if isinstance(found, (FileTold, int, float)) or found is None:
         return found
     if isinstance(found, Mapping):
-        return {redact.text(key): each for key, each in found.items()}
-    cleaned = [_clean(each) for each in found]
+        return {_clean(key, known): each for key, each in found.items()}
+    cleaned = [_clean(each, known) for each in found]
     return type(found)(*cleaned) if hasattr(found, "_fields") else tuple(cleaned)

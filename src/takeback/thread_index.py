@@ -66,10 +66,13 @@ class ThreadIndex:
         try:
             return self._connect()
         except sqlite3.DatabaseError:
-            self._drop()
+            pass
+        except OSError as error:
+            raise TakebackError(f"{self.path} cannot be made ({error.strerror})", "mend the store") from error
         try:
+            self._drop()
             return self._connect()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OSError) as error:
             raise TakebackError(f"{self.path} cannot be made ({error})", "free space or mend the store") from error
 
     def _connect(self) -> sqlite3.Connection:
@@ -89,10 +92,7 @@ class ThreadIndex:
             if not found:
                 db.execute("BEGIN IMMEDIATE")
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:  # else another was faster
-                    for sql in _TABLES.values():
-                        db.execute(sql)
-                    db.execute("INSERT INTO followed VALUES(0, x'')")
-                    db.execute(f"PRAGMA user_version={_VERSION}")
+                    _make(db)
                 db.execute("COMMIT")
             elif found != _TABLES or version != _VERSION:
                 raise sqlite3.DatabaseError("its tables are not ours")
@@ -110,10 +110,16 @@ class ThreadIndex:
         self._db.close()
 
     def anew(self) -> None:
-        """Drops all of it; the next question makes it again."""
-        self._db.close()
-        self._drop()
-        self._db = self._opened()
+        """Makes all of it again from the journal. The file stays if it can, and is never seen empty: other processes
+        have it open."""
+        try:
+            self._follow(anew=True)
+        except sqlite3.DatabaseError:
+            self._db.close()
+            with contextlib.suppress(OSError):  # then it is said by whoever opens it
+                self._drop()
+            self._db = self._opened()
+            self._follow()
 
     # -- following the journal -----------------------------------------------------
 
@@ -122,24 +128,26 @@ class ThreadIndex:
         try:
             self._follow()
         except sqlite3.OperationalError as error:
-            raise TakebackError(f"{self.path} cannot be used ({error})", "free space or mend the store") from error
+            if not str(error).startswith("no such"):  # table or column: it is not as we made it
+                raise TakebackError(f"{self.path} cannot be used ({error})", "free space or mend the store") from error
+            self.anew()
         except sqlite3.DatabaseError:
             self.anew()
-            self._follow()
 
-    def _follow(self) -> None:
+    def _follow(self, anew: bool = False) -> None:
         if self.journal.is_together:
             return  # others read this cache too, and do not see those rows yet
         head = self.journal.head()
-        seq, hash = self._db.execute("SELECT seq, hash FROM followed").fetchone()
-        if (seq, hash) == tuple(head):
+        if not anew and self._followed() == tuple(head):
             return
-        if seq and self.journal.hash_at(seq) != hash:  # of another journal: put back from a backup, or cut
-            self.anew()
-            seq = 0
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            (seq,) = self._db.execute("SELECT seq FROM followed").fetchone()  # another may have followed meanwhile
+            if anew:
+                self._empty()
+            seq, hash = self._followed()  # another may have followed meanwhile
+            if seq and self.journal.hash_at(seq) != hash:  # of another journal: put back from a backup, or cut
+                self._empty()
+                seq = 0
             told, self._told = self._told, []
             is_all = bool(told) and told[0].seq == seq + 1 and len(told) == head.seq - seq
             for row in told if is_all else self.journal.rows(seq, _FOLLOWED):
@@ -156,6 +164,18 @@ class ThreadIndex:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+
+    def _followed(self) -> tuple[int, bytes]:
+        """The row of the journal that it goes up to, and that row's hash."""
+        found = self._db.execute("SELECT seq, hash FROM followed").fetchone()
+        if found is None:
+            raise sqlite3.DatabaseError("it does not say how far it goes")
+        return found[0], found[1]
+
+    def _empty(self) -> None:
+        for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            self._db.execute(f"DROP TABLE {name}")
+        _make(self._db)
 
     def tell(self, rows: Sequence[New], seqs: Sequence[int]) -> None:
         """What was just appended: it need not be read again, if nobody else has appended in between."""
@@ -280,15 +300,6 @@ class ThreadIndex:
         )
         return dict(self._all(sql, (thread, seq, seq)))
 
-    def identities(self, seqs: Iterable[int]) -> dict[int, bytes]:
-        wanted = list(seqs)
-        out: dict[int, bytes] = {}
-        for first in range(0, len(wanted), 500):
-            some = wanted[first : first + 500]
-            marks = ",".join("?" * len(some))
-            out.update(self._all(f"SELECT seq, identity FROM checkpoints WHERE seq IN ({marks})", some))
-        return out
-
     def alike(self, thread: str, ns: str, identity: bytes) -> list[int]:
         """Rows of a namespace with this state, newest first, those that were removed and not yet pruned among them."""
         sql = "SELECT seq FROM checkpoints WHERE thread = ? AND ns = ? AND identity = ? ORDER BY seq DESC"
@@ -343,6 +354,10 @@ class ThreadIndex:
         """The row that a value is in."""
         return self._one("SELECT seq FROM held WHERE id = ?", (value,))
 
+    def told(self) -> set[tuple[int, str, str, str, int]]:
+        """All that it says of state checkpoints: (row, thread, namespace, id, whether it was removed)."""
+        return set(self._all("SELECT seq, thread, ns, id, removed > 0 FROM checkpoints", ()))
+
     def held(self) -> list[tuple[bytes, int]]:
         return self._all("SELECT id, seq FROM held", ())
 
@@ -359,3 +374,10 @@ class ThreadIndex:
             self.anew()
             self.follow()
             return self._db.execute(sql, values).fetchall()
+
+
+def _make(db: sqlite3.Connection) -> None:
+    for sql in _TABLES.values():
+        db.execute(sql)
+    db.execute("INSERT INTO followed VALUES(0, x'')")
+    db.execute(f"PRAGMA user_version={_VERSION}")

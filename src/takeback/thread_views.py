@@ -14,6 +14,8 @@ from .typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from .threads import Threads
 
+_HIDDEN = "threads.db did not have it as the journal has; it was made anew, and nothing is lost"
+
 
 def diff(threads: Threads, thread: str, a: str, b: str = "") -> list[StateDifference]:
     """What differs between two state checkpoints; `b` is the head if it is left out."""
@@ -71,12 +73,15 @@ def _text(threads: Threads, state: StateCheckpoint, ref: str) -> str:
 def verify(threads: Threads, thread: str = "") -> list[Checked]:
     """Every state checkpoint, oldest first: whether its row and its values are as they were stored."""
     with threads.ws._alone():
+        at = threads.journal.head().seq
         threads.index.follow()
         if thread and not threads.index.has(thread):
             raise NotFound(f"there is no thread called {thread!r}", threads._threads_hint())
+        before = threads.index.told()
         threads.index.anew()
         threads.index.follow()
         threads.forget()
+        hidden = before ^ threads.index.told() if threads.journal.head().seq == at else set()
         bad = {each.seq: each.why for each in threads.journal.check()}
         listed = sorted(threads.index.listed(thread or None, None, None, None))
         out = [_verified(threads, each, bad) for each in listed]
@@ -86,8 +91,11 @@ def verify(threads: Threads, thread: str = "") -> list[Checked]:
             out = [each for each in out if each.ok or each.seq in there]
         lost = [row for row in threads.journal.rows(kinds=STATE_ROWS) if row.damaged]
         out += [Checked(row.seq, "", "", "", f"row {row.seq} ({row.kind}) was altered") for row in lost]
+        wrong = {seq for seq, whose, *_ in hidden if thread in ("", whose)} - {row.seq for row in lost}
+        out = [each._replace(why=_HIDDEN) if each.ok and each.seq in wrong else each for each in out]
+        also = {**dict.fromkeys(wrong, _HIDDEN), **bad}
         told = {each.seq for each in out}
-        out += [Checked(seq, "", "", "", why) for seq, why in bad.items() if seq not in told]
+        out += [Checked(seq, "", "", "", why) for seq, why in also.items() if seq not in told]
         return sorted(out)
 
 

@@ -124,6 +124,7 @@ class Threads(ThreadTwins):
                 observer = self.ws.observer
                 look = observer.scan(tree, observer.known(), threads=False)  # one row a step would say little
                 found = observer.rows_of(look, "" if look.changes and observer.is_called else actor)
+                found = [*observer.rows_of_threads(look), *found] if actor else found
                 if any(row.kind == "change" for row in found):
                     found.append(observer.checkpoint_row(look, "", named=False, actor=actor))
                 return self._append(
@@ -324,7 +325,7 @@ class Threads(ThreadTwins):
                 raise UsageError(f"{id!r} is the beginning of several state checkpoints: {said}", "give more of it")
             if not found:
                 raise self._not_here(thread, id)
-            return self._at(found[0].seq)
+            return self._of(thread, found[0].ns, found[0].seq, found[0].id)
 
     def _not_here(self, thread: str, id: str) -> NotFound:
         others = sorted({each.thread for each in self.index.elsewhere(id)} - {thread})
@@ -434,13 +435,13 @@ class Threads(ThreadTwins):
         seq = self.index.head(thread, ns)
         if seq is not None and surely:
             self._must_be_newest(thread, seq)
-        return None if seq is None else self._at(seq)
+        return None if seq is None else self._of(thread, ns, seq)
 
     def _must_be_newest(self, thread: str, seq: int) -> None:
         if (cut := self.journal.cut()) is not None:
             raise Damaged(
-                f"the journal's tail is cut, rows {cut[0]} to {cut[1]} are lost: whether thread {thread}'s newest state "
-                "was among them is not known",
+                f"the journal's tail is cut, rows {cut[0]} to {cut[1]} are lost: whether thread {thread}'s newest "
+                "state was among them is not known",
                 "run takeback repair to go on without them; it is recorded",
             )
         if (altered := self.index.altered_after(seq)) is not None:
@@ -451,8 +452,18 @@ class Threads(ThreadTwins):
 
     def _found(self, thread: str, ns: str, id: str) -> StateCheckpoint | None:
         seq = self.index.find(thread, ns, id)
-        state = None if seq is None else self._at(seq)
+        state = None if seq is None else self._of(thread, ns, seq, id)
         return None if state is None or state.absent else state
+
+    def _of(self, thread: str, ns: str, seq: int, id: str = "") -> StateCheckpoint:
+        """The state in a row that the index gives for a thread: the row says whose it is."""
+        state = self._at(seq)
+        if (state.thread, state.ns, id or state.id) != (thread, ns, state.id):
+            raise Damaged(
+                f"threads.db names row {seq} for thread {thread}, which is {state.id} of thread {state.thread}",
+                "takeback thread verify makes it anew; nothing is lost",
+            )
+        return state
 
     def _at(self, seq: int) -> StateCheckpoint:
         return self._many([seq])[0]

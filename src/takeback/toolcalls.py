@@ -13,6 +13,7 @@ takeback itself is put on record, and the call goes on or is denied, as its owne
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from .effects import Effect, Outcome, Takeback
     from .history import History
     from .states import StateCheckpoint
+    from .steps import Approve
     from .workspace import Workspace
 
 ALLOW, ASK, DENY = kinds.ALLOW, kinds.ASK, kinds.DENY
@@ -84,9 +86,7 @@ class Undone(NamedTuple):
     outcome: Outcome | None = None
 
 
-# Shown a call, or a plan, where a person has to say yes; for the async twins it may be a coroutine function.
-Ask = Callable[[Decision, str, Mapping[str, Any]], bool | Awaitable[bool]]
-Approve = Callable[[Plan], bool | Awaitable[bool]]
+Ask = Callable[[Decision, str, Mapping[str, Any]], bool | Awaitable[bool]]  # awaited by the async twins alone
 
 
 class _Open(NamedTuple):
@@ -139,6 +139,7 @@ class ToolCalls:
         """The agent is asked something: its calls from now on are one turn, which undo takes back as one."""
         if self._is_off:
             return
+        self._finish_own()
         self.settle()
         self._calls.clear()
         self._close_conversation()
@@ -163,6 +164,20 @@ class ToolCalls:
             self._has_turn = True
             if self.thread or self.cursor:
                 self._open_conversation()
+        except TakebackError as error:
+            self._failed("begin_turn", error)
+
+    def _finish_own(self) -> None:
+        """Finishes an undo or a redo of this session that was interrupted; others' are theirs to finish."""
+        ws = self.workspace
+        history = ws.history()
+        if not ws.interrupted() or (found := history.interrupted) is None:
+            return
+        known, mine = history.takebacks, {turn.turn for turn in self._turns()}
+        meant = [known[id] for id in found[0].request.takebacks if id in known] or [found[0]]
+        try:
+            if any(each.request.turns and mine.issuperset(each.request.turns) for each in meant):
+                ws.resume()
         except TakebackError as error:
             self._failed("begin_turn", error)
 
@@ -273,7 +288,8 @@ class ToolCalls:
         says what a person would run, and all else goes back."""
         if self._is_off:
             return Undone("takeback is off; nothing was taken back")
-        self.end_turn()
+        if (finished := self._rested()) is not None:
+            return finished
         history = self.workspace.history()
         undone = _undone(history)
         standing = {turn for e in history.effects if not e.takeback for turn in e.turns if _is_live(history, e)}
@@ -299,7 +315,8 @@ class ToolCalls:
             return Undone("takeback is off; nothing was taken back")
         if state is None:
             return Undone("nothing to take back")
-        self.end_turn()
+        if (finished := self._rested()) is not None:
+            return finished
         turns = self.turns_since(state)
         prompt = turns[0].prompt if turns else ""
         whose = [turn.turn for turn in turns]
@@ -314,7 +331,8 @@ class ToolCalls:
         """Brings back what the newest undo took, unless the agent has been asked something since."""
         if self._is_off:
             return Undone("takeback is off; nothing was brought back")
-        self.end_turn()
+        if (finished := self._rested()) is not None:
+            return finished
         history, turns = self.workspace.history(), self._turns()
         mine = {turn.turn for turn in turns}
         newest = next((t for t in history.standing.values() if t.rows and self._is_own(history, t, mine)), None)
@@ -327,6 +345,19 @@ class ToolCalls:
             return self.workspace.plan("revert", newest.id, leave=leave)
 
         return self._taken("brought back", "what was taken", planned, approve)
+
+    def _rested(self) -> Undone | None:
+        """Ends the turn. A take-back that was interrupted is finished first, and that is all then."""
+        ws = self.workspace
+        if not ws.interrupted() or (outcome := ws.resume()) is None:
+            self.end_turn()
+            return None
+        self.end_turn()
+        verb = outcome.plan.request.verb
+        told = "brought back" if verb == "redo" else "took back"
+        undone = self._told(told, "what was left", outcome.plan, outcome, [])
+        article = "an" if verb[:1] in "aeiou" else "a"
+        return undone._replace(message=f"finished {article} {verb} that was interrupted: {undone.message}")
 
     def _is_own(self, history: History, takeback: Takeback, mine: set[Turn]) -> bool:
         """Whether it took back what this session did, or its thread. What two shared went with the other one's undo."""
@@ -397,8 +428,19 @@ class ToolCalls:
         cwd: str = "",
         asking: bool = False,
     ) -> Decision:
-        ask = awaiting(self._approve)
-        return await to_the_end(self._announced, call_id, tool, args, cursor, lane, cwd, asking, ask)
+        given, ask = (call_id, tool, args, cursor, lane, cwd), self._approve
+        said = await to_the_end(self._announced, *given, asking and ask is None, None)
+        if said.decision != ASK or ask is None:
+            return said
+        try:  # no thread waits while it is awaited
+            answer = await to_the_end(ask, said, tool, args)
+            is_approved = (await answer if inspect.isawaitable(answer) else answer) is True
+        except TakebackError as error:
+            return _not_asked(said, error)
+        if not is_approved:
+            return said._replace(decision=DENY)
+        await to_the_end(self.approved, said)
+        return await to_the_end(self._announced, *given, asking, None)
 
     async def acommit(self, call_id: str, result: Any) -> list[str]:
         return await to_the_end(self.commit, call_id, result)
@@ -511,9 +553,8 @@ class ToolCalls:
             return decision
         try:
             is_approved = is_yes(ask(decision, tool, args), "await the twins of these calls: abegin")
-        except TakebackError as error:  # of approve, which must not let the call pass as trouble of takeback's own does
-            told = f"approve raised {type(error).__name__}: {error.message}, which is no yes"
-            return decision._replace(decision=DENY, reason=f"{decision.reason}\n{told}")
+        except TakebackError as error:
+            return _not_asked(decision, error)
         if not is_approved:
             return decision._replace(decision=DENY)
         self.approved(decision)
@@ -593,9 +634,22 @@ class _Tools(Dialect):
         return event._replace(does=kinds.WRITES if paths and words & _WRITERS else kinds.UNKNOWN, paths=paths)
 
 
+def _not_asked(decision: Decision, error: TakebackError) -> Decision:
+    """What goes wrong in approve must not let a call pass, as trouble of takeback's own may."""
+    told = f"approve raised {type(error).__name__}: {error.message}, which is no yes"
+    return decision._replace(decision=DENY, reason=f"{decision.reason}\n{told}")
+
+
 def _undone(history: History) -> set[Turn]:
-    """Turns that an undo in force was about: what it had to leave of them does not keep the turns before them."""
-    return {turn for t in history.standing.values() if t.verb != "redo" and t.request.state for turn in t.request.turns}
+    """Turns that were undone, and not redone since. What had to be left of them does not keep those before them."""
+    known, undone = history.takebacks, set[Turn]()
+    for takeback in sorted(known.values(), key=lambda t: t.seq):
+        meant = [known[id].request for id in takeback.request.takebacks if id in known]
+        if takeback.verb == "redo" and not takeback.interrupted:
+            undone.difference_update(turn for request in meant for turn in request.turns)
+        elif takeback.request.state and not takeback.interrupted:
+            undone.update(takeback.request.turns)
+    return undone
 
 
 def _took(history: History, takeback: Takeback) -> set[Turn]:

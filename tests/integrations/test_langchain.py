@@ -269,6 +269,11 @@ def test_without_a_yes_what_was_done_outside_stays_and_all_else_goes_back(agent:
     assert agent.files() == {"one": "1"} and len(agent.messages()) == 4
     assert agent.middleware.undo("t", approve).message == "took back the turn 'write one': 1 file, the conversation"
     assert agent.payments.ledger()["balance"] == 20 and agent.messages() == []
+    assert agent.middleware.undo("t", YES).message == "nothing to take back"
+    agent.middleware.redo()
+    agent.middleware.redo()
+    assert "'order a book': 1 file, 1 effect outside, the conversation" in agent.middleware.undo("t", YES).message
+    assert agent.payments.ledger()["balance"] == 0
 
 
 def test_a_call_that_nothing_undoes_is_an_interrupt_that_a_person_answers(agent: Agent):

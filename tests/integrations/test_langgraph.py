@@ -333,6 +333,18 @@ def test_rollback_to_the_head_has_nothing_to_take_back(saver: TakebackSaver):
     assert id_of(graph.get_state(config())) == head
 
 
+def test_what_cannot_be_gone_back_to_is_said_and_nothing_is_scanned(saver: TakebackSaver):
+    graph = line("a", "b")(saver)
+    graph.invoke({"done": []}, config())
+    for nothing in ("", None):
+        with pytest.raises(UsageError, match="no checkpoint of thread t is named"):
+            saver.rollback_to("t", nothing)  # type: ignore[arg-type]
+    target = list(graph.get_state_history(config()))[1]
+    with pytest.raises(UsageError, match="keeps state alone"):
+        saver.rollback_to("t", id_of(target), with_files=True)
+    assert not saver.workspace.history().checkpoints and graph.get_state(config()).next == ()
+
+
 def test_ids_that_are_not_there(saver: TakebackSaver):
     graph = line("a")(saver)
     for thread in ("t", "u"):
@@ -567,6 +579,24 @@ def test_what_nobody_approved_is_refused_and_nothing_is_taken(ws: takeback.Works
         assert (ws.root / "label.txt").exists() and server.ledger()["balance"] == 4200
 
 
+def test_who_is_asked_may_be_awaited_and_is_never_taken_at_a_promise(ws: takeback.Workspace):
+    async def approve(plan: takeback.Plan) -> bool:
+        return (await graph.aget_state(config())).next == ("ship",)  # which the saver's own worker reads
+
+    with serving() as server, TakebackSaver(ws) as saver:
+        graph = shop(ws, server, saver)
+        with pytest.raises(RuntimeError):
+            graph.invoke({"done": ["asked"]}, config(), durability="sync")
+        target = id_of(next(one for one in graph.get_state_history(config()) if one.next == ("charge",)))
+        with pytest.raises(UsageError, match="approve is async"):
+            saver.rollback_to("t", target, with_files=True, approve=approve)
+        with pytest.raises(takeback.ApprovalNeeded):
+            saver.rollback_to("t", target, with_files=True, approve=lambda plan: "no")  # type: ignore[arg-type,return-value]
+        assert server.ledger()["balance"] == 4200
+        said = asyncio.run(saver.arollback_to("t", target, with_files=True, approve=approve))
+        assert said["restored_from"] == target and server.ledger()["balance"] == 0
+
+
 def test_each_checkpoint_knows_the_files_of_its_moment(ws: takeback.Workspace):
     with TakebackSaver(ws) as saver:
         builder = StateGraph(Steps)
@@ -740,6 +770,24 @@ def test_a_tampered_row_is_named(project: Path):
         bad = [one for one in saver.verify() if not one.ok]
         assert [one.seq for one in bad] == [seq]
         assert saver.get_tuple(config(id=ids[1])) is not None  # the others are there
+
+
+def test_an_unchanged_channel_is_stored_again_after_another_process_pruned_it(project: Path):
+    same = ["x" * 300]
+
+    def put(saver: TakebackSaver, n: int, new: dict[str, str]) -> None:
+        versions = {"same": "1", "n": str(n)}
+        one = {**empty_checkpoint(), "channel_values": {"same": same, "n": n}, "channel_versions": versions}
+        saver.put(config(), one, {"source": "loop", "step": n}, new)
+
+    with TakebackSaver(project, files=False) as saver:
+        put(saver, 1, {"same": "1", "n": "1"})
+        with takeback.open(project) as other:
+            other.threads.remove("t")
+            assert other.prune().rows
+        put(saver, 2, {"n": "2"})
+    with TakebackSaver(project, files=False) as saver:
+        assert saver.get_tuple(config()).checkpoint["channel_values"] == {"same": same, "n": 2}
 
 
 def test_a_value_that_was_altered_is_named(project: Path):

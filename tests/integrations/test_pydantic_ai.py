@@ -249,6 +249,11 @@ def test_without_a_yes_what_was_done_outside_stays_and_all_else_goes_back(agent:
     assert agent.files() == {"one": "x"} and agent.prompts() == ["write one"]
     assert agent.takeback.undo(approve=approve).message == "took back the turn 'write one': 1 file, the conversation"
     assert agent.payments.ledger()["balance"] == 20 and agent.prompts() == []
+    assert agent.takeback.undo(approve=YES).message == "nothing to take back"
+    agent.takeback.redo()
+    agent.takeback.redo()
+    assert "'order a book': 1 file, 1 effect outside, the conversation" in agent.takeback.undo(approve=YES).message
+    assert agent.payments.ledger()["balance"] == 0
 
 
 def test_a_call_that_nothing_undoes_is_deferred_and_goes_on_in_the_same_turn(agent: Agent):

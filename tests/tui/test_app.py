@@ -42,6 +42,18 @@ def test_the_one_bad_turn_among_fifty_goes_with_twelve_keys_at_most(ws, project)
     assert len(list((project / "docs").iterdir())) == 49
 
 
+def test_keys_typed_in_one_go_mean_what_the_filter_leaves(ws, project):
+    """As over a slow line, where they arrive together."""
+    fifty_turns(ws)
+
+    async def script(player):
+        await player.see("add page 49")
+        await player.press("slash", *"licence", "enter", "x")
+        await player.see("Take back claude “make the failing licence test pass” · 2 steps")
+
+    play(project, script)
+
+
 def test_a_turn_opens_into_its_calls_and_shows_their_diff(scene, project):
     scene.turn("add a form", form_html="<form>\n", style_css="a { }\n")
 
@@ -96,6 +108,32 @@ def test_undo_redo_and_take_this_back(scene, project):
         await player.see("nothing to redo")
 
     play(project, script)
+
+
+def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.press("x")
+        await player.see("1 exact", "y Apply")
+        (project / "a.txt").write_text("a person's\n")
+        await player.press("y")
+        await player.see("Not done", "→")
+        await player.press("enter", "x")
+        await player.see("drifted")
+
+    play(project, script)
+    assert (project / "a.txt").read_text() == "a person's\n"
+
+
+def test_it_begins_with_the_filter_it_was_given(scene, project):
+    scene.turn("one", a_txt="a\n")
+    scene.turn("two", b_txt="b\n")
+
+    async def script(player):
+        await player.see("path:b.txt", "“two”", "1 of 3 turns", without="“one”")
+
+    play(project, script, filter="path:b.txt")
 
 
 def test_leaving_a_plan_changes_nothing(scene, project):

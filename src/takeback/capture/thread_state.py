@@ -34,6 +34,8 @@ class Moved(NamedTuple):
 
     by: int  # state checkpoints
     agent: str  # who saved the newest; empty if nobody said
+    seq: int = 0  # the row of the newest
+    at: float = 0.0
 
 
 class Known(NamedTuple):
@@ -96,7 +98,8 @@ class ThreadState:
             else:
                 states[path] = now
             changes.append(Change(path, was, now))
-            moved[path] = Moved(threads.ahead(thread, known.seq) if document else 0, _agent(threads, thread))
+            by, state = threads.ahead(thread, known.seq) if document else 0, threads.find(thread)
+            moved[path] = Moved(by, state.agent, state.seq, state.at) if state is not None else Moved(by, "")
         return Seen(Known(head, states), tuple(changes), moved)
 
     def _removed(self, after: int) -> set[str]:
@@ -104,16 +107,17 @@ class ThreadState:
         told = (row.body or {} for row in self.journal.rows(after, ("thread",)))
         return {body["thread"] for body in told if body.get("what") == "removal"}
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether a turn was ended since it looked: what was saved in it must not be taken for the next one's."""
+        return self.journal.newest("checkpoint") > self._loaded().seq
+
     def journaled(self, seen: Seen) -> None:
         """What was found is in the journal: from now on it is known, up to where the look began."""
         if seen.known.seq != self._loaded().seq:
             self._save(seen.known)
 
     # -- what is known -----------------------------------------------------------
-
-    def state(self, path: bytes) -> State:
-        """The last observed state of a path of this domain."""
-        return self.known().states.get(path)
 
     def known(self) -> Known:
         """The cache, brought up to the journal's head."""
@@ -191,8 +195,3 @@ class ThreadState:
 def _entry(content: bytes, size: int) -> State:
     found = state_of_thread(b"?")
     return None if found is None else found._replace(content=content, size=size)
-
-
-def _agent(threads: Threads, thread: str) -> str:
-    head = threads.find(thread)
-    return head.agent if head is not None else ""

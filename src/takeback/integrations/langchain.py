@@ -32,8 +32,9 @@ from ..declared import Undo
 from ..doing import to_the_end
 from ..errors import NotDone
 from ..states import StateCheckpoint
+from ..steps import Approve
 from ..threads import Threads
-from ..toolcalls import ALLOW, ASK, Approve, Ask, Decision, ToolCalls, Undone
+from ..toolcalls import ALLOW, ASK, Ask, Decision, ToolCalls, Undone
 from ..workspace import Workspace
 from .langgraph import TakebackSaver
 

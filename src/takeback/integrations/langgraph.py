@@ -43,9 +43,12 @@ except ImportError as error:
 
 from .. import lineage
 from .. import open as open_workspace
-from ..effects import Plan
+from ..consent import awaiting, is_yes
+from ..doing import to_the_end
 from ..errors import Damaged, NoWorkspace, TakebackError, UsageError
+from ..state_stores import StateStore
 from ..states import Checked, NewState, StateCheckpoint, Write
+from ..steps import Approve
 from ..threads import Threads
 from ..workspace import Workspace
 
@@ -148,7 +151,7 @@ def _tell(job: _Job, result: Any, error: BaseException | None) -> None:
 class _Opened:
     """What a saver and its clones share: the workspace, its threads, and who works on them for awaited calls."""
 
-    def __init__(self, workspace: Workspace, is_own: bool, blobs: Any) -> None:
+    def __init__(self, workspace: Workspace, is_own: bool, blobs: StateStore | None) -> None:
         self.workspace = workspace
         self.threads = workspace.threads if blobs is None else Threads(workspace, blobs)
         self.joins = blobs is None  # nobody else waits while values are uploaded
@@ -187,7 +190,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         self,
         root_or_workspace: str | os.PathLike[str] | Workspace,
         files: bool = True,
-        blobs: Any = None,
+        blobs: StateStore | None = None,
         *,
         allow: Iterable[type | tuple[str, ...]] = (),
         serde: SerializerProtocol | None = None,
@@ -468,12 +471,19 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         thread_id: str,
         checkpoint_id: str,
         with_files: bool = False,
-        approve: Callable[[Plan], bool] | None = None,
+        approve: Approve | None = None,
     ) -> dict[str, Any]:
         """Makes an earlier state the head of its thread again, subgraphs with it. Nothing is deleted, and takeback redo
         reverses it. With files, all that came after that checkpoint is taken back too: files, git, and what was done
         outside if policy allows that, or if `approve`, shown the plan, says True."""
         threads = self.threads
+        if not checkpoint_id:
+            raise UsageError(f"no checkpoint of thread {thread_id} is named to go back to", "see takeback thread list")
+        if with_files and not self._files:
+            raise UsageError(
+                f"this saver keeps state alone, so that nothing ties {checkpoint_id} to the files of its moment",
+                "roll back without them, or keep them from the beginning: files=True",
+            )
         target = threads.get(str(thread_id), checkpoint_id)
         before = threads.get(target.thread)
         if with_files:
@@ -482,7 +492,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             self.workspace.roll_back_thread(target.thread, target.id, with_files=with_files)
         else:
             plan = self.workspace.plan("thread", target.thread, target.id, with_files=with_files)
-            if any(self.workspace.unapproved(plan)) and approve(plan):
+            if any(self.workspace.unapproved(plan)) and is_yes(approve(plan), "await arollback_to"):
                 self.workspace.approve(plan)
             self.workspace.apply(plan)
         head = threads.get(target.thread)
@@ -565,9 +575,12 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         thread_id: str,
         checkpoint_id: str,
         with_files: bool = False,
-        approve: Callable[[Plan], bool] | None = None,
+        approve: Approve | None = None,
     ) -> dict[str, Any]:
-        return await self._in_worker(lambda: self.rollback_to(thread_id, checkpoint_id, with_files, approve))
+        if approve is None:
+            return await self._in_worker(lambda: self.rollback_to(thread_id, checkpoint_id, with_files))
+        # In a thread of its own: who is asked may await what the worker does.
+        return await to_the_end(self.rollback_to, thread_id, checkpoint_id, with_files, awaiting(approve))
 
     async def afork(self, thread_id: str, checkpoint_id: str, new_thread_id: str) -> dict[str, Any]:
         return await self._in_worker(lambda: self.fork(thread_id, checkpoint_id, new_thread_id))
@@ -599,7 +612,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             raise Damaged(f"{what} cannot be read ({error})", "takeback verify says what is lost") from error
 
 
-def _open(given: str | os.PathLike[str] | Workspace, files: bool, blobs: Any) -> _Opened:
+def _open(given: str | os.PathLike[str] | Workspace, files: bool, blobs: StateStore | None) -> _Opened:
     if isinstance(given, Workspace):
         opened = _Opened(given, False, blobs)
     else:

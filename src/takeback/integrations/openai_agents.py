@@ -30,7 +30,8 @@ except ImportError as error:
 from ..declared import Undo
 from ..doing import to_the_end
 from ..errors import Moved, TakebackError, UsageError
-from ..toolcalls import ALLOW, Approve, Ask, ToolCalls, Undone
+from ..steps import Approve
+from ..toolcalls import ALLOW, Ask, ToolCalls, Undone
 from ..workspace import Workspace
 
 AGENT = "openai-agents"

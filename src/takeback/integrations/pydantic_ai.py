@@ -42,7 +42,8 @@ from ..doing import to_the_end
 from ..errors import Moved, NotDone, TakebackError
 from ..ids import new_id
 from ..states import StateCheckpoint
-from ..toolcalls import ALLOW, ASK, Approve, Ask, Decision, ToolCalls, Undone
+from ..steps import Approve
+from ..toolcalls import ALLOW, ASK, Ask, Decision, ToolCalls, Undone
 from ..workspace import Workspace
 
 _RECORDS = TypeAdapter(ConversationRecord)

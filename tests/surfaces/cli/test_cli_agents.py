@@ -52,9 +52,9 @@ def one(cli, name: str, actor: str = "claude") -> str:
 
 def test_log_has_a_heading_per_turn_with_prompt_calls_and_totals(worked):
     heading, *lines = worked.ok("log").out.splitlines()
-    assert heading.startswith(one(worked, "turn")[:8])
+    assert heading.startswith("◆  " + one(worked, "turn")[:8])
     assert "claude · " in heading and "· “add a login form” · 2 calls · 3 files +3 −2" in heading
-    assert [line.startswith("  ") for line in lines] == [True, True, True, True, False]
+    assert [line[:5].strip() for line in lines] == ["~", "~", "~", "●", "●  1"]
     assert "claude        Bash: make · 2 files" in lines[0]
     assert "unattributed  1 new: notes.txt" in lines[1]  # between its calls, and not its work
     assert "claude        Write src/form.html" in lines[2]

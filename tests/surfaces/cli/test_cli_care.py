@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -270,6 +271,28 @@ def test_completion_scripts_parse_and_name_every_verb(bare, shell: str) -> None:
     assert "all-steps" in script
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0
+
+
+def test_zsh_quotes_what_each_verb_does(bare) -> None:
+    """An apostrophe in it would end the quote, and with it the whole script."""
+    listed = bare.ok("completion", "zsh").out.partition("verbs=(\n")[2].partition("\n  )")[0]
+    assert all(re.fullmatch(r"    '[a-z]+:[^':]+'", line) for line in listed.split("\n"))
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_completes(cli) -> None:
+    (cli.project / "src/legacy.py").unlink()
+    program = f"function takeback; {sys.executable} -m takeback $argv; end"
+
+    def complete(line: str) -> list[str]:
+        code = f"{program}; takeback completion fish | source; complete -C '{line}'"
+        ran = subprocess.run(["fish", "-c", code], capture_output=True, text=True, cwd=cli.project)
+        return [each.partition("\t")[0] for each in ran.stdout.splitlines()]
+
+    assert complete("takeback rollb") == ["rollback"]
+    assert complete("takeback rollback st") == ["start"]
+    assert complete("takeback report --format h") == ["html"]
+    assert complete("takeback restore start src/l") == ["src/legacy.py"]
 
 
 def test_bash_completes_verbs_and_options(bare) -> None:

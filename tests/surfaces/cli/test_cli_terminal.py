@@ -97,6 +97,7 @@ def test_long_output_goes_through_the_pager_on_a_terminal_only(changed) -> None:
     assert "paged:" not in changed.typing("diff", "--", "src", env=pager).out, "what fits is not paged"
     assert "paged:" not in changed.ok("diff", env=pager).out
     assert "extra59" in changed.typing("diff", env={"PAGER": "/no/such/pager", **PLAIN}).out
+    assert "extra59" in changed.typing("diff", env={"PAGER": "", **PLAIN}).out, "an empty one is none"
 
 
 def test_yes_does_not_ask_on_a_terminal_either(drifted) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from scene import Scene
 from takeback import report
-from takeback.brackets import Caller
+from takeback.brackets import Call, Caller
 from takeback.surfaces.report import markdown, page, picture
 from takeback.surfaces.report.shape import shape
 from takeback.workspace import Workspace
@@ -87,6 +87,36 @@ def test_links_in_the_page_lead_to_something_in_it(evil: report.Report) -> None:
     wanted = {attributes["href"][1:] for tag, attributes in seen.tags if tag == "a" and attributes.get("href")}
     assert wanted and wanted <= set(ids)
     assert len(ids) == len(set(ids)), "an id is there once"
+
+
+def test_a_take_back_of_what_is_not_in_the_span_names_it_without_a_link(ws: Workspace) -> None:
+    scene = Scene(ws)
+    scene.turn("first", a_txt="a\n")
+    ws.checkpoint("middle")
+    scene.turn("second", b_txt="b\n")
+    ws.rollback("start", everything=True)
+    found = report.make(ws, report.find_span(ws, "..middle"))
+    (back,) = found.takebacks
+    assert len(back.took) == 2 and len([turn for turn in found.turns if turn.kind == "agent"]) == 1
+    seen = Seen(page.written(found))
+    ids = {attributes.get("id") for _, attributes in seen.tags}
+    assert {attributes["href"][1:] for tag, attributes in seen.tags if tag == "a" and attributes.get("href")} <= ids
+    assert all(id[:8] in "".join(seen.said) for id in back.took)
+
+
+def test_what_two_turns_share_is_told_of_once(ws: Workspace) -> None:
+    scene = Scene(ws)
+    one, other = Caller("claude", "s1"), Caller("codex", "s2")
+    for caller, prompt in ((one, "first"), (other, "second")):
+        ws.begin_turn(caller, prompt)
+        ws.begin_call(caller, Call(prompt, "Bash", f"Bash: {prompt}"))
+    (scene.root / "shared.txt").write_text("by both\n")
+    ws.end_call(one, Call("first", "Bash", "Bash: first"))
+    ws.end_call(other, Call("second", "Bash", "Bash: second"))
+    found = report.make(ws, report.find_span(ws))
+    assert found.totals.effects == 1
+    ids = [attributes["id"] for _, attributes in Seen(page.written(found)).tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
 
 
 def test_its_policy_allows_its_own_style_and_nothing_else(evil: report.Report) -> None:

@@ -243,7 +243,8 @@ complete -o filenames -F _takeback takeback"""
 def _zsh() -> str:
     from .thread import TAKES
 
-    verbs = "\n".join(f"    '{verb}:{about.replace(':', '')}'" for verb, (_, about) in VERBS.items())
+    plain = str.maketrans({":": "", "'": "’"})  # in single quotes, before a colon that means something
+    verbs = "\n".join(f"    '{verb}:{about.translate(plain)}'" for verb, (_, about) in VERBS.items())
     cases = "\n".join(f"      {verb}) options=({' '.join(_options(verb))}) ;;" for verb in VERBS)
     return f"""\
 _takeback() {{
@@ -302,7 +303,8 @@ def _fish() -> str:
             f"complete -c takeback -n '__fish_seen_subcommand_from {verb}' -l {option[2:]}" for option in _options(verb)
         ]
     for verb in _NAMED:
-        seen = f"-n '__fish_seen_subcommand_from {verb}'"
+        first_only = "; and test (count (commandline -opc)) -lt 3" if verb == "restore" else ""
+        seen = f"-n '__fish_seen_subcommand_from {verb}{first_only}'"
         only = "" if verb in _AND_PATHS else " -f"
         lines.append(f"complete -c takeback {seen}{only} -a '(takeback completion --names {verb} 2>/dev/null)'")
     in_report = "-n '__fish_seen_subcommand_from report'"

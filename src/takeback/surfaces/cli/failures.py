@@ -14,7 +14,8 @@ def known(error: TakebackError, terminal: Terminal, as_json: bool) -> int:
     differing = error.differing if isinstance(error, Stale) else ()
     terminal.warn(f"takeback: {_lines(error.message)}")
     for target, was, now in differing[:20]:
-        terminal.warn(f"    {safe(target)}: {safe(was)} ≠ now {safe(now)}")
+        shown = f"thread {target[2:]}" if target.startswith("//") else target
+        terminal.warn(f"    {safe(shown)}: {safe(was)} ≠ now {safe(now)}")
     if len(differing) > 20:
         terminal.warn(f"    … and {len(differing) - 20:,} more")
     if error.hint:

@@ -70,6 +70,14 @@ class Asked(NamedTuple):
                  for w in (flag, ",".join(domains))]  # fmt: skip
         return shlex.join(["takeback", *verb, *map(str, words), *(f for f in flags if flags[f]), *named, *scope])
 
+    @property
+    def inside(self) -> str:
+        """What of it acts on nothing outside the files, and the command for that."""
+        if self.verb == "thread":  # which has no --only: alone it is a thread
+            alone = self._replace(with_files=False, everything=False, merge=False, markers=False, force=False)
+            return f"take back the thread alone: {alone.command}"
+        return f"take back the files alone: {self.command} --only files"
+
 
 def add_options(parser: Parser, whose: bool = True, merging: bool = True, scope: bool = False) -> None:
     """The options of take-back verbs."""
@@ -257,7 +265,7 @@ def _apply_outside(context: Context, workspace: Workspace, plan: Plan, wanted: A
     if credentials is None:
         context.terminal.say("nothing was changed")
         if len(plan.outside) < len(plan.taken):
-            context.terminal.hint(f"take back the files alone: {wanted.command} --only files")
+            context.terminal.hint(wanted.inside)
         return 4
     if any(workspace.unapproved(plan)):
         workspace.approve(plan, credentials)
@@ -309,7 +317,7 @@ def needs_person(context: Context, workspace: Workspace, wanted: Asked) -> int:
     need = "needs" if len(steps) + len(unbound) == 1 else "need"
     go_on = f"a person runs takeback approve {plan.id[:8]}, then takeback apply {plan.id[:8]} does it from anywhere"
     if len(plan.outside) < len(plan.taken) and wanted.verb != "compensate":
-        go_on += f"; or take back the files alone: {wanted.command} --only files" + " --yes" * context.yes
+        go_on += f"; or {wanted.inside}" + " --yes" * context.yes
     error = ApprovalNeeded(f"nothing was changed: {' and '.join(parts)} {need} a person's yes", go_on)
     return _refuse(context, workspace, plan, wanted.all_steps, error)
 

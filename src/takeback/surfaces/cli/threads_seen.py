@@ -97,9 +97,11 @@ def chain_of(
     workspace: Workspace, thread: str, limit: int
 ) -> tuple[Sequence[StateCheckpoint], dict[tuple[str, str], list[str]]]:
     """A thread's state checkpoints, newest first, and the threads that begin with each."""
+    from ...lineage import FORKED
+
     forks: dict[tuple[str, str], list[str]] = {}
     for fork in workspace.threads.forks_of(thread):
-        if fork.forked_from is not None and fork.source in ("fork", "adopt"):
+        if fork.forked_from is not None and fork.source in FORKED:
             forks.setdefault((fork.ns, fork.forked_from[1]), []).append(fork.thread)
     return workspace.threads.list(thread, limit=limit), forks
 

@@ -88,7 +88,7 @@ def overview() -> str:
         "more",
         "  help --all  every verb          help VERB   one verb, with examples",
         "  effects     what was done outside the files, and what became of it",
-        "",
+        "  ui, web     the timeline, in the terminal or your browser, to point at",
         "Without a verb: the status and the likely next command.",
         "Exit: 0 done · 1 failed · 2 usage · 3 partly · 4 needs a yes · 10 no workspace",
     ]

@@ -79,29 +79,31 @@ def _activity(report: Report) -> Markup:
 
 
 def _remains(report: Report) -> Markup:
+    known = _known(report)
     if not report.remains:
         told: Child = tag("p", "Everything in this span was taken back, or still can be.")
     else:
-        told = tag("ul", *(_remaining(each) for each in report.remains), class_="entries")
+        told = tag("ul", *(_remaining(each, known) for each in report.remains), class_="entries")
     return _section("remains", "What could not be taken back", told)
 
 
-def _remaining(found: Remains) -> Markup:
+def _remaining(found: Remains, known: frozenset[str]) -> Markup:
     todo = tag("p", "settle it: ", tag("code", found.command)) if found.command else None
     return tag(
         "li", tag("p", _badge(found.state or "failed"), " ", tag("code", found.domain), " ", found.summary),
         tag("p", found.why, class_="why"), todo,
-        tag("p", words.moment(found.at), " · in turn ", _link(found.turn), class_="meta"),
+        tag("p", words.moment(found.at), " · in turn ", _link(found.turn, known), class_="meta"),
     )  # fmt: skip
 
 
 def _takebacks(report: Report) -> Markup:
     if not report.takebacks:
         return _section("takebacks", "What was taken back", tag("p", "Nothing was."))
-    return _section("takebacks", "What was taken back", *(_takeback(each) for each in report.takebacks))
+    known = _known(report)
+    return _section("takebacks", "What was taken back", *(_takeback(each, known) for each in report.takebacks))
 
 
-def _takeback(found: TakebackTold) -> Markup:
+def _takeback(found: TakebackTold, known: frozenset[str]) -> Markup:
     parts: list[Child] = [
         words.moment(found.at), words.WELL[found.well], words.done(found),
         "interrupted" if found.interrupted else None, None if found.stands else "brought back since",
@@ -111,7 +113,11 @@ def _takeback(found: TakebackTold) -> Markup:
         tag("li", _badge(step.result), " ", tag("code", step.target), f" {step.why}" if step.why else None)
         for step in found.not_done
     ]
-    took = tag("p", "took from ", joined([_link(id) for id in found.took], ", "), class_="meta") if found.took else None
+    took = (
+        tag("p", "took from ", joined([_link(id, known) for id in found.took], ", "), class_="meta")
+        if found.took
+        else None
+    )
     return tag(
         "article",
         tag("h3", tag("span", "↩ ", aria_hidden="true"), tag("code", found.id[:8]), " ", found.summary),
@@ -171,7 +177,7 @@ def _effect(found: EffectTold) -> Markup:
         tag("span", f" {found.id[:8]} · {words.clock(found.at)}", class_="meta"),
     )  # fmt: skip
     if not found.exchange and not found.inverse and not found.attempts:
-        return tag("div", head, _names(found.paths, found.more_paths), class_="effect", id=f"i-{found.id}")
+        return tag("div", head, _names(found.paths, found.more_paths), class_="effect")
     facts: list[Child] = []
     for name, said in (*found.exchange, *((("taken back by", found.inverse),) if found.inverse else ())):
         facts += [tag("dt", name), tag("dd", tag("pre", lines(said)))]
@@ -181,7 +187,7 @@ def _effect(found: EffectTold) -> Markup:
     if found.left_to_do:
         facts += [tag("dt", "left to do"), tag("dd", found.left_to_do)]
     more = tag("details", tag("summary", "what was sent, answered or run"), tag("dl", *facts, class_="exchange"))
-    return tag("div", head, more, class_="effect", id=f"i-{found.id}")
+    return tag("div", head, more, class_="effect")
 
 
 def _thread(found: ThreadTold) -> Markup:
@@ -269,5 +275,11 @@ def _badge(word: str, kind: str = "") -> Markup:
     return tag("span", word, class_=f"badge {kind or word.split()[0]}")
 
 
-def _link(id: str) -> Markup:
-    return tag("a", id.rpartition("-")[2][:8], href=f"#i-{id}")
+def _link(id: str, known: frozenset[str]) -> Markup:
+    """To a turn or take-back; what is not in this report is named alone."""
+    short = id.rpartition("-")[2][:8]
+    return tag("a", short, href=f"#i-{id}") if id in known else tag("code", short)
+
+
+def _known(report: Report) -> frozenset[str]:
+    return frozenset([*(turn.id for turn in report.turns), *(back.id for back in report.takebacks)])

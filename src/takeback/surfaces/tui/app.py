@@ -146,6 +146,9 @@ class TimelineApp(App[int]):
         self._typing: Timer | None = None
         self._total = 0
         self._came_from = ""  # by a tie
+        self._is_loading = False
+        self._afterwards: Callable[[], None] | None = None  # what was asked for while the list was being read
+        self._useful = (False, False)  # whether there is something to send, or to resolve
         self.counts = "turn"
 
     # -- the screen ----------------------------------------------------------
@@ -186,7 +189,7 @@ class TimelineApp(App[int]):
 
     @property
     def item(self) -> Item | None:
-        return self.rows.item
+        return self.rows.item if self._is_there else None
 
     def _write_top(self) -> None:
         text = Text.assemble(("takeback ", "bold"), (clip(safe(self.looking.root.name), 24), "cyan"), no_wrap=True)
@@ -255,6 +258,7 @@ class TimelineApp(App[int]):
 
     def load(self, keep: str = "") -> None:
         """Reads the timeline anew; the cursor stays where it is, or goes to `keep`."""
+        self._is_loading = True
         self._load(self.filter_text, frozenset(self.opened), keep)
 
     @work(thread=True, exclusive=True, group="load", exit_on_error=False)
@@ -272,7 +276,11 @@ class TimelineApp(App[int]):
             self._rests_until = monotonic() + 3 * (monotonic() - began)  # a long journal is not read without a pause
         except TakebackError as error:
             if not worker.is_cancelled:
-                self.later(self.say, f"{safe(error.message)} → {safe(error.hint)}", True)
+                self.later(self._not_loaded, error)
+
+    def _not_loaded(self, error: TakebackError) -> None:
+        self._is_loading, self._afterwards = False, None
+        self.fail(error)
 
     def read_rows(self, filter: str, opened: frozenset[str], counted: int) -> tuple[list[Row], int]:
         """In a thread."""
@@ -290,16 +298,27 @@ class TimelineApp(App[int]):
 
     def _loaded(self, now: Now, rows: list[Row], total: int, keep: str) -> None:
         stale = self.now is None or now.head != self.now.head
+        self._is_loading = False
         keep = keep or (self.first(now) if self.now is None else "")
         self.now, self._total = now, total
         if stale:
             self._shown = ""  # what is known of the item may have changed
         self.rows.show_rows(rows, keep)
         self._write_top()
+        afterwards, self._afterwards = self._afterwards, None
+        if afterwards is not None:
+            self.call_later(afterwards)
         notice = self.screen_stack[0].query_one("#notice", Static)
         if notice.has_class("error"):
             self.say("")
-        self.refresh_bindings()
+        self._refresh_keys()
+
+    def _refresh_keys(self) -> None:
+        """The keys below are drawn anew only where others are of use: that costs more than all else."""
+        useful = self._act("held") is not None, self._act("unknown") is not None
+        if useful != self._useful:
+            self._useful = useful
+            self.refresh_bindings()
 
     def first(self, now: Now) -> str:
         """The item that the cursor begins on, if not the newest."""
@@ -307,13 +326,15 @@ class TimelineApp(App[int]):
 
     @on(Rows.Moved, "#list")
     def _moved(self) -> None:
-        self.refresh_bindings()
+        self._refresh_keys()
         if self._soon is not None:
             self._soon.stop()
         self._soon = self.set_timer(_SOON, self._read_item)
 
     def _read_item(self, again: bool = False) -> None:
         item = self.item
+        if not self._is_there:
+            return  # it has ended meanwhile
         if item is None:
             self._shown = ""
             self.detail.tell([Line(Text(self.nothing(), "dim"))], keep=False)
@@ -442,7 +463,7 @@ class TimelineApp(App[int]):
         self._typing = self.set_timer(0.12, lambda: self._set_filter(event.value))
 
     def _set_filter(self, text: str) -> None:
-        if text != self.filter_text:
+        if self._is_there and text != self.filter_text:
             self.filter_text = text
             self.say("")
             self.load()
@@ -477,7 +498,15 @@ class TimelineApp(App[int]):
     def after(self, outcome: Outcome | None) -> None:
         self._look()
 
+    def _waits(self, action: Callable[[], None]) -> bool:
+        """What is meant is what the filter leaves, which may not be there yet: it is done as soon as it is."""
+        if self._is_loading:
+            self._afterwards = action
+        return self._is_loading
+
     def action_take_back(self) -> None:
+        if self._waits(self.action_take_back):
+            return
         path, item = self.detail.path, self.item
         if path:
             self.plan("revert", f"./{path}")
@@ -493,7 +522,7 @@ class TimelineApp(App[int]):
             self.say("there is nothing to take back in it")
 
     def action_back_to(self) -> None:
-        if self.item is not None:
+        if self.item is not None and not self._waits(self.action_back_to):
             self.plan("rollback", self.item.rollback)
 
     def action_undo(self) -> None:
@@ -503,7 +532,7 @@ class TimelineApp(App[int]):
         self.plan("redo")
 
     def action_restore(self) -> None:
-        if self.item is not None:
+        if self.item is not None and not self._waits(self.action_restore):
             self._offer_files(self.item, self.detail.path)
 
     @work(thread=True, exclusive=True, group="choose", exit_on_error=False)

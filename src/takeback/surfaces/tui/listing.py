@@ -47,6 +47,7 @@ class TimelineList(Rows):
         self.clock = clock
         self.numbered = numbered  # a checkpoint is chosen by its number
         self.compared = ""  # the item that another one is compared with
+        self.is_touched = False
 
     @property
     def count(self) -> int:
@@ -60,18 +61,22 @@ class TimelineList(Rows):
         return row_text(self.rows_shown[at], width, self.clock(), at == self.cursor, self.compared, self.numbered)
 
     def show_rows(self, rows: Sequence[Row], keep: str = "") -> None:
-        """The cursor stays on the item it is on, or goes to `keep`; else to the newest."""
-        wanted = keep or (self.item.id if self.item is not None and self.cursor else "")
-        offset = self.cursor - int(self.scroll_offset.y)
+        """The cursor stays on its item, or goes to `keep`. Until somebody has touched it, it is on the newest."""
+        was, top = self.cursor, int(self.scroll_offset.y)
+        wanted = keep or (self.item.id if self.item is not None and self.is_touched else "")
         self.rows_shown = rows
-        at = next((n for n, row in enumerate(rows) if row.item.id == wanted), None) if wanted else None
-        moved = at if at is not None else min(self.cursor, max(0, len(rows) - 1)) if wanted else 0
-        was = self.cursor
+        moved = next((n for n, row in enumerate(rows) if row.item.id == wanted), 0) if wanted else 0
         self.set_reactive(Rows.cursor, moved)
         self.resize_rows()
-        if moved != was:  # what came above must not push it about
-            self.scroll_to(y=max(0, moved - offset), animate=False, force=True)
+        if moved != was and (top or moved >= self.size.height):  # what came above must not push it about
+            self.scroll_to(y=max(0, moved - was + top), animate=False, force=True)
         self.post_message(self.Moved(self))
+
+    def on_key(self) -> None:
+        self.is_touched = True
+
+    def on_mouse_down(self) -> None:
+        self.is_touched = True
 
     def action_choose(self) -> None:
         self.post_message(self.Chosen(self))

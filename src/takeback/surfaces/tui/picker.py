@@ -103,7 +103,7 @@ class Picker(TimelineApp):
         self.action_back_to()
 
     def action_back_to(self) -> None:
-        if self.item is not None:
+        if self.item is not None and not self._waits(self.action_back_to):
             asked = self.asked._replace(words=(self.item.id,))
             screen = Planning(self.acting, asked, self.agent)
             self.push_screen(screen, lambda outcome: self._over(outcome, screen.said))

@@ -216,8 +216,7 @@ class Planning(ModalScreen[Outcome | None]):
     def _done_nothing(self) -> None:
         files = self._plan is not None and len(self._plan.outside) < len(self._plan.taken)
         words = tuple(w[:8] if isinstance(w, str) and len(w) == 32 else w for w in self._asked.words)
-        command = self._asked._replace(words=words).command
-        hint = f"take back the files alone: {command} --only files" if files else ""
+        hint = self._asked._replace(words=words).inside if files else ""
         self._enter(OVER, "nothing was changed", [Text(hint, "dim")])
 
     # -- applying ------------------------------------------------------------
