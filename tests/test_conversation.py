@@ -97,6 +97,11 @@ def test_messages_are_kept_at_once_and_given_out_as_a_copy(ws: Workspace, talk: 
     assert ws.threads.get("main").summary == "assistant: hi"
 
 
+def test_a_message_is_at_once_what_it_is_when_it_is_read_again(ws: Workspace, talk: Conversation):
+    talk.append({"role": "tool", "content": ("a", {"b": (1, 2)})})
+    assert talk.messages == Conversation(ws).messages == [{"role": "tool", "content": ["a", {"b": [1, 2]}]}]
+
+
 def test_a_message_that_is_no_json_is_named_and_nothing_is_added(talk: Conversation):
     with pytest.raises(UsageError, match=r"message\.content\[1\]"):
         talk.append({"role": "user", "content": ["a", {1, 2}]})
@@ -342,6 +347,21 @@ def test_an_undo_elsewhere_that_took_the_messages_too_is_an_undo_of_the_conversa
     assert talk.undo().message == 'took back the turn "turn 1": 1 message, 1 file: f1'
     assert talk.redo().done and talk.redo().message == 'brought back the turn "turn 2": 1 message, 1 file: f2'
     assert said(talk) == ["turn 1", "turn 2"] and sorted(files(project)) == ["f1", "f2"]
+
+
+def test_a_turn_that_was_undone_elsewhere_and_went_on_can_be_undone(ws: Workspace, talk: Conversation, project: Path):
+    with talk.turn("one"):
+        (project / "a").write_text("1")
+    with talk.turn("two"):
+        (project / "b").write_text("1")
+        ws.undo(state=True)
+        assert said(talk) == ["one"] and files(project) == {"a": "1"}
+        (project / "c").write_text("1")
+        talk.append(answer("goes on"))
+    assert talk.undo().message == 'took back the turn "two": 1 message, 1 file: c'
+    assert said(talk) == ["one"] and files(project) == {"a": "1"}
+    assert talk.undo().message == 'took back the turn "one": 1 message, 1 file: a'
+    assert talk.undo().message == "nothing to take back: no turn of this conversation stands"
 
 
 def test_another_thread_that_a_turn_saved_goes_with_it(ws: Workspace, talk: Conversation):

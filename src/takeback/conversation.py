@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
@@ -94,8 +95,7 @@ class Conversation:
     def append(self, message: Mapping[str, Any]) -> None:
         """Adds a message, kept at once. If another writer added some that this conversation has not read, it is told
         so (Moved), and nothing is added; after a take-back it goes on from there."""
-        plain.encoded(plain.named(message, "message"), "message")
-        told = copy.deepcopy(dict(message))
+        told = json.loads(plain.encoded(plain.named(message, "message"), "message"))  # as it is read again
         with self._lock:
             if self._seen < 0:
                 self._read()
@@ -303,13 +303,15 @@ class Conversation:
         return [turn for key, turn in history.agent_turns.items() if key in wanted]
 
     def _standing(self, history: History, n: int) -> list[Turn]:
-        """The last n turns of which something is left to take back, and which no undo in force was about."""
+        """The last n turns of which something is left to take back, and which no undo in force was about, unless they
+        went on after it."""
         path = path_of_thread(self.thread)
-        undone = {turn for undo in self._undos(history) for turn in undo.request.turns}
-        work = {t for e in history.effects if not e.takeback and _is_live(history, e, path) for t in e.turns}
+        undone = {turn: undo.seq for undo in reversed(self._undos(history)) for turn in undo.request.turns}
+        live = [e for e in history.effects if not e.takeback and _is_live(history, e, path)]
+        work = {turn for e in live for turn in e.turns if e.seq > undone.get(turn, 0)}
         found: list[Turn] = []
         end = history.head + 1
-        for turn in reversed([turn for turn in self._turns(history) if turn.turn not in undone]):
+        for turn in reversed([turn for turn in self._turns(history) if turn.turn in work or turn.turn not in undone]):
             # What was added in no turn goes with the one before it.
             if turn.turn in work or any(unit.seq < end for unit in history.added(path, turn.seq)):
                 found.append(turn.turn)

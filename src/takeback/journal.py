@@ -41,6 +41,7 @@ _SCHEMA = {("table", "log", _TABLE), ("index", "log_kind", _KIND_INDEX), ("index
 _START = bytes(32)
 _HEAD = struct.Struct("<Q32s")
 _SALT = 8
+_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Row(NamedTuple):
@@ -172,10 +173,11 @@ class Journal:
         with _explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                cut = self.cut()
+                head = self.head()
+                cut = self._cut(head)
                 if cut is not None and not across_cut:
                     raise Damaged(_cut_said(*cut), "run takeback repair to go on without them; it is recorded")
-                seqs, head = self._inserted(rows, at)
+                seqs, head = self._inserted(rows, at, head)
                 self._db.execute("COMMIT")
             except BaseException:
                 self._roll_back()
@@ -206,7 +208,7 @@ class Journal:
         """Of what is appended together: if it fails, the rest does not."""
         self._db.execute("SAVEPOINT part")
         try:
-            seqs, _ = self._inserted(rows, at)
+            seqs, _ = self._inserted(rows, at, self.head())
         except BaseException:
             self._has_state = False  # said in this part, maybe
             self._db.execute("ROLLBACK TO part")
@@ -215,8 +217,7 @@ class Journal:
             self._db.execute("RELEASE part")
         return seqs
 
-    def _inserted(self, rows: Sequence[New], at: float) -> tuple[list[int], Head]:
-        head = self.head()
+    def _inserted(self, rows: Sequence[New], at: float, head: Head) -> tuple[list[int], Head]:
         seqs = []
         if not self._has_state and any(new.kind in STATE_ROWS for new in rows):
             self._db.execute(f"PRAGMA user_version={VERSION}")
@@ -396,10 +397,11 @@ class Journal:
 
     def cut(self) -> tuple[int, int] | None:
         """The first and last row that were lost: the head file is ahead of the table, or tells of another row."""
+        return self._cut(self.head())
+
+    def _cut(self, newest: Head) -> tuple[int, int] | None:
         kept = self._read_head()
-        if kept is None or not kept.seq:
-            return None
-        if kept == (newest := self.head()):
+        if kept is None or not kept.seq or kept == newest:
             return None
         head = newest.seq
         if kept.seq > head:
@@ -555,7 +557,7 @@ def _stored(new: New, head: Head, at: float) -> Stored:
     if new.kind == "value":
         body = os.urandom(_SALT) + new.body["bytes"]
     else:
-        body = json.dumps({**new.body, "salt": os.urandom(_SALT).hex()}, separators=(",", ":")).encode()
+        body = _json({**new.body, "salt": os.urandom(_SALT).hex()}).encode()
     body_hash = sha256(body).digest()
     seq, when = head.seq + 1, int(at * 1e6)
     hash = _chained(seq, new.id, new.kind, when, body_hash, head.hash)

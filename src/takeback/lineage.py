@@ -1,5 +1,5 @@
 """What a state checkpoint stands on besides its own values: channels that keep only what was added are read from the
-checkpoints before it, up to the last whole value.
+checkpoints before it, up to the last whole value. Those may be removed since, with their thread: a fork outlives it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ def place(found: StateCheckpoint) -> Place:
 
 def needed(threads: Threads, found: StateCheckpoint) -> set[Place]:
     """A checkpoint, and those that some of its channels are read from."""
+    return {place(found), *map(place, below(threads, found))}
+
+
+def below(threads: Threads, found: StateCheckpoint) -> list[StateCheckpoint]:
+    """The checkpoints that some channels of one are read from."""
     counted = found.meta.get("metadata", {}).get("counters_since_delta_snapshot") or {}
     known = found.meta.get("channel_versions", {})
     wanted = {name for name in counted if name not in found.refs and name in known}
-    out = {place(found)}
-    if wanted:
-        whole = [found, *(at for at, _ in walked(threads, found, wanted))]
-        out.update(place(at) for at in whole)
-        out.update(place(origin(threads, at)) for at in whole)
-    return out
+    if not wanted:
+        return []
+    read = [at for at, _ in walked(threads, found, wanted)]
+    return [*read, *(origin(threads, at) for at in (found, *read))]
 
 
 def walked(
@@ -46,7 +49,7 @@ def walked(
         restored = origin(threads, at)
         if not restored.parent:
             return
-        at = threads.find(restored.thread, restored.parent, restored.ns)
+        at = threads.parent_of(restored)
         if at is None:
             raise Damaged(
                 f"{', '.join(sorted(wanted))}: state checkpoint {restored.parent} of thread {restored.thread} is gone, "
@@ -65,7 +68,7 @@ def origin(threads: Threads, found: StateCheckpoint) -> StateCheckpoint:
     """The checkpoint whose state this is: itself, or the one that a rollback or a fork restored."""
     while found.rolled_back_from or (found.forked_from and found.source in FORKED and not found.parent):
         thread, id = (found.thread, found.rolled_back_from) if found.rolled_back_from else found.forked_from or ("", "")
-        restored = threads.find(thread, id, found.ns)
+        restored = threads.restored_by(found, thread, id)
         if restored is None:
             raise Damaged(
                 f"{found.id} was made of state checkpoint {id} of thread {thread}, which is gone",

@@ -124,9 +124,12 @@ class Checked(NamedTuple):
         return not self.why
 
 
+_json = json.JSONEncoder(sort_keys=True).encode
+
+
 def identity_of(new: NewState, refs: Mapping[str, str]) -> bytes:
     told = [new.codec, sorted(refs.items()), new.part_of_identity, new.absent]
-    return sha256(json.dumps(told, sort_keys=True).encode()).digest()
+    return sha256(_json(told).encode()).digest()
 
 
 def state_of(seq: int, at: float, body: Mapping[str, Any]) -> StateCheckpoint:

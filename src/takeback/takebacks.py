@@ -168,13 +168,14 @@ class Takebacks:
         return found
 
     def _kept_without_states(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        """A thread whose earlier state was pruned is kept and named."""
+        """A thread whose earlier state was pruned, or cannot be read any more, is kept and named."""
         out = []
         for step in steps:
             if step.domain == "state" and step.taken and step.goal is not None:
                 document = self.merged.get(step.goal.content) or self.store.blobs.get(step.goal.content)
-                if self._threads().told_by(thread_of(step.path), document) is None:
-                    note = "its earlier state was pruned"
+                told = self._threads().told_by(thread_of(step.path), document)
+                pruned = "its earlier state was pruned"
+                if note := pruned if told is None else self._threads().unreadable(told.values()):
                     step = step._replace(goal=step.expected, verdict=UNCOVERED, segment=-1, note=note)
             out.append(step)
         return tuple(sorted(out, key=lambda s: not s.taken)) if out != list(steps) else steps

@@ -33,6 +33,7 @@ _TABLES = {
     "by_origin": "CREATE INDEX by_origin ON checkpoints(forked) WHERE forked != ''",
     "loose": "CREATE INDEX loose ON checkpoints(id)",
     "altered": "CREATE TABLE altered(seq INTEGER PRIMARY KEY)",
+    "lost_writes": "CREATE TABLE lost_writes(seq INTEGER PRIMARY KEY)",
     "held": "CREATE TABLE held(id BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID",
     "writes": (
         "CREATE TABLE writes(seq INTEGER PRIMARY KEY, thread TEXT NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
@@ -40,6 +41,7 @@ _TABLES = {
     ),
     "writes_by_id": "CREATE INDEX writes_by_id ON writes(thread, ns, id, seq)",
 }
+_DOUBTED = {"state": "altered", "thread": "altered", "writes": "lost_writes"}  # a head, the removal of one; or writes
 _LAG = 200  # rows
 _FOLLOWED = (*STATE_ROWS, "prune")
 
@@ -63,17 +65,13 @@ class ThreadIndex:
     # -- opening -----------------------------------------------------------------
 
     def _opened(self) -> sqlite3.Connection:
-        try:
+        with contextlib.suppress(sqlite3.DatabaseError, OSError):
             return self._connect()
-        except sqlite3.DatabaseError:
-            pass
-        except OSError as error:
-            raise TakebackError(f"{self.path} cannot be made ({error.strerror})", "mend the store") from error
-        try:
+        with contextlib.suppress(sqlite3.DatabaseError, OSError):
             self._drop()
             return self._connect()
-        except (sqlite3.DatabaseError, OSError) as error:
-            raise TakebackError(f"{self.path} cannot be made ({error})", "free space or mend the store") from error
+        self.path = None  # no room, or not ours to write: it is made in memory, for as long as this process lives
+        return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is None:
@@ -119,7 +117,17 @@ class ThreadIndex:
             with contextlib.suppress(OSError):  # then it is said by whoever opens it
                 self._drop()
             self._db = self._opened()
-            self._follow()
+            try:
+                self._follow()
+            except sqlite3.OperationalError:
+                self._go_without()
+
+    def _go_without(self) -> None:
+        """The disk is full, maybe: then it is made in memory, so that a prune can free some."""
+        self._db.close()
+        self.path = None
+        self._db = self._opened()
+        self._follow()
 
     # -- following the journal -----------------------------------------------------
 
@@ -128,20 +136,23 @@ class ThreadIndex:
         try:
             self._follow()
         except sqlite3.OperationalError as error:
-            if not str(error).startswith("no such"):  # table or column: it is not as we made it
-                raise TakebackError(f"{self.path} cannot be used ({error})", "free space or mend the store") from error
-            self.anew()
+            if "locked" in str(error):
+                raise TakebackError(f"{self.path} cannot be used ({error})", "try again: another one is at it") from error
+            if str(error).startswith("no such"):  # table or column: it is not as we made it
+                self.anew()
+            else:
+                self._go_without()
         except sqlite3.DatabaseError:
             self.anew()
 
     def _follow(self, anew: bool = False) -> None:
         if self.journal.is_together:
             return  # others read this cache too, and do not see those rows yet
-        head = self.journal.head()
-        if not anew and self._followed() == tuple(head):
+        if not anew and self._followed() == tuple(self.journal.head()):
             return
         self._db.execute("BEGIN IMMEDIATE")
         try:
+            head = self.journal.head()  # not before: it must never go back behind what others have seen in it
             if anew:
                 self._empty()
             seq, hash = self._followed()  # another may have followed meanwhile
@@ -195,8 +206,8 @@ class ThreadIndex:
     def _fold(self, row: Row) -> None:
         body = row.body
         if body is None:
-            if row.kind in ("state", "thread"):  # a head, or the removal of one: altered, unless a prune follows
-                self._db.execute("INSERT OR REPLACE INTO altered VALUES(?)", (row.seq,))
+            if row.kind in _DOUBTED:  # altered, unless a prune follows
+                self._db.execute(f"INSERT OR REPLACE INTO {_DOUBTED[row.kind]} VALUES(?)", (row.seq,))
             return
         with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):  # no row of ours
             if row.kind == "value":
@@ -219,7 +230,9 @@ class ThreadIndex:
 
     def _explain(self, forgot: Iterable[tuple[int, int]]) -> None:
         """Rows that a prune took are no loss."""
-        self._db.executemany("DELETE FROM altered WHERE seq BETWEEN ? AND ?", forgot)
+        spans = list(forgot)
+        for table in dict.fromkeys(_DOUBTED.values()):
+            self._db.executemany(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", spans)
 
     def _doubt(self, unknown: Iterable[int]) -> None:
         """Rows that may have been a head, but for those that a repair has noted as lost."""
@@ -339,24 +352,62 @@ class ThreadIndex:
         sql = "SELECT seq FROM checkpoints WHERE removed > 0 UNION SELECT seq FROM writes WHERE removed > 0"
         return [seq for (seq,) in self._all(sql, ())]
 
-    def writes(self, thread: str, ns: str, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """(checkpoint, row) in order."""
-        for first in range(0, len(ids), 500):
-            some = ids[first : first + 500]
-            marks = ",".join("?" * len(some))
-            yield from self._all(
-                f"SELECT id, seq FROM writes WHERE thread = ? AND ns = ? AND id IN ({marks}) AND removed = 0 "
-                "ORDER BY seq",
-                (thread, ns, *some),
+    def as_of(self, seq: int, thread: str, ns: str, id: str) -> int | None:
+        """The row of a checkpoint as another one's row found it, though it may be removed since."""
+        return self._one(
+            "SELECT seq FROM checkpoints WHERE thread = ? AND ns = ? AND id = ? AND (removed = 0 OR removed > ?) "
+            "ORDER BY seq < ? DESC, seq DESC LIMIT 1",
+            (thread, ns, id, seq, seq),
+        )
+
+    def writes(self, checkpoints: Iterable[StateCheckpoint]) -> list[tuple[str, str, str, int]]:
+        """(thread, namespace, checkpoint, row) of what was written after these checkpoints, in order. What was removed
+        belongs to checkpoints that were removed with it."""
+        found = {
+            row
+            for each in checkpoints
+            for row in self._all(
+                "SELECT w.thread, w.ns, w.id, w.seq FROM checkpoints AS c JOIN writes AS w "
+                "ON w.thread = c.thread AND w.ns = c.ns AND w.id = c.id AND w.removed = c.removed WHERE c.seq = ?",
+                (each.seq,),
             )
+        }
+        return sorted(found, key=lambda row: row[3])
+
+    def removed_with(self, seq: int) -> list[int]:
+        """Rows of what was written after a checkpoint that was removed."""
+        sql = (
+            "SELECT w.seq FROM checkpoints AS c JOIN writes AS w "
+            "ON w.thread = c.thread AND w.ns = c.ns AND w.id = c.id AND w.removed = c.removed WHERE c.seq = ?"
+        )
+        return [row for (row,) in self._all(sql, (seq,))]
+
+    def doubted_writes(self, checkpoints: Iterable[StateCheckpoint]) -> tuple[StateCheckpoint, int] | None:
+        """A row of writes of which nobody knows whose they were, and the checkpoint after which they may have been
+        written: the newest of its namespace then."""
+        if self._one("SELECT 1 FROM lost_writes LIMIT 1", ()) is None:
+            return None
+        for each in checkpoints:
+            found = self._one(
+                "SELECT min(seq) FROM lost_writes WHERE seq > ? AND NOT EXISTS (SELECT 1 FROM checkpoints AS c "
+                "WHERE c.thread = ? AND c.ns = ? AND c.seq > ? AND c.seq < lost_writes.seq)",
+                (each.seq, each.thread, each.ns, each.seq),
+            )
+            if found is not None:
+                return each, found
+        return None
 
     def holder(self, value: bytes) -> int | None:
         """The row that a value is in."""
         return self._one("SELECT seq FROM held WHERE id = ?", (value,))
 
-    def told(self) -> set[tuple[int, str, str, str, int]]:
-        """All that it says of state checkpoints: (row, thread, namespace, id, whether it was removed)."""
-        return set(self._all("SELECT seq, thread, ns, id, removed > 0 FROM checkpoints", ()))
+    def told(self) -> tuple[int, set[tuple[int, str, str, str, bool]]]:
+        """How far it goes, and all that it says of state checkpoints by then: (row, thread, namespace, id, whether it
+        was removed)."""
+        rows = self._all(
+            "SELECT f.seq, c.seq, thread, ns, id, removed FROM followed AS f LEFT JOIN checkpoints AS c", ()
+        )  # one question: another process may make it anew between two
+        return rows[0][0], {(*row[1:5], bool(row[5])) for row in rows if row[1] is not None}
 
     def held(self) -> list[tuple[bytes, int]]:
         return self._all("SELECT id, seq FROM held", ())

@@ -73,15 +73,15 @@ def _text(threads: Threads, state: StateCheckpoint, ref: str) -> str:
 def verify(threads: Threads, thread: str = "") -> list[Checked]:
     """Every state checkpoint, oldest first: whether its row and its values are as they were stored."""
     with threads.ws._alone():
-        at = threads.journal.head().seq
         threads.index.follow()
         if thread and not threads.index.has(thread):
             raise NotFound(f"there is no thread called {thread!r}", threads._threads_hint())
-        before = threads.index.told()
+        at, before = threads.index.told()
         threads.index.anew()
         threads.index.follow()
         threads.forget()
-        hidden = before ^ threads.index.told() if threads.journal.head().seq == at else set()
+        now, after = threads.index.told()
+        hidden = before ^ after if now == at else set()
         bad = {each.seq: each.why for each in threads.journal.check()}
         listed = sorted(threads.index.listed(thread or None, None, None, None))
         out = [_verified(threads, each, bad) for each in listed]

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 from binascii import a2b_base64, b2a_base64
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from threading import get_ident
 
 from . import plain, redact, values
-from .errors import Damaged, Moved, NotFound, UsageError
+from .errors import Damaged, Moved, NotFound, TakebackError, UsageError
 from .held_values import Fresh, HeldValues, Upload
 from .ids import new_id
 from .journal import New, Row
@@ -191,7 +191,7 @@ class Threads(ThreadTwins):
             "codec": new.codec, "source": new.source, "refs": dict(refs), "identity": identity_of(new, refs).hex(),
         }  # fmt: skip
         also = {
-            "summary": _one_line(new.summary) if new.summary else "",
+            "summary": new.summary if new.source == "langgraph" else _one_line(new.summary),  # a number, no words
             "agent": new.agent, "run": new.run, "meta": new.meta, "more": new.part_of_identity,
             "checkpoint": checkpoint, "rolled_back_from": new.rolled_back_from, "forked_from": new.forked_from,
             "absent": new.absent, "blob": blob, "blobs": self.held.packs(refs),
@@ -249,12 +249,9 @@ class Threads(ThreadTwins):
 
     def many_writes(self, checkpoints: Iterable[StateCheckpoint]) -> dict[tuple[str, str, str], Sequence[Write]]:
         """The writes of many checkpoints, by thread, namespace and id."""
-        ids: dict[tuple[str, str], list[str]] = {}
-        for each in checkpoints:
-            ids.setdefault((each.thread, each.ns), []).append(each.id)
         with self.ws._alone():
             self.index.follow()
-            rows = self._written([(thread, ns, some) for (thread, ns), some in ids.items()])
+            rows = self._written(list(checkpoints))
         found: dict[tuple[str, str, str], dict[tuple[str, int], Write]] = {}
         for thread, ns, id, body in rows:
             here = found.setdefault((thread, ns, id), {})
@@ -264,10 +261,18 @@ class Threads(ThreadTwins):
                     here[(task, idx)] = Write(idx, channel, a2b_base64(data), task, body["path"])
         return {key: sorted(here.values(), key=write_order) for key, here in found.items()}
 
-    def _written(self, wanted: Sequence[tuple[str, str, Sequence[str]]]) -> list[tuple[str, str, str, Body]]:
-        """(thread, namespace, checkpoint, body) of rows of writes, in order; wanted are ids by thread and namespace.
-        One that is lost is said: what a task did must not be done again because nobody knows of it."""
-        rows = [(thread, ns, *found) for thread, ns, ids in wanted for found in self.index.writes(thread, ns, ids)]
+    def _written(self, checkpoints: Sequence[StateCheckpoint]) -> list[tuple[str, str, str, Body]]:
+        """(thread, namespace, checkpoint, body) of their rows of writes, in order. One that is lost, or that may have
+        been one of theirs, is said: what a task did must not be done again because nobody knows of it."""
+        if (doubted := self.index.doubted_writes(checkpoints)) is not None:
+            state, seq = doubted
+            raise Damaged(
+                f"row {seq} was altered: whether it was what a task wrote after {state.id} of thread {state.thread} "
+                "is not known",
+                f"takeback thread verify names what is lost; to go on without it, takeback thread fork "
+                f"{quoted(state.thread)} {state.id} NEW",
+            )
+        rows = self.index.writes(checkpoints)
         read = self.journal.at([seq for *_, seq in rows])
         out = []
         for thread, ns, id, seq in rows:
@@ -425,6 +430,30 @@ class Threads(ThreadTwins):
             except Damaged:
                 return None
 
+    def unreadable(self, states: Iterable[StateCheckpoint]) -> str:
+        """Why one of these cannot be read as it was stored; empty if all can."""
+        with self.ws._alone():
+            for ref in dict.fromkeys(ref for state in states for ref in state.refs.values()):
+                try:
+                    self.held.read(ref)
+                except TakebackError as error:
+                    return f"its earlier state cannot be read: {error.message}"
+        return ""
+
+    def parent_of(self, state: StateCheckpoint) -> StateCheckpoint | None:
+        """The checkpoint that one followed, as it was then: whatever was removed since, as long as it is kept."""
+        with self.ws._alone():
+            self.index.follow()
+            seq = self.index.as_of(state.seq, state.thread, state.ns, state.parent)
+            return None if seq is None else self._at(seq)
+
+    def restored_by(self, state: StateCheckpoint, thread: str, id: str) -> StateCheckpoint | None:
+        """The checkpoint of this id whose state another one took over, removed or not, as long as it is kept."""
+        with self.ws._alone():
+            self.index.follow()
+            rows = sorted(self.index.alike(thread, state.ns, state.identity), key=lambda seq: seq >= state.seq)
+            return next((each for each in self._many(rows) if each.id == id and each.seq != state.seq), None)
+
     def forks_of(self, thread: str) -> States:
         """State checkpoints of other threads that began as this one's."""
         with self.ws._alone():
@@ -509,11 +538,7 @@ class Threads(ThreadTwins):
             if not found:
                 return 0
             news = [again(s, thread=target, forked_from=s.forked_from or (source, s.id)) for s in found]
-            writes = []
-            for ns in sorted({state.ns for state in found}):
-                ids = [state.id for state in found if state.ns == ns]
-                bodies = [body for *_, body in self._written([(source, ns, ids)])]
-                writes += [New("writes", new_id(), {**body, "thread": target}) for body in bodies]
+            writes = [New("writes", new_id(), {**body, "thread": target}) for *_, body in self._written(found)]
             self._append(news, [s.refs for s in found], before=writes)
             return len(found)
 
@@ -564,7 +589,7 @@ class Threads(ThreadTwins):
 
     def remove(self, thread: str, ids: Iterable[tuple[str, str]] | None = None) -> int:
         """Removes a thread, or some of its checkpoints by namespace and id, with their writes. It is journaled; the
-        bytes go at the next prune. How many there were."""
+        bytes go at the next prune, but for those that a fork is read from. How many there were."""
         self.ws._must_be_on()
         with self.ws._writing():
             return self.removed(thread, ids)
@@ -599,7 +624,7 @@ class Threads(ThreadTwins):
         The caller holds the store lock."""
         self.index.follow()
         gone = set(self.index.removed())
-        if not gone:
+        if not gone or not (gone := gone - self._read_through(gone)):
             return []
         needed: set[bytes] = set()
         for row in self.journal.rows(kinds=("state",)):
@@ -619,6 +644,16 @@ class Threads(ThreadTwins):
                 needed.add(base)
                 waiting.append(base)
         return sorted(gone | {seq for id, (seq, _) in bodies.items() if id not in needed})
+
+    def _read_through(self, gone: Set[int]) -> set[int]:
+        """Rows of what was removed that what is left is read from: a fork outlives the thread that it came from."""
+        from . import lineage
+
+        found: set[int] = set()
+        for state in self.list():
+            with suppress(Damaged):  # it cannot be read as it is
+                found.update(each.seq for each in lineage.below(self, state) if each.seq in gone)
+        return found.union(*(self.index.removed_with(seq) for seq in found))
 
     # -- pruning, seeing, handing over: each in a file of its own ---------------------
 
@@ -690,7 +725,7 @@ def _of_row(seq: int, row: Row | None) -> StateCheckpoint:
 
 @lru_cache(512)
 def _one_line(summary: str) -> str:
-    return redact.text(" ".join(summary.split()))[:_SUMMARY]
+    return summary and redact.text(" ".join(summary.split()))[:_SUMMARY]
 
 
 def checked_name(name: str, what: str, empty: bool = False) -> str:

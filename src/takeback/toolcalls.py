@@ -211,8 +211,8 @@ class ToolCalls:
         turns = self._turns()
         return turns[-1] if turns else None
 
-    def _turns(self) -> list[AgentTurn]:
-        known = self.workspace.history().agent_turns.values()
+    def _turns(self, history: History | None = None) -> list[AgentTurn]:
+        known = (history or self.workspace.history()).agent_turns.values()
         return [t for t in known if (t.caller.agent, t.caller.session) == (self.agent, self.session)]
 
     def turns_since(self, state: StateCheckpoint) -> list[AgentTurn]:
@@ -290,23 +290,24 @@ class ToolCalls:
             return Undone("takeback is off; nothing was taken back")
         if (finished := self._rested()) is not None:
             return finished
-        history = self.workspace.history()
-        undone = _undone(history)
-        standing = {turn for e in history.effects if not e.takeback for turn in e.turns if _is_live(history, e)}
-        turns = [turn for turn in self._turns() if turn.turn in standing and turn.turn not in undone]
-        if not turns:
-            return Undone("nothing to take back")
-        turn = turns[-1]
-        request = Request("undo", (turn.turn,), actors=(self.agent,), state=True)
-        request = request._replace(threads=(self.thread,) if self.thread else ())
+        threads = (self.thread,) if self.thread else ()
+        request = Request("undo", actors=(self.agent,), state=True, threads=threads)
 
         def planned(leave: set[str]) -> Plan:
-            return self.workspace.planned(request._replace(leave=tuple(sorted(leave))))
+            return self.workspace.planned(request._replace(leave=tuple(sorted(leave))), self._newest)
 
-        told = f"the turn {turn.prompt!r}" if turn.prompt else "the last turn"
-        taken = self._taken("took back", told, planned, approve)
-        self.cursor = self.cursor_at(turn.turn)
+        taken = self._taken("took back", planned, approve)
+        if taken.outcome is not None and (turns := taken.outcome.plan.request.turns):
+            self.cursor = self.cursor_at(turns[0])
         return taken
+
+    def _newest(self, history: History, request: Request) -> Request:
+        """The undo of the newest turn that stands once what was not seen yet has been looked at."""
+        undone = _undone(history)
+        live = [e for e in history.effects if not e.takeback and _is_live(history, e)]
+        standing = {turn for e in live for turn in e.turns if e.seq > undone.get(turn, 0)}
+        turns = [turn.turn for turn in self._turns(history) if turn.turn in standing]
+        return request._replace(turns=tuple(turns[-1:]))
 
     def undo_to(self, state: StateCheckpoint | None, approve: Approve | None = None) -> Undone:
         """Takes the thread back to this state of it, and with it what this session has done since: for a conversation
@@ -318,14 +319,13 @@ class ToolCalls:
         if (finished := self._rested()) is not None:
             return finished
         turns = self.turns_since(state)
-        prompt = turns[0].prompt if turns else ""
         whose = [turn.turn for turn in turns]
 
         def planned(leave: set[str]) -> Plan:
             to = ("thread", state.thread, state.id)
             return self.workspace.plan(*to, with_files=bool(turns), turns=whose, leave=leave)
 
-        return self._taken("took back", f"the turn {prompt!r}" if prompt else "the last turn", planned, approve)
+        return self._taken("took back", planned, approve)
 
     def redo(self, approve: Approve | None = None) -> Undone:
         """Brings back what the newest undo took, unless the agent has been asked something since."""
@@ -344,7 +344,7 @@ class ToolCalls:
         def planned(leave: set[str]) -> Plan:
             return self.workspace.plan("revert", newest.id, leave=leave)
 
-        return self._taken("brought back", "what was taken", planned, approve)
+        return self._taken("brought back", planned, approve)
 
     def _rested(self) -> Undone | None:
         """Ends the turn. A take-back that was interrupted is finished first, and that is all then."""
@@ -366,11 +366,18 @@ class ToolCalls:
             return takeback.verb != "redo" and mine.issuperset(request.turns)
         return self.thread in request.threads or bool(_took(history, takeback) & mine)
 
-    def _taken(self, verb: str, told: str, planned: Callable[[set[str]], Plan], approve: Approve | None) -> Undone:
+    def _taken(self, verb: str, planned: Callable[[set[str]], Plan], approve: Approve | None) -> Undone:
         for _ in range(_ATTEMPTS):
             plan, stays = self._allowed(planned, approve)
+            if plan.request.verb == "undo" and not plan.request.turns:
+                return Undone("nothing to take back")
+            asked = next((turn for turn in self._turns() if turn.turn in plan.request.turns and turn.prompt), None)
+            told = f"the turn {asked.prompt!r}" if asked is not None else "the last turn"
             with suppress(Stale):  # somebody did something meanwhile
-                return self._told(verb, told, plan, self.workspace.apply(plan), stays)
+                outcome = self.workspace.apply(plan)
+                if outcome.finished_earlier:
+                    continue
+                return self._told(verb, told if verb == "took back" else "what was taken", plan, outcome, stays)
         raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
 
     def _allowed(self, planned: Callable[[set[str]], Plan], approve: Approve | None) -> tuple[Plan, Stays]:
@@ -640,15 +647,16 @@ def _not_asked(decision: Decision, error: TakebackError) -> Decision:
     return decision._replace(decision=DENY, reason=f"{decision.reason}\n{told}")
 
 
-def _undone(history: History) -> set[Turn]:
-    """Turns that were undone, and not redone since. What had to be left of them does not keep those before them."""
-    known, undone = history.takebacks, set[Turn]()
+def _undone(history: History) -> dict[Turn, int]:
+    """Turns that were undone and not redone since, by the row of that. What was left of them keeps no turn before."""
+    known, undone = history.takebacks, dict[Turn, int]()
     for takeback in sorted(known.values(), key=lambda t: t.seq):
         meant = [known[id].request for id in takeback.request.takebacks if id in known]
         if takeback.verb == "redo" and not takeback.interrupted:
-            undone.difference_update(turn for request in meant for turn in request.turns)
+            for turn in (turn for request in meant for turn in request.turns):
+                undone.pop(turn, None)
         elif takeback.request.state and not takeback.interrupted:
-            undone.update(takeback.request.turns)
+            undone.update(dict.fromkeys(takeback.request.turns, takeback.seq))
     return undone
 
 

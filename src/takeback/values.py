@@ -130,7 +130,7 @@ def decode(
 def _grown(data: bytes, base: bytes) -> bytes | None:
     """What was added to an earlier value; None if it is not the same but for its beginning and its last sign."""
     for end in (len(base), len(base) - 1):
-        if end > _BEGINNING and data[_BEGINNING:end] == base[_BEGINNING:end]:
+        if end > _BEGINNING and data.startswith(base[_BEGINNING:end], _BEGINNING):
             break
     else:
         return None

@@ -61,6 +61,9 @@ def after(*keys: str):
         for key in keys:
             await player.press(key)
             await player.rest()
+        app = pilot.app
+        await player.until(lambda: not app._is_loading and not app.timeline.changed_since(app.now.head), "all of it")
+        await player.rest()
 
     return before
 

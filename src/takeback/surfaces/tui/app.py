@@ -120,6 +120,7 @@ class TimelineApp(App[int]):
         Binding("2", "view('about')", "About", show=False),
         Binding("3", "view('json')", "JSON", show=False),
         Binding("tab", "other_pane", "Other pane", show=False, priority=True),
+        Binding("enter", "end_typing", "To the list", show=False, priority=True),  # so is what comes after it
         Binding("question_mark", "keys", "Help", key_display="?"),
         Binding("escape", "leave_filter", "End the filter", show=False),
         Binding("q", "quit", "Quit"),
@@ -305,9 +306,7 @@ class TimelineApp(App[int]):
             self._shown = ""  # what is known of the item may have changed
         self.rows.show_rows(rows, keep)
         self._write_top()
-        afterwards, self._afterwards = self._afterwards, None
-        if afterwards is not None:
-            self.call_later(afterwards)
+        self._catch_up()
         notice = self.screen_stack[0].query_one("#notice", Static)
         if notice.has_class("error"):
             self.say("")
@@ -469,10 +468,20 @@ class TimelineApp(App[int]):
             self.load()
 
     @on(Input.Submitted, "#filter")
-    def _filter_done(self, event: Input.Submitted) -> None:
-        self._set_filter(event.value)
-        event.input.display = bool(event.value)
+    def action_end_typing(self) -> None:
+        """The next key is for the list; what was typed before may still be on its way into the box."""
+        self._is_loading = True
         self.screen.set_focus(self.rows)
+        self.query_one("#filter", Input).call_later(self._typed_all)
+
+    def _typed_all(self) -> None:
+        box = self.query_one("#filter", Input)
+        box.display = bool(box.value)
+        if box.value != self.filter_text:
+            self._set_filter(box.value)
+        else:
+            self._is_loading = False
+            self._catch_up()
 
     def action_leave_filter(self) -> None:
         if self.rows.compared:
@@ -497,6 +506,11 @@ class TimelineApp(App[int]):
 
     def after(self, outcome: Outcome | None) -> None:
         self._look()
+
+    def _catch_up(self) -> None:
+        afterwards, self._afterwards = self._afterwards, None
+        if afterwards is not None:
+            self.call_later(afterwards)
 
     def _waits(self, action: Callable[[], None]) -> bool:
         """What is meant is what the filter leaves, which may not be there yet: it is done as soon as it is."""
@@ -706,6 +720,8 @@ class TimelineApp(App[int]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "command_palette":
             return len(self.screen_stack) == 1
+        if action == "end_typing":
+            return isinstance(self.focused, FilterBox)
         if action == "filter":
             return len(self.screen_stack) == 1 and not isinstance(self.focused, Input)
         if action == "send":
