@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import takeback
+from takeback import lineage
 from takeback.errors import NotFound, UsageError
 from takeback.states import NewState, StateCheckpoint, Write
 from takeback.workspace import Workspace
@@ -76,6 +77,17 @@ def test_what_is_handed_over_stays_until_it_is_adopted(ws: Workspace) -> None:
     assert ws.threads.load(ws.threads.adopt(handoff.id))["step"] == 1
 
 
+def test_what_is_handed_over_stays_with_the_namespaces_of_its_moment(ws: Workspace) -> None:
+    for ns, id in (("child", "c1"), ("", "1"), ("child", "c2"), ("", "2"), ("child", "c3"), ("", "3")):
+        ws.threads.put(NewState("t", ns, id, "", {"x": f"{ns}{id}".encode()}, codec="typed", source="langgraph"))
+    handoff = ws.threads.handoff("t", "1", to_agent="codex")
+    ws.threads.prune(["t"], keep=1)
+    ws.prune()
+    adopted = ws.threads.adopt(handoff.id)
+    then = ws.threads.heads_at(adopted.thread)
+    assert {ns: ws.threads.values(state)["x"] for ns, state in then.items()} == {"": b"1", "child": b"childc1"}
+
+
 def test_what_a_redo_needs_stays(project: Path) -> None:
     with takeback.open(project, create=True) as ws:
         states = saved(ws)
@@ -88,14 +100,16 @@ def test_what_a_redo_needs_stays(project: Path) -> None:
         assert left(ws)[-1] == 4
 
 
-def put(ws: Workspace, id: str, parent: str, ns: str = "", thread: str = "t", **data: str) -> None:
+def put(
+    ws: Workspace, id: str, parent: str, ns: str = "", thread: str = "t", run: str = "", **data: str
+) -> None:
     """As LangGraph has it: a channel that is not among the values is read from what was written before."""
     packed: dict[str, bytes | str] = {name: b"text\0" + value.encode() for name, value in data.items()}
     meta: dict[str, Any] = {
         "channel_versions": {"log": "1"},
         "metadata": {"counters_since_delta_snapshot": {"log": 1}},
     }
-    ws.threads.put(NewState(thread, ns, id, parent, packed, meta, codec="typed", source="langgraph"))
+    ws.threads.put(NewState(thread, ns, id, parent, packed, meta, codec="typed", source="langgraph", run=run))
     ws.threads.put_writes(thread, ns, id, "task", "", [Write(0, "log", b"text\0x", "task")])
 
 
@@ -109,15 +123,70 @@ def test_what_a_channel_is_read_from_stays(ws: Workspace) -> None:
     assert [len(ws.threads.writes(s)) for s in ws.threads.list("t")] == [1, 1, 1]
 
 
-def test_a_thread_that_a_fork_is_read_from_cannot_go_alone(ws: Workspace) -> None:
+def read(ws: Workspace, thread: str) -> list[tuple[str, int, bytes]]:
+    """What the channel `log` of a thread's head is read from: each checkpoint, what was written after it, its value."""
+    walked = lineage.walked(ws.threads, ws.threads.find(thread), ["log"])
+    return [(at.id, len(ws.threads.writes(at)), ws.threads.values(at).get("log", b"")) for at, _ in walked]
+
+
+@pytest.mark.parametrize("how", ["remove", "delete", "some", "runs"])
+def test_a_fork_outlives_its_origin_with_all_that_it_is_read_from(ws: Workspace, how: str) -> None:
+    for id, parent, data in (("1", "", {}), ("2", "1", {"log": "whole" * 50}), ("3", "2", {}), ("4", "3", {})):
+        put(ws, id, parent, run="r", **data)
+    ws.threads.fork("t", "4", "other")
+    before = read(ws, "other")
+    assert [id for id, *_ in before] == ["3", "2"] and all(writes == 1 for _, writes, _ in before)
+    if how == "delete":
+        done = ws.threads.prune(["t"], delete=True)
+        assert len(done.removed) == 4 and {stays.checkpoint.id for stays in done.stays} == {"2", "3", "4"}
+        assert "until thread other, which is read from it, goes too" in done.stays[0].why
+    elif how == "runs":
+        assert ws.threads.remove_runs(["r"]) == 4
+    else:
+        ws.threads.remove("t", None if how == "remove" else [("", id) for id in "1234"])
+    for _ in range(2):
+        assert [seen.thread for seen in ws.threads.all()] == ["other"] and ws.threads.find("t", "3") is None
+        assert ws.threads.list("t") == [] and read(ws, "other") == before
+        assert ws.verify(data=True).ok and all(each.ok for each in ws.threads.verify())
+        ws.prune()
+    assert [row.body is None for row in ws.store.journal.rows(kinds=("state",))] == [True, False, False, False, False]
+    assert ws.prune().rows == 0, "what the fork needs does not look as if it were to go each time"
+    ws.threads.copy("other", "third")
+    ws.threads.remove("other")
+    ws.prune()
+    assert read(ws, "third") == before, "a copy of the fork is read from there as well"
+    ws.threads.remove("third")
+    ws.prune()
+    assert all(row.body is None for row in ws.store.journal.rows(kinds=("state", "writes", "value")))
+
+
+def test_a_fork_is_read_from_its_origin_and_not_from_who_has_its_name_now(ws: Workspace) -> None:
     put(ws, "1", "", log="whole")
     put(ws, "2", "1")
     ws.threads.fork("t", "2", "other")
-    with pytest.raises(UsageError, match="thread other, which was forked from it, is read from it"):
-        ws.threads.prune(["t"], delete=True)
-    assert len(ws.threads.list("t")) == 2
-    assert ws.threads.prune(["t", "other"], delete=True).deleted == ("t", "other")
-    assert ws.threads.all() == []
+    before = read(ws, "other")
+    ws.threads.remove("t")
+    put(ws, "1", "", log="another")
+    put(ws, "2", "1", log="another")
+    ws.threads.put_writes("t", "", "1", "task", "", [Write(5, "log", b"text\0more", "task")])
+    assert read(ws, "other") == before and len(ws.threads.writes(ws.threads.get("t", "1"))) == 2
+    ws.prune()
+    assert read(ws, "other") == before and ws.verify(data=True).ok
+
+
+def test_a_thread_and_its_fork_go_together(ws: Workspace) -> None:
+    put(ws, "1", "", log="whole")
+    put(ws, "2", "1")
+    ws.threads.fork("t", "2", "other")
+    done = ws.threads.prune(["t", "other"], delete=True)
+    assert done.deleted == ("t", "other") and done.stays == () and ws.threads.all() == []
+
+
+def test_what_is_not_there_may_be_named_where_that_is_said(ws: Workspace) -> None:
+    saved(ws)
+    assert ws.threads.prune(["nothing"], keep=1, missing_ok=True).removed == () and left(ws) == [0, 1, 2, 3, 4]
+    assert len(ws.threads.prune(["nothing", "main"], keep=1, missing_ok=True).removed) == 4
+    assert ws.threads.prune(["nothing", "main"], delete=True, missing_ok=True).deleted == ("main",)
 
 
 def test_namespaces_go_with_their_root(ws: Workspace) -> None:

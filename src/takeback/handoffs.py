@@ -21,9 +21,10 @@ def hand_over(threads: Threads, thread: str, id: str, to_agent: str, note: str, 
     if not to_agent:
         raise UsageError("a handoff needs an agent to go to", "takeback thread handoff THREAD CHECKPOINT --to AGENT")
     target = threads.get(thread, id)
+    threads.moment_of(target)  # what cannot be adopted is not handed over
     body = {
-        "what": "handoff", "thread": thread, "checkpoint": target.id, "ns": target.ns, "to_agent": to_agent,
-        "agent": agent, "note": redact.text(note)[:_NOTE],
+        "what": "handoff", "thread": thread, "checkpoint": target.id, "to_agent": to_agent, "agent": agent,
+        "note": redact.text(note)[:_NOTE],
     }  # fmt: skip
     handoff = new_id()
     with threads.ws._writing():

@@ -174,7 +174,7 @@ class Journal:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 head = self.head()
-                cut = self._cut(head)
+                cut = self._cut(self._read_head(), head)
                 if cut is not None and not across_cut:
                     raise Damaged(_cut_said(*cut), "run takeback repair to go on without them; it is recorded")
                 seqs, head = self._inserted(rows, at, head)
@@ -397,10 +397,10 @@ class Journal:
 
     def cut(self) -> tuple[int, int] | None:
         """The first and last row that were lost: the head file is ahead of the table, or tells of another row."""
-        return self._cut(self.head())
+        kept = self._read_head()  # before the table: another process may append in between
+        return self._cut(kept, self.head())
 
-    def _cut(self, newest: Head) -> tuple[int, int] | None:
-        kept = self._read_head()
+    def _cut(self, kept: Head | None, newest: Head) -> tuple[int, int] | None:
         if kept is None or not kept.seq or kept == newest:
             return None
         head = newest.seq

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .errors import TakebackError
@@ -17,6 +17,8 @@ from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from .states import StateCheckpoint
 else:
     from .journal import sqlite3  # however the journal has it
 
@@ -137,7 +139,7 @@ class ThreadIndex:
             self._follow()
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
-                raise TakebackError(f"{self.path} cannot be used ({error})", "try again: another one is at it") from error
+                raise TakebackError(f"{self.path} is in use ({error})", "try again in a moment") from error
             if str(error).startswith("no such"):  # table or column: it is not as we made it
                 self.anew()
             else:
@@ -235,8 +237,10 @@ class ThreadIndex:
             self._db.executemany(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", spans)
 
     def _doubt(self, unknown: Iterable[int]) -> None:
-        """Rows that may have been a head, but for those that a repair has noted as lost."""
-        self._db.executemany("INSERT OR REPLACE INTO altered VALUES(?)", ((seq,) for seq in unknown))
+        """Rows that may have been a head or writes, but for those that a repair has noted as lost."""
+        for seq in unknown:
+            for table in dict.fromkeys(_DOUBTED.values()):
+                self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES(?)", (seq,))
         if self._one("SELECT 1 FROM altered LIMIT 1", ()) is not None:
             self._explain((seq, seq) for seq in self.journal.known_gaps())
 
@@ -360,27 +364,14 @@ class ThreadIndex:
             (thread, ns, id, seq, seq),
         )
 
-    def writes(self, checkpoints: Iterable[StateCheckpoint]) -> list[tuple[str, str, str, int]]:
-        """(thread, namespace, checkpoint, row) of what was written after these checkpoints, in order. What was removed
-        belongs to checkpoints that were removed with it."""
-        found = {
-            row
-            for each in checkpoints
-            for row in self._all(
-                "SELECT w.thread, w.ns, w.id, w.seq FROM checkpoints AS c JOIN writes AS w "
-                "ON w.thread = c.thread AND w.ns = c.ns AND w.id = c.id AND w.removed = c.removed WHERE c.seq = ?",
-                (each.seq,),
-            )
-        }
-        return sorted(found, key=lambda row: row[3])
-
-    def removed_with(self, seq: int) -> list[int]:
-        """Rows of what was written after a checkpoint that was removed."""
+    def writes(self, checkpoints: Iterable[int]) -> list[tuple[int, str, str, str]]:
+        """(row, thread, namespace, checkpoint) of what was written after the checkpoints in these rows, in order. What
+        was removed belongs to checkpoints that were removed with it."""
         sql = (
-            "SELECT w.seq FROM checkpoints AS c JOIN writes AS w "
+            "SELECT w.seq, w.thread, w.ns, w.id FROM checkpoints AS c JOIN writes AS w "
             "ON w.thread = c.thread AND w.ns = c.ns AND w.id = c.id AND w.removed = c.removed WHERE c.seq = ?"
         )
-        return [row for (row,) in self._all(sql, (seq,))]
+        return sorted({row for seq in checkpoints for row in self._all(sql, (seq,))})
 
     def doubted_writes(self, checkpoints: Iterable[StateCheckpoint]) -> tuple[StateCheckpoint, int] | None:
         """A row of writes of which nobody knows whose they were, and the checkpoint after which they may have been

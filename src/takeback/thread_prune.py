@@ -3,18 +3,20 @@
     asked ─► what is older than the horizon of each thread, less what something needs ─► a journaled removal
 
 The bytes go at the next prune of the workspace. Heads never go, nor what forks, channels that keep only what was added,
-pending handoffs and a redo of standing take-backs need.
+pending handoffs and a redo of standing take-backs need. A thread that is deleted goes whole from sight; what forks are
+read from stays in the store until they go too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from . import lineage
 from .effects import short_id, thread_of
 from .errors import Damaged, NotFound, TakebackError, UsageError
 from .lineage import Place, place
-from .states import StateCheckpoint, quoted
+from .states import StateCheckpoint
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -43,9 +45,10 @@ def prune(
     older_than: float | None = None,
     delete: bool = False,
     dry_run: bool = False,
+    missing_ok: bool = False,
 ) -> ThreadsPruned:
     """Of these threads, or of all: the newest `keep` stay, and what is not older than so many seconds. `delete` removes
-    the threads that are named, whole."""
+    the threads that are named, whole. With `missing_ok` one that is not there is no error."""
     chosen = list(dict.fromkeys(names))
     if delete and (not chosen or keep is not None or older_than is not None):
         raise UsageError("deleting takes whole threads, by their names", "name them, and leave out what to keep")
@@ -56,9 +59,13 @@ def prune(
     threads.ws._must_be_on()
     with threads.ws._applying(), threads.ws._writing():
         threads.ws._must_not_be_interrupted()
-        there = [seen.thread for seen in threads.all()]
+        there = threads.names()
         if unknown := [name for name in chosen if name not in there]:
-            raise NotFound(f"there is no thread called {unknown[0]!r}", threads._threads_hint())
+            if not missing_ok:
+                raise NotFound(f"there is no thread called {unknown[0]!r}", threads._threads_hint())
+            chosen = [name for name in chosen if name in there]
+            if not chosen:
+                return ThreadsPruned((), dry_run=dry_run)
         if delete:
             return _deleted(threads, chosen, dry_run)
         surplus = [state for name in chosen or there for state in _surplus(threads, name, keep, older_than)]
@@ -101,8 +108,9 @@ def _needs(threads: Threads, names: Sequence[str]) -> dict[Place, str]:
     for handoff in threads.handed_over():
         if handoff.adopted_as is None:
             why = f"handoff {handoff.id[:8]} to {handoff.to_agent} is pending"
-            found = threads.index.beginning(handoff.thread, handoff.checkpoint)
-            out.update(((each.thread, each.ns, each.id), why) for each in found)
+            for found in threads.index.beginning(handoff.thread, handoff.checkpoint):
+                then = threads.heads_at(handoff.thread, found.seq)  # adopted as the thread was at that moment
+                out.update(dict.fromkeys(map(place, then.values()), why))
     for state in _redone(threads):
         out[place(state)] = "a redo would bring it back"
     return out
@@ -145,16 +153,17 @@ def _less_what_is_read(
 
 
 def _deleted(threads: Threads, names: Sequence[str], dry_run: bool) -> ThreadsPruned:
-    for name in names:
-        for fork in threads.forks_of(name):
-            if fork.thread not in names and any(at[0] == name for at in lineage.needed(threads, fork)):
-                raise UsageError(
-                    f"thread {name} cannot go: thread {fork.thread}, which was forked from it, is read from it; "
-                    "nothing was changed",
-                    f"delete both, or prune it: takeback thread prune {quoted(name)} --keep 1",
-                )
+    read: dict[Place, StateCheckpoint] = {}
+    for state in (state for name in threads.names() if name not in names for state in threads.list(name)):
+        with suppress(Damaged):  # it cannot be read as it is
+            read.update((place(each), state) for each in lineage.below(threads, state))
     pending = [h.id for h in threads.handed_over() if h.adopted_as is None and h.thread in names]
     gone = tuple(state for name in names for state in threads.list(name))
+    stays = tuple(
+        Stays(state, f"out of sight, until thread {read[place(state)].thread}, which is read from it, goes too")
+        for state in gone
+        if place(state) in read
+    )
     for name in names if not dry_run else ():
         threads.removed(name)
-    return ThreadsPruned(gone, (), tuple(names), tuple(pending), dry_run)
+    return ThreadsPruned(gone, stays, tuple(names), tuple(pending), dry_run)

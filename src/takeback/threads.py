@@ -272,10 +272,10 @@ class Threads(ThreadTwins):
                 f"takeback thread verify names what is lost; to go on without it, takeback thread fork "
                 f"{quoted(state.thread)} {state.id} NEW",
             )
-        rows = self.index.writes(checkpoints)
-        read = self.journal.at([seq for *_, seq in rows])
+        rows = self.index.writes(state.seq for state in checkpoints)
+        read = self.journal.at([seq for seq, *_ in rows])
         out = []
-        for thread, ns, id, seq in rows:
+        for seq, thread, ns, id in rows:
             row = read.get(seq)
             if row is None or row.damaged or row.body is None:
                 raise Damaged(
@@ -511,21 +511,35 @@ class Threads(ThreadTwins):
     # -- forking, copying ------------------------------------------------------------
 
     def fork(self, thread: str, id: str, new_thread: str, *, agent: str = "", source: str = "fork") -> StateCheckpoint:
-        """A new thread that begins with a state of this one, which stays as it is."""
+        """A new thread that begins with a state of this one, which stays as it is: of a subgraph's checkpoint too, it
+        is all of the thread as it was at that moment."""
         self.ws._must_be_on()
         target = self.get(thread, id)
         checked_name(new_thread, "thread")
         with self._writing():
             self.index.follow()
             self._must_be_free(new_thread)
-            heads = self.index.heads(thread, target.seq)
-            beside = [s for s in self._many(list(heads.values())) if s.ns != target.ns and not s.absent]
-            states = [target] if target.ns else [*beside, target]  # the root last: at its row, all of it is there
+            states = self.moment_of(target)
             news = [
                 again(s, thread=new_thread, source=source, agent=agent, forked_from=(thread, s.id), id="", parent="")
                 for s in states
             ]
             return self._append(news, [s.refs for s in states])[-1]
+
+    def moment_of(self, target: StateCheckpoint) -> States:
+        """A thread as it was when this state was saved, its root last: at that row, all of it is there."""
+        with self.ws._alone():
+            self.index.follow()
+            then = self._many(list(self.index.heads(target.thread, target.seq).values()))
+        found = [state for state in then if state.ns and not state.absent]
+        root = [state for state in then if not state.ns and not state.absent]
+        if not root:
+            raise UsageError(
+                f"{target.id} is of {target.ns}, and thread {target.thread} has no state of its own of "
+                "that moment to go on from; nothing was changed",
+                f"choose one of the thread itself: takeback thread list {quoted(target.thread)}",
+            )
+        return [*found, *root]
 
     def copy(self, source: str, target: str) -> int:
         """All of a thread under another name, its ids and writes included: how many state checkpoints."""
@@ -653,7 +667,7 @@ class Threads(ThreadTwins):
         for state in self.list():
             with suppress(Damaged):  # it cannot be read as it is
                 found.update(each.seq for each in lineage.below(self, state) if each.seq in gone)
-        return found.union(*(self.index.removed_with(seq) for seq in found))
+        return found | {seq for seq, *_ in self.index.writes(found)}
 
     # -- pruning, seeing, handing over: each in a file of its own ---------------------
 
@@ -665,12 +679,14 @@ class Threads(ThreadTwins):
         *,
         delete: bool = False,
         dry_run: bool = False,
+        missing_ok: bool = False,
     ) -> ThreadsPruned:
         """Removes old state checkpoints of these threads, or of all of them; with `delete` the named ones whole. What
-        heads, forks, handoffs and a redo need stays. The bytes go at the next prune of the workspace."""
+        heads, forks, handoffs and a redo need stays. The bytes go at the next prune of the workspace. With
+        `missing_ok` a thread that is not there is no error."""
         from . import thread_prune
 
-        return thread_prune.prune(self, threads, keep, older_than, delete, dry_run)
+        return thread_prune.prune(self, threads, keep, older_than, delete, dry_run, missing_ok)
 
     def diff(self, thread: str, a: str, b: str = "") -> Sequence[StateDifference]:
         """What differs between two state checkpoints; `b` is the head if it is left out."""

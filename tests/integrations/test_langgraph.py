@@ -431,7 +431,7 @@ def test_delta_channels_survive_fork_copy_and_prune(saver: TakebackSaver):
     assert graph.get_state(config("copy")).values["log"] == whole
 
 
-def test_a_fork_whose_source_was_deleted_is_never_read_as_if_it_were_empty(saver: TakebackSaver):
+def test_a_fork_outlives_a_source_that_was_deleted(saver: TakebackSaver):
     graph = growing(saver)
     graph.invoke({"log": ["in"]}, config())
     head = list(graph.get_state_history(config()))[1]
@@ -439,8 +439,26 @@ def test_a_fork_whose_source_was_deleted_is_never_read_as_if_it_were_empty(saver
     saver.fork("t", id_of(head), "forked")
     assert graph.get_state(config("forked")).values == head.values
     saver.delete_thread("t")
-    with pytest.raises(Damaged, match=f"{id_of(head)} of thread t, which is gone"):
-        graph.get_state(config("forked"))
+    saver.workspace.prune()
+    assert graph.get_state(config("forked")).values == head.values and saver.get_tuple(config()) is None
+    again = graph.invoke({"log": ["more"]}, config("forked"))
+    assert again["log"][: len(head.values["log"])] == head.values["log"]
+    assert all(each.ok for each in saver.verify()) and saver.workspace.verify(data=True).ok
+
+
+def test_prune_keeps_what_others_need(saver: TakebackSaver):
+    graph = line("a", "b", "c")(saver)
+    graph.invoke({"done": []}, config(), durability="sync")
+    forked, handed, *_ = [found.config for found in graph.get_state_history(config())][1:]
+    forked, handed = (found["configurable"]["checkpoint_id"] for found in (forked, handed))
+    saver.fork("t", forked, "other")
+    handoff = saver.threads.handoff("t", handed, to_agent="codex")
+    expected = graph.get_state({"configurable": {"thread_id": "t", "checkpoint_id": handed}}).values
+    saver.prune(["t"])
+    saver.workspace.prune()
+    assert [found.checkpoint["id"] for found in saver.list(config())][1:] == [forked, handed]
+    adopted = saver.threads.adopt(handoff.id)
+    assert graph.get_state(config(adopted.thread)).values == expected
 
 
 def test_prune_after_rollback_keeps_what_the_head_is_read_from(saver: TakebackSaver):

@@ -8,6 +8,7 @@ pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
 pytest.importorskip("pytest_textual_snapshot", reason="the dev group is not installed")
 
 from driving import Player
+from textual.widgets import Input
 
 from scene import CODEX, Scene
 from takeback.surfaces.cli.takebacks import Asked
@@ -62,6 +63,8 @@ def after(*keys: str):
             await player.press(key)
             await player.rest()
         app = pilot.app
+        for box in app.screen.query(Input):
+            box.cursor_blink = False
         await player.until(lambda: not app._is_loading and not app.timeline.changed_since(app.now.head), "all of it")
         await player.rest()
 

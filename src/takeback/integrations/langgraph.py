@@ -447,22 +447,14 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         self.threads.copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Removes all checkpoints of these threads, or all but the newest of each namespace and those that it is read
-        from."""
+        """Removes all checkpoints of these threads, or all but the newest; what that is read from stays, and so does
+        what forks, pending handoffs and a redo need."""
         if strategy not in ("keep_latest", "delete"):
             raise UsageError(f"no such strategy: {strategy!r}", 'there are "keep_latest" and "delete"')
         self._opened.kept.clear()
-        threads = self.threads
-        for thread in map(str, thread_ids):
-            if strategy == "delete":
-                threads.remove(thread)
-                continue
-            needed = set()
-            for found in (*threads.heads_at(thread).values(), *threads.forks_of(thread)):
-                needed |= lineage.needed(threads, found)
-            surplus = [(found.ns, found.id) for found in threads.list(thread) if lineage.place(found) not in needed]
-            if surplus:
-                threads.remove(thread, ids=surplus)
+        if names := [str(thread) for thread in thread_ids]:  # without any, all of them would be meant
+            whole = strategy == "delete"
+            self.threads.prune(names, keep=None if whole else 1, delete=whole, missing_ok=True)
 
     # -- rolling back ----------------------------------------------------------------
 
