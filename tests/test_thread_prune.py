@@ -100,9 +100,7 @@ def test_what_a_redo_needs_stays(project: Path) -> None:
         assert left(ws)[-1] == 4
 
 
-def put(
-    ws: Workspace, id: str, parent: str, ns: str = "", thread: str = "t", run: str = "", **data: str
-) -> None:
+def put(ws: Workspace, id: str, parent: str, ns: str = "", thread: str = "t", run: str = "", **data: str) -> None:
     """As LangGraph has it: a channel that is not among the values is read from what was written before."""
     packed: dict[str, bytes | str] = {name: b"text\0" + value.encode() for name, value in data.items()}
     meta: dict[str, Any] = {

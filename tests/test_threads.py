@@ -333,6 +333,42 @@ def test_lost_writes_are_not_left_out_of_a_copy(ws: Workspace) -> None:
     assert not ws.threads.list("copy")
 
 
+def test_altered_writes_that_nobody_has_seen_yet_are_not_left_out(ws: Workspace) -> None:
+    put(ws, "", "c1", x="1")
+    put(ws, "", "c2", "c1", x="2")
+    ws.threads.save("other", {"n": 1})
+    ws.threads.put_writes("t", "", "c2", "task", "", [Write(0, "x", b"3", "task")])
+    ws.threads.save("later", {"n": 1})
+    row = ws.store.journal.newest("writes")
+    edit(ws, "UPDATE log SET body = replace(body, 'task', 'tusk') WHERE kind = 'writes'")
+    (ws.store.folder or Path()).joinpath("threads.db").unlink()
+    ws = takeback.open(ws.root)
+    head = ws.threads.get("t")
+    assert head.id == "c2", "no head is in doubt"
+    for thread in ("t", "other"):
+        with pytest.raises(Damaged, match=f"row {row} was altered"):
+            ws.threads.writes(ws.threads.get(thread))
+    with pytest.raises(Damaged, match=f"row {row} was altered"):
+        ws.threads.copy("t", "copy")
+    for state in (ws.threads.get("t", "c1"), ws.threads.get("later"), ws.threads.fork("t", "c2", "again")):
+        assert not ws.threads.writes(state), "it was not the newest of its namespace when that was written"
+    assert not ws.verify().ok and not all(each.ok for each in ws.threads.verify())
+
+
+def test_writes_that_a_prune_took_are_no_loss(ws: Workspace) -> None:
+    put(ws, "", "c1", x="1")
+    ws.threads.put_writes("t", "", "c1", "task", "", [Write(0, "x", b"3", "task")])
+    ws.threads.save("other", {"n": 1})
+    ws.threads.put_writes("gone", "", "c1", "task", "", [Write(0, "x", b"3", "task")])
+    ws.threads.save("gone", {"n": 1})
+    ws.threads.remove("gone")
+    assert ws.prune().rows
+    ws.close()
+    (ws.store.folder or Path()).joinpath("threads.db").unlink()
+    ws = takeback.open(ws.root)
+    assert len(ws.threads.writes(ws.threads.get("t"))) == 1 and not ws.threads.writes(ws.threads.get("other"))
+
+
 def test_a_copy_has_all_ids_and_writes(ws: Workspace) -> None:
     put(ws, "", "c1", x="1")
     put(ws, "child", "s1", y="1")
@@ -360,6 +396,44 @@ def test_a_handoff_is_adopted_once_by_whom_it_is_for(ws: Workspace) -> None:
     assert ws.threads.handed_over()[0].adopted_as == ("main@codex", made.id)
     with pytest.raises(NotFound):
         ws.threads.adopt("zzzz")
+
+
+def test_what_began_with_a_subgraph_is_the_whole_thread_of_that_moment(ws: Workspace) -> None:
+    put(ws, "", "c1", x="1")
+    put(ws, "child", "s1", y="1")
+    put(ws, "child", "s2", "s1", y="2")
+    put(ws, "", "c2", "c1", x="2")
+    handoff = ws.threads.handoff("t", "s1", to_agent="codex")
+    for made in (ws.threads.adopt(handoff.id), ws.threads.fork("t", "s1", "forked")):
+        assert made.ns == "" and ws.threads.find(made.thread) == made
+        then = {ns: ws.threads.load(state) for ns, state in ws.threads.heads_at(made.thread).items()}
+        assert then.keys() == {"", "child"}
+        assert ws.threads.values(made) == {"x": b"text\x001"}
+        child = ws.threads.find(made.thread, ns="child")
+        assert child is not None and ws.threads.values(child) == {"y": b"text\x001"}
+
+
+def test_a_subgraph_whose_thread_had_no_state_is_not_handed_over(ws: Workspace) -> None:
+    put(ws, "child", "s1", y="1")
+    put(ws, "", "c1", x="1")
+    with pytest.raises(UsageError, match="s1 is of child, and thread t has no state of its own"):
+        ws.threads.handoff("t", "s1", to_agent="codex")
+    with pytest.raises(UsageError, match="nothing was changed"):
+        ws.threads.fork("t", "s1", "forked")
+    assert not ws.threads.handed_over() and not ws.threads.list("forked")
+
+
+def test_removing_a_run_leaves_what_others_made_of_it(ws: Workspace) -> None:
+    states = [
+        ws.threads.put(NewState("t", "", id, "", {"x": id.encode()}, codec="typed", source="langgraph", run=run))
+        for id, run in (("1", "kept"), ("2", "gone"), ("3", "kept"))
+    ]
+    ws.threads.fork("t", "2", "forked")
+    ws.roll_back_thread("t", "2")
+    assert ws.threads.remove_runs(["gone"]) == 1
+    for thread in ("t", "forked"):
+        assert ws.threads.values(ws.threads.get(thread)) == {"x": b"2"}
+    assert [state.id for state in ws.threads.list("t")][1:] == [states[2].id, states[0].id]
 
 
 def test_of_two_who_adopt_one_handoff_one_is_told(ws: Workspace) -> None:

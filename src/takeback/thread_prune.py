@@ -45,14 +45,16 @@ def prune(
     older_than: float | None = None,
     delete: bool = False,
     dry_run: bool = False,
+    heads: bool = False,
     missing_ok: bool = False,
 ) -> ThreadsPruned:
-    """Of these threads, or of all: the newest `keep` stay, and what is not older than so many seconds. `delete` removes
-    the threads that are named, whole. With `missing_ok` one that is not there is no error."""
+    """Of these threads, or of all: the newest `keep` stay, and what is not older than so many seconds; with `heads` the
+    newest of each namespace alone. `delete` removes the threads that are named, whole. With `missing_ok` one that is
+    not there is no error."""
     chosen = list(dict.fromkeys(names))
     if delete and (not chosen or keep is not None or older_than is not None):
         raise UsageError("deleting takes whole threads, by their names", "name them, and leave out what to keep")
-    if not delete and keep is None and older_than is None:
+    if not (delete or heads) and keep is None and older_than is None:
         raise UsageError("say how much to keep", "such as --keep 20, or --older-than 30d")
     if keep is not None and keep < 1:
         raise UsageError("prune keeps at least the head", "to remove a thread whole, name it with --delete")
@@ -68,7 +70,8 @@ def prune(
                 return ThreadsPruned((), dry_run=dry_run)
         if delete:
             return _deleted(threads, chosen, dry_run)
-        surplus = [state for name in chosen or there for state in _surplus(threads, name, keep, older_than)]
+        before = _before_heads if heads else lambda threads, name: _surplus(threads, name, keep, older_than)
+        surplus = [state for name in chosen or there for state in before(threads, name)]
         needs = _needs(threads, there) if surplus else {}
         stays = tuple(Stays(state, needs[place(state)]) for state in surplus if place(state) in needs)
         going = tuple(state for state in surplus if place(state) not in needs)
@@ -79,6 +82,12 @@ def prune(
             for name in dict.fromkeys(state.thread for state in going):
                 threads.removed(name, [(state.ns, state.id) for state in going if state.thread == name])
         return ThreadsPruned(going, (*stays, *also), dry_run=dry_run)
+
+
+def _before_heads(threads: Threads, name: str) -> list[StateCheckpoint]:
+    """All but the newest of each namespace."""
+    newest = set(map(place, threads.heads_at(name).values()))
+    return [state for state in threads.list(name) if place(state) not in newest]
 
 
 def _surplus(threads: Threads, name: str, keep: int | None, older_than: float | None) -> list[StateCheckpoint]:

@@ -521,7 +521,16 @@ class Threads(ThreadTwins):
             self._must_be_free(new_thread)
             states = self.moment_of(target)
             news = [
-                again(s, thread=new_thread, source=source, agent=agent, forked_from=(thread, s.id), id="", parent="")
+                again(
+                    s,
+                    thread=new_thread,
+                    source=source,
+                    agent=agent,
+                    forked_from=(thread, s.id),
+                    id="",
+                    parent="",
+                    run="",
+                )
                 for s in states
             ]
             return self._append(news, [s.refs for s in states])[-1]
@@ -584,7 +593,7 @@ class Threads(ThreadTwins):
             target = self._meant(thread, ns, bytes.fromhex(identity), up_to)
             states.append(target)
             parent = head.id if head is not None else ""
-            news.append(again(target, id="", parent=parent, source="rollback", rolled_back_from=target.id))
+            news.append(again(target, id="", parent=parent, source="rollback", rolled_back_from=target.id, run=""))
         return self._append(news, [s.refs for s in states]) if news else []
 
     def _meant(self, thread: str, ns: str, identity: bytes, up_to: int | None) -> StateCheckpoint:
@@ -679,14 +688,15 @@ class Threads(ThreadTwins):
         *,
         delete: bool = False,
         dry_run: bool = False,
+        heads: bool = False,
         missing_ok: bool = False,
     ) -> ThreadsPruned:
-        """Removes old state checkpoints of these threads, or of all of them; with `delete` the named ones whole. What
-        heads, forks, handoffs and a redo need stays. The bytes go at the next prune of the workspace. With
-        `missing_ok` a thread that is not there is no error."""
+        """Removes old state checkpoints of these threads, or of all of them; with `heads` all but the newest of each
+        namespace, with `delete` the named ones whole. What heads, forks, handoffs and a redo need stays. The bytes go
+        at the next prune of the workspace. With `missing_ok` a thread that is not there is no error."""
         from . import thread_prune
 
-        return thread_prune.prune(self, threads, keep, older_than, delete, dry_run, missing_ok)
+        return thread_prune.prune(self, threads, keep, older_than, delete, dry_run, heads, missing_ok)
 
     def diff(self, thread: str, a: str, b: str = "") -> Sequence[StateDifference]:
         """What differs between two state checkpoints; `b` is the head if it is left out."""

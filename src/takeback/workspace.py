@@ -813,8 +813,8 @@ class Workspace(Hooked, Twins):
 def open_workspace(
     root: Path, settings: Settings, create: bool | str = False, memory: bool = False, environ: Mapping[str, str] = {}
 ) -> Workspace:
-    """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed, which
-    for "state" alone it is not."""
+    """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed,
+    which for "state" alone it is not."""
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise UsageError(f"{root} is not a folder", "name the folder to protect")

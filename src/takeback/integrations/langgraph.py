@@ -447,14 +447,13 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         self.threads.copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Removes all checkpoints of these threads, or all but the newest; what that is read from stays, and so does
-        what forks, pending handoffs and a redo need."""
+        """Removes all checkpoints of these threads, or all but the newest of each namespace; what those are read from
+        stays, and so does what forks, pending handoffs and a redo need."""
         if strategy not in ("keep_latest", "delete"):
             raise UsageError(f"no such strategy: {strategy!r}", 'there are "keep_latest" and "delete"')
         self._opened.kept.clear()
         if names := [str(thread) for thread in thread_ids]:  # without any, all of them would be meant
-            whole = strategy == "delete"
-            self.threads.prune(names, keep=None if whole else 1, delete=whole, missing_ok=True)
+            self.threads.prune(names, delete=strategy == "delete", heads=strategy == "keep_latest", missing_ok=True)
 
     # -- rolling back ----------------------------------------------------------------
 

@@ -116,7 +116,8 @@ _SHAPES = {
     ),
     "`verify`": '`{"ok", "first_bad", "lost": [{"entry", "kind", "path", "why"}]}`',
     "`report`": (
-        '`{"report": 1, "project", "root", "made", "version", "span", "since", "until", "agents", "totals", "activity", '
+        '`{"report": 1, "project", "root", "made", "version", "span", "since", "until", "agents", "totals", '
+        '"activity", '
         '"turns", "takebacks", "remains", "checkpoints", "integrity", "notes"}`; see [report.md](report.md). With '
         '`--output`: `{"output", "totals", "ok"}`'
     ),
