@@ -287,7 +287,9 @@ def test_what_is_private_is_shown_as_set(place: Place) -> None:
     assert "secret" not in shown and "hunter2" not in shown
     assert ("email.smtp_url", "set", str(place.config)) in settings.rows()
     assert settings.smtp_url == OUTSIDE["smtp_url"], "the project's file says nothing about where mail goes"
-    assert ("walrus.publisher", "https://publisher.example", str(place.config)) in settings.rows(), "a path may be a key"
+    assert ("walrus.publisher", "https://publisher.example", str(place.config)) in settings.rows(), (
+        "a path may be a key"
+    )
 
 
 @pytest.mark.parametrize(

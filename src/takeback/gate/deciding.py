@@ -80,7 +80,8 @@ def decide(ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summa
     if decided.decision == REFUSE:
         by = "autopilot" if decided.source == "autopilot" else f"the policy ({decided.source})"
         return Answer(
-            DENY, f"{reason}; {by} refuses it. A person lets it pass once with: takeback approve {call[:_SHOWN]}",
+            DENY,
+            f"{reason}; {by} refuses it. A person lets it pass once with: takeback approve {call[:_SHOWN]}",
             call=call,
         )
     if can_ask:
