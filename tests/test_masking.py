@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from secrets_to_plant import SHAPES
-from takeback.masking import is_secret_file, mask_file
+from takeback.masking import is_secret_file, mask_difference, mask_file, mask_state
+from takeback.redact import MASK
+from takeback.states import StateDifference
 from takeback.views import FileDiff
 from takeback.workspace import Workspace
 
@@ -86,3 +88,21 @@ def test_the_middle_of_a_private_key_is_masked_too(ws: Workspace, project: Path)
         (project / "conf.txt").write_text("\n".join(["top", *edited, "bottom", ""]))
         text = "\n".join(line.decode() for h in mask_file(ws.diff().files[0]).hunks for line in h.lines)
         assert "Ab3d" not in text and "xX3" not in text, change
+
+
+@pytest.mark.parametrize("path", ["password", "config.password", "logins[2].api_key", "credentials.prod", "api.key"])
+def test_state_is_masked_by_the_names_it_stands_under(path: str):
+    assert mask_state("hunter2", path) == MASK and mask_state({"x": ["hunter2"]}, path) == {"x": [MASK]}
+    found = mask_difference(StateDifference(path, "changed", None, "hunter2"))
+    assert found == StateDifference(path, "changed", None, MASK)
+
+
+@pytest.mark.parametrize("path", ["", "messages[3].content", "usage.tokens", "max_tokens", "token.type"])
+def test_state_under_other_names_is_shown(path: str):
+    assert mask_state("hunter2", path) == "hunter2" and mask_state(123, path) == 123
+    assert mask_state({"password": "hunter2", "tokens": 123, "n": [1, None, True, 0.5]}, path) == {
+        "password": MASK,
+        "tokens": 123,
+        "n": [1, None, True, 0.5],
+    }
+    assert "hunter2" not in str(mask_difference(StateDifference(f"{path}.x", "added", None, {"pwd": "hunter2"})))

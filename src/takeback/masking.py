@@ -1,7 +1,8 @@
-"""What is shown of files to anybody but the owner at a terminal: secrets are not. Pure, on the values of views.
+"""What is shown of files and state to anybody but the owner at a terminal: secrets are not. Pure, on values.
 
 .env, keys, credentials      "+3 −1, contents masked": that it changed, not what it says
 any other file               token shapes masked in its lines, and its note says so
+state of a thread            token shapes masked, and what stands under a name like password
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from fnmatch import fnmatchcase
 
 from . import redact
 from .textdiff import Hunk
-from .typed import TYPE_CHECKING
+from .typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .states import StateDifference
     from .views import FileDiff
 
 _MASKED = "contents masked"
@@ -60,6 +62,25 @@ def mask_lines(path: str, lines: Iterable[bytes]) -> list[bytes]:
     if is_secret_file(path):
         return [_MASK if line.strip() else line for line in lines]
     return _mask_lines(lines, 0)
+
+
+def mask_state(value: Any, path: str = "") -> Any:
+    """A value of a thread's state as others may see it: by its shape, and by the names it stands under there, such as
+    config.password or keys[3].token."""
+    names = [name for name in re.sub(r"\[\d+\]", "", path).split(".") if name]
+    names[-1:] = [".".join(names[-2:])] if redact.is_secret_name(".".join(names[-2:])) else names[-1:]  # api.key
+    for name in reversed(names):
+        value = {name: value}
+    value = redact.value(value)
+    for _ in names:
+        (value,) = value.values()
+    return value
+
+
+def mask_difference(found: StateDifference) -> StateDifference:
+    """What differs between two states, as others may see it."""
+    before, after = (mask_state(value, found.path) for value in (found.before, found.after))
+    return found._replace(path=redact.text(found.path), before=before, after=after)
 
 
 def _summary(file: FileDiff) -> str:

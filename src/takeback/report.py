@@ -563,17 +563,16 @@ def _exchange(detail: Detail) -> Iterable[tuple[str, str]]:
 def _threads(detail: Detail) -> Iterable[ThreadTold]:
     for moved in detail.moved:
         told = tuple(
-            Difference(each.path, each.change, _value(each.path, each.before), _value(each.path, each.after))
+            Difference(each.path, each.change, _value(each.before), _value(each.after))
             for each in moved.differences[:_DIFFERENCES]
         )
         yield ThreadTold(moved.thread, moved.before, moved.after, told, len(moved.differences) - len(told))
 
 
-def _value(path: str, value: Any) -> str:
-    """A value of state in one line, without secrets, by its shape and by the name of its key."""
-    key = path.rpartition(".")[2] or "value"
-    clean = next(iter(redact.value({key: value}).values())) if value is not None else ""
-    said = clean if isinstance(clean, str) else json.dumps(clean, ensure_ascii=False, sort_keys=True)
+def _value(value: Any) -> str:
+    """A value of state, which is masked already, in one line."""
+    said = "" if value is None else value
+    said = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, sort_keys=True)
     return said if len(said) <= _VALUE else f"{said[:_VALUE]}…"
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from . import filters, masking, names, turns, views
+from . import filters, masking, names, redact, turns, views
 from .acts import Act
 from .brackets import AgentTurn, Bracket
 from .capture.runs import ACTOR as RUN
@@ -263,8 +263,8 @@ class Timeline:
             return list(views.tree_of(self.ws, checkpoint))
 
     def detail(self, id: str, masked: bool = True, most: int = _COMPARED) -> Detail:
-        """An item in full; `masked` holds back what secret files hold, and tokens in others. Of its paths the first
-        `most` are compared, and `shown.more` says how many there are besides."""
+        """An item in full; `masked` holds back what secret files hold, and secrets in others and in threads. Of its
+        paths the first `most` are compared, and `shown.more` says how many there are besides."""
         with self.ws._alone():
             board = self._folded()
             item = self.item(id)
@@ -276,8 +276,8 @@ class Timeline:
                 held = [was.path for was, file in zip(shown.files, files) if was != file]
             act = shown.act
             return Detail(
-                item, shown._replace(files=files), tuple(held), tuple(self._exchange(act)) if act else (),
-                tuple(self._moved(board, item, shown)), act,
+                item, shown._replace(files=files), tuple(held), tuple(self._exchange(act, masked)) if act else (),
+                tuple(self._moved(board, item, shown, masked)), act,
             )  # fmt: skip
 
     # -- inside --------------------------------------------------------------
@@ -313,7 +313,7 @@ class Timeline:
         diffs = tuple(views.file_diffs(found[:most], self.ws.store.blobs.get, self.ws.store.blobs.get))
         return Shown(row, diffs, undone_by=item.undone_by, effects=rows, more=len(found) - len(found[:most]))
 
-    def _moved(self, board: _Board, item: Item, shown: Shown) -> Iterable[Moved]:
+    def _moved(self, board: _Board, item: Item, shown: Shown, masked: bool) -> Iterable[Moved]:
         """What it did to threads of state; of a turn or call, each effect of it by itself."""
         found = list(shown.threads)
         for row in shown.effects if item.kind != EFFECT else ():
@@ -326,16 +326,18 @@ class Timeline:
                     differences = self.ws.threads.diff(thread, before, after)
                 except TakebackError:  # pruned since
                     differences = ()
-            yield Moved(thread, before, after, tuple(differences))
+            told = map(masking.mask_difference, differences) if masked else differences
+            yield Moved(thread, before, after, tuple(told))
 
-    def _exchange(self, act: Act) -> Iterable[tuple[str, str]]:
-        """What was sent and answered, or run; recorded without secrets."""
+    def _exchange(self, act: Act, masked: bool) -> Iterable[tuple[str, str]]:
+        """What was sent and answered, or run; recorded without secrets. Of a mail that is content, and kept as it is."""
         for name, value in act.did.items():
             if value not in (None, "", {}, []) and name not in ("blobs", "left_to_do"):
                 yield name, _written(value)
         if act.domain == "email" and act.did.get("blobs"):
             try:
-                yield "text", self.ws.read_email(act)
+                said = self.ws.read_email(act)
+                yield "text", redact.text(said) if masked else said
             except TakebackError as error:
                 yield "text", error.message
 

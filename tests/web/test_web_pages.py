@@ -240,6 +240,21 @@ def test_secrets_are_not_shown(ws, scene, served):
     assert key not in served.ask(place).text and "masked" in served.ask(place).text
 
 
+def test_secrets_in_threads_and_mails_are_not_shown(ws, served):
+    key = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    ws.threads.save("main", {"api_key": "named-secret-1", "note": "a"})
+    ws.checkpoint("one")
+    ws.threads.save("main", {"api_key": "named-secret-2", "note": f"b {key}", key: 1, "m": {"password": "named-3"}})
+    ws.checkpoint("two")
+    ws.hold_email(["ada@example.com"], "Order 17", f"the key is {key}")
+    seen = ""
+    for turn in ids(served):
+        for id in [turn, *(part["id"] for part in told(served, f"/item/{turn}.json")["parts"])]:
+            seen += served.ask(f"/item/{id}").text + served.ask(f"/item/{id}.json").text
+    assert "Thread main" in seen and "Order 17" in seen and "[redacted]" in seen
+    assert key not in seen and "named-" not in seen
+
+
 def test_attributes_that_lead_away_or_run_are_refused():
     for name, value in (("href", "javascript:alert(1)"), ("href", "//evil.example"), ("src", "http://evil.example")):
         with pytest.raises(ValueError, match="leads away"):

@@ -132,7 +132,7 @@ def test_show_is_bounded_and_its_json_whole(cli: Any) -> None:
 
 def test_a_secret_is_masked_for_pipes_and_whole_for_who_goes_on(cli: Any) -> None:
     secret = "sk-ant-api03-" + "a" * 95
-    first = save(cli, {"note": f"key {secret}"})
+    first = save(cli, {"note": f"key {secret}", "login": {"password": "hunter2"}, "tokens": 123})
     save(cli, {"note": "none"})
     for words in (
         ["show", "main", first],
@@ -141,7 +141,9 @@ def test_a_secret_is_masked_for_pipes_and_whole_for_who_goes_on(cli: Any) -> Non
         ["show", "main", first, "--json"],
     ):
         ran = cli.ok("thread", *words)
-        assert secret not in ran.out and "--unmasked" in ran.err, words
+        assert secret not in ran.out and "hunter2" not in ran.out and "--unmasked" in ran.err, words
+    assert cli.ok("thread", "show", "main", first, "--json").json["state"]["tokens"] == 123
+    assert "hunter2" not in cli.ok("thread", "search", "hunter2").out
     assert secret in cli.ok("thread", "show", "main", first, "--unmasked").out
     assert cli("thread", "show", "main", "--unmasked", env={"CLAUDECODE": "1"}).code == 4
     assert state(cli, "main", first)["note"] == f"key {secret}"

@@ -13,7 +13,9 @@ from .terminal import listed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
+    from ...states import StateDifference
     from ...views import FileDiff
     from ...workspace import Workspace
     from .context import Context
@@ -34,7 +36,7 @@ class Mask:
         self._agent = approving.agent_above(context, workspace)
         elsewhere = context.json or not context.terminal.out_is_tty
         self.on = bool(self._agent) or (elsewhere and not unmasked)
-        self.masked: list[str] = []  # the paths of which something is held back
+        self.masked: list[str] = []  # the paths, of files or in states, of which something is held back
 
     def files(self, found: Sequence[FileDiff], stat: bool = False) -> tuple[FileDiff, ...]:
         """Differences as they may be shown; one line per file says nothing of contents but where a link leads."""
@@ -54,6 +56,28 @@ class Mask:
 
         out = mask_lines(path, found)
         self.masked += [path] if out != list(found) else []
+        return out
+
+    def state(self, value: Any, path: str = "") -> Any:
+        """A value of a thread's state as it may be shown; `path` is where it stands there."""
+        if not self.on:
+            return value
+        from ...masking import mask_state
+        from ...plain import differences
+        from ...redact import text
+
+        shown = mask_state(value, path)
+        self.masked += [text(where) or "state" for where, *_ in differences(value, shown, path)]
+        return shown
+
+    def differences(self, found: Sequence[StateDifference]) -> list[StateDifference]:
+        """What differs between two states, as it may be shown."""
+        if not self.on:
+            return list(found)
+        from ...masking import mask_difference
+
+        out = [mask_difference(each) for each in found]
+        self.masked += [shown.path for each, shown in zip(found, out) if shown != each]
         return out
 
     def tell(self) -> None:

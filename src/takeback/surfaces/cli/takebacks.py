@@ -240,7 +240,7 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
             if any(step.domain == "state" for step in plan.taken):
                 from . import threads_seen
 
-                shown += threads_seen.planned(terminal, workspace, plan)
+                shown += threads_seen.planned(terminal, workspace, plan, mask)
             terminal.page(shown)
             mask.tell()
         elif answer in ("m", "merge") and merges:

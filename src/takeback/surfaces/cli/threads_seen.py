@@ -1,4 +1,8 @@
-"""thread list, show, load, resume, diff, search: threads as a person reads them, and as programs do."""
+"""thread list, show, load, resume, diff, search: threads as a person reads them, and as programs do.
+
+Secrets in what is shown are held back from pipes and agents, as those in files are. load and resume give the state as
+it is: whoever goes on needs all of it.
+"""
 
 from __future__ import annotations
 
@@ -179,8 +183,8 @@ def _limit(args: Namespace) -> int:
 
 def show(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
     found = workspace.threads.get(*words)
-    mask = _Mask(context, workspace, args.unmasked)
-    state = mask.value(workspace.threads.load(found))
+    mask = masks.Mask(context, workspace, args.unmasked)
+    state = mask.state(workspace.threads.load(found))
     if context.json:
         context.terminal.json(thread_shapes.with_state(found, state))
     else:
@@ -271,11 +275,8 @@ def _quoted(name: str) -> str:
 def diff(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
     threads = workspace.threads
     a, b = threads.get(*words[:2]), threads.get(words[0], *words[2:])
-    mask = _Mask(context, workspace, args.unmasked)
-    found = [
-        each._replace(before=mask.value(each.before), after=mask.value(each.after))
-        for each in threads.diff(words[0], a.id, b.id)
-    ]
+    mask = masks.Mask(context, workspace, args.unmasked)
+    found = mask.differences(threads.diff(words[0], a.id, b.id))
     if context.json:
         ids = {"thread_id": words[0], "from_checkpoint_id": a.id, "to_checkpoint_id": b.id}
         context.terminal.json({**ids, "differences": [thread_shapes.difference(each) for each in found]})
@@ -288,7 +289,7 @@ def diff(context: Context, workspace: Workspace, args: Namespace, words: list[st
     return 0
 
 
-def planned(terminal: Terminal, workspace: Workspace, plan: Plan) -> Iterator[str]:
+def planned(terminal: Terminal, workspace: Workspace, plan: Plan, mask: masks.Mask) -> Iterator[str]:
     """What a plan would change in threads, by path."""
     from ...effects import thread_of
     from .plans import read
@@ -301,7 +302,7 @@ def planned(terminal: Terminal, workspace: Workspace, plan: Plan) -> Iterator[st
         told = threads.told_by(thread, read(workspace, step.goal.content)) or {}
         if (head := threads.find(thread)) is not None and (goal := told.get("")) is not None:
             yield terminal.style(f"thread {safe(thread)}", "bold")
-            yield from difference_lines(terminal, threads.diff(thread, head.id, goal.id))
+            yield from difference_lines(terminal, mask.differences(threads.diff(thread, head.id, goal.id)))
 
 
 def difference_lines(terminal: Terminal, found: Sequence[StateDifference]) -> Iterator[str]:
@@ -336,8 +337,8 @@ def search(context: Context, workspace: Workspace, args: Namespace, words: list[
     if args.thread and not workspace.threads.list(args.thread, limit=1):
         workspace.threads.get(args.thread)  # says that there is none
     found = workspace.threads.search(" ".join(words), args.thread or "", _limit(args) or 20)
-    mask = _Mask(context, workspace, args.unmasked)
-    found = [each._replace(excerpt=mask.value(each.excerpt)) for each in found]
+    mask = masks.Mask(context, workspace, args.unmasked)
+    found = [each._replace(excerpt=mask.state(each.excerpt, each.where)) for each in found]
     if context.json:
         context.terminal.json({"query": " ".join(words), "found": [thread_shapes.hit(each) for each in found]})
     else:
@@ -357,36 +358,6 @@ def found_lines(terminal: Terminal, found: Sequence[Found], now: float) -> Itera
         yield line + (clip(also, max(16, terminal.width - cells(line))) if terminal.out_is_tty else also)
         excerpt = safe(each.excerpt)
         yield f"    {clip(excerpt, max(20, terminal.width - 4)) if terminal.out_is_tty else excerpt}"
-
-
-class _Mask:
-    """Tokens and keys in what is shown are held back from pipes and agents, as those in files are. load and resume give
-    the state as it is: whoever goes on needs all of it."""
-
-    def __init__(self, context: Context, workspace: Workspace, unmasked: bool) -> None:
-        self._context = context
-        self._on = masks.Mask(context, workspace, unmasked).on
-        self._masked = 0
-
-    def value(self, value: Any) -> Any:
-        if not self._on:
-            return value
-        from ... import redact
-
-        if isinstance(value, str):
-            shown = redact.text(value)
-            self._masked += shown != value
-            return shown
-        if isinstance(value, list):
-            return [self.value(each) for each in value]
-        if isinstance(value, dict):
-            return {name: self.value(each) for name, each in value.items()}
-        return value
-
-    def tell(self) -> None:
-        if self._masked:
-            texts = counted(self._masked, "text")
-            self._context.terminal.hint(f"what looks like a secret is masked in {texts}; its owner adds --unmasked")
 
 
 VERBS = {"list": list_, "show": show, "load": load, "resume": resume, "diff": diff, "search": search}

@@ -13,8 +13,8 @@ from anyio import to_thread
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import Field
 
-from .... import redact
 from ....effects import Outcome, short_id
+from ....masking import mask_difference, mask_state
 from ....states import StateCheckpoint, quoted
 from ....workspace import Workspace
 from ...cli import thread_shapes as shapes
@@ -197,7 +197,7 @@ def thread_diff(
         threads = workspace.threads
         a, b = threads.get(thread_id, from_checkpoint_id), threads.get(thread_id, to_checkpoint_id)
         found = threads.diff(thread_id, a.id, b.id)
-        shown = [each._replace(before=_masked(each.before), after=_masked(each.after)) for each in found[:_DIFFERENCES]]
+        shown = [mask_difference(each) for each in found[:_DIFFERENCES]]
         page = Page()
         page.page(seen.difference_lines(page, shown))
         page.say(seen.totals(page, found, f"{short_id(a.id)} → {short_id(b.id)}"))
@@ -216,7 +216,7 @@ def thread_search(
         if thread_id and not workspace.threads.list(thread_id, limit=1):
             workspace.threads.get(thread_id)  # says that there is none
         found = workspace.threads.search(query, thread_id)
-        shown = [each._replace(excerpt=redact.text(each.excerpt)) for each in found]
+        shown = [each._replace(excerpt=mask_state(each.excerpt, each.where)) for each in found]
         page = Page()
         page.page(seen.found_lines(page, shown, workspace.clock()) if shown else ["nothing has all these words"])
         return answer(page, {"query": query, "found": [shapes.hit(each) for each in shown]})
@@ -258,14 +258,6 @@ def _with_state(workspace: Workspace, found: StateCheckpoint, also: dict[str, An
     assert result.structured_content is not None
     result.structured_content["state"] = whole(state)
     return result
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, str):
-        return redact.text(value)
-    if isinstance(value, list):
-        return [_masked(each) for each in value]
-    return {name: _masked(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _whole_id(workspace: Workspace, thread: str, id: str) -> str:
