@@ -90,9 +90,10 @@ def test_the_methods_of_a_workspace_are_pinned(line: str):
 
 
 def test_open_is_pinned():
+    create = "create: \"bool | Literal['state']\" = False"
     assert (
         str(inspect.signature(takeback.open))
-        == "(root: 'str | _os.PathLike[str]', create: 'bool | str' = False, store: 'str | None' = None) -> 'Workspace'"
+        == f"(root: 'str | _os.PathLike[str]', {create}, store: 'str | None' = None) -> 'Workspace'"
     )
 
 

@@ -215,6 +215,21 @@ def test_revert_path_goes_to_the_last_checkpoint_else_to_before_its_last_change(
         ws.revert("./never")
 
 
+def test_revert_of_an_effect_and_a_path_takes_what_it_did_there_and_nothing_else(ws: Workspace):
+    turn(ws, "A", p="1", q="1")
+    turn(ws, "A", p="1\n2", q="2")
+    second = ws.log("kind:effect")[0].id
+    turn(ws, "A", q="3")
+    outcome = ws.revert(second, "./p")
+    assert outcome.whole and content(ws) == {"p": "1", "q": "3"}
+    assert ws.revert(second, "./q").counts["kept"] == 1, "the newest change to q is not its"
+    assert not ws.plan("revert", second, "./p").steps, "that is taken already"
+    ws.redo()
+    assert content(ws) == {"p": "1\n2", "q": "3"}
+    with pytest.raises(takeback.UsageError, match="a take-back is reverted whole"):
+        ws.revert(outcome.id, "./p")
+
+
 def test_force_takes_the_foreign_work_above_too_and_lists_it(ws: Workspace):
     turn(ws, "A", p="agent")
     (ws.root / "p").write_text("mine")

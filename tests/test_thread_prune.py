@@ -172,6 +172,15 @@ def test_a_fork_is_read_from_its_origin_and_not_from_who_has_its_name_now(ws: Wo
     assert read(ws, "other") == before and ws.verify(data=True).ok
 
 
+def test_who_goes_on_after_the_thread_was_removed_is_read_from_what_it_was(ws: Workspace) -> None:
+    put(ws, "1", "", log="whole")
+    ws.threads.remove("t")
+    put(ws, "2", "1")
+    assert read(ws, "t") == [("1", 1, b"text\0whole")]
+    ws.prune()
+    assert read(ws, "t") == [("1", 1, b"text\0whole")] and [state.id for state in ws.threads.list("t")] == ["2"]
+
+
 def test_a_thread_and_its_fork_go_together(ws: Workspace) -> None:
     put(ws, "1", "", log="whole")
     put(ws, "2", "1")

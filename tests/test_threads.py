@@ -211,6 +211,15 @@ def put(ws: Workspace, ns: str, id: str, parent: str = "", **data: str) -> None:
     ws.threads.put(NewState("t", ns, id, parent, packed, codec="typed", source="langgraph"))
 
 
+@pytest.mark.parametrize("capture", [False, True])
+def test_what_is_put_is_what_is_read_again(project: Path, capture: bool) -> None:
+    with takeback.open(project, create=True) as ws:
+        (project / "a").write_text("a")
+        made = ws.threads.save("main", {"n": 1}, capture=capture)
+        ws.threads.forget()
+        assert ws.threads.get("main") == made
+
+
 def test_writes_are_ordered_as_a_step_applies_them(ws: Workspace) -> None:
     ws.threads.put_writes(
         "t", "", "c1", "task-b", "~2", [Write(0, "x", b"3", "task-b"), Write(-1, "e", b"old", "task-b")]

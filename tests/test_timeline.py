@@ -213,9 +213,10 @@ def test_state_of_threads_is_compared(ws, timeline):
     ws.begin_turn(CLAUDE, "remember")
     ws.threads.save("main", {"messages": ["a"]}, agent="claude")
     ws.checkpoint("between")
-    ws.threads.save("main", {"messages": ["a", "b"]}, agent="claude")
+    ws.threads.save("main", {"messages": ["a", {"password": "hunter2"}]}, agent="claude")
     ws.checkpoint("after")
     effects = timeline.effects("domain:state")
     assert len(effects) == 2
     (moved,) = timeline.detail(effects[0].id).moved
     assert (moved.thread, [(d.path, d.change) for d in moved.differences]) == ("main", [("messages[1]", "added")])
+    assert "hunter2" not in str(moved) and "hunter2" in str(timeline.detail(effects[0].id, masked=False).moved)

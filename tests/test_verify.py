@@ -11,6 +11,7 @@ import pytest
 
 import takeback
 from takeback.blobs import BIG
+from takeback.states import Write
 from takeback.workspace import Workspace
 
 
@@ -407,3 +408,57 @@ def test_a_path_whose_goal_the_store_lacks_is_kept_and_named(stored: Workspace, 
     assert [r.path for r in outcome.results if r.result == "kept"] == [b"big"]
     assert contents(project)["big"] == before["big"]
     assert not stored.interrupted()
+
+
+def states(project: Path, size: int) -> tuple[Workspace, list[str]]:
+    """Two state checkpoints with a value of their own each, of so many bytes, and a file."""
+    (project / "big").write_bytes(os.urandom(BIG + 1000))
+    ws = takeback.open(project, create=True)
+    ids = [ws.threads.save("main", {"x": os.urandom(size).hex()}).id for _ in range(2)]
+    ws.threads.save("other", {"x": 1})
+    ws.close()
+    assert ws.store.folder is not None
+    return ws, ids
+
+
+def test_losses_of_threads_are_told_beside_others(project: Path):
+    ws, ids = states(project, 500)
+    assert ws.store.folder is not None
+    with sqlite3.connect(ws.store.folder / "journal.db") as db:
+        db.execute("UPDATE log SET body = substr(body, 1, 60) || x'ff' WHERE kind = 'value'")
+    db.close()
+    next(p for p in ws.store.folder.rglob("*") if p.is_file() and p.stat().st_size > BIG).unlink()
+    with takeback.open(project) as ws:
+        found = ws.verify()
+    of_threads = [each for each in found.lost if each.kind == "state"]
+    assert [each.entry for each in of_threads] == ids and not found.ok
+    assert {each.why for each in of_threads} < set(found.problems), "beside the blob and the rows"
+    assert len(found.problems) == len(set(found.problems)) and any("is missing" in p for p in found.problems)
+
+
+def test_a_lost_value_is_told_once_and_known_after_a_repair(project: Path):
+    ws, ids = states(project, 300_000)
+    assert ws.store.folder is not None
+    for path in ws.store.folder.rglob("*.pack"):
+        path.unlink()
+        path.with_suffix(".toc").unlink(missing_ok=True)
+    with takeback.open(project) as ws:
+        lost = [each for each in ws.verify().lost if each.kind == "state"]
+        assert [(each.entry, each.path) for each in lost] == [(id, "thread main") for id in ids]
+        ws.repair()
+        found = ws.verify()
+        assert found.ok, found.problems
+        assert [each.entry for each in found.lost if each.kind == "state"] == ids
+
+
+def test_an_altered_row_of_writes_is_counted(project: Path):
+    with takeback.open(project, create="state") as ws:
+        made = ws.threads.save("main", {"x": 1})
+        ws.threads.put_writes("main", "", made.id, "task", "", [Write(0, "x", b"2", "task")])
+        folder = ws.store.folder
+    assert folder is not None
+    with sqlite3.connect(folder / "journal.db") as db:
+        db.execute("UPDATE log SET body = replace(body, 'task', 'tusk') WHERE kind = 'writes'")
+    db.close()
+    with takeback.open(project) as ws:
+        assert [each.kind for each in ws.verify().lost] == ["writes"]

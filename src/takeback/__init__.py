@@ -30,6 +30,8 @@ from .errors import (
 
 TYPE_CHECKING = False  # typing's own would cost every start of the program
 if TYPE_CHECKING:
+    from typing import Literal
+
     from .conversation import AsyncConversation, Conversation
     from .doing import Recorder, tool
     from .effects import Checkpoint, Outcome, Plan, Result, Step
@@ -90,7 +92,7 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(f".{_TYPES[name]}", __name__), name)
 
 
-def open(root: str | _os.PathLike[str], create: bool | str = False, store: str | None = None) -> Workspace:
+def open(root: str | _os.PathLike[str], create: bool | Literal["state"] = False, store: str | None = None) -> Workspace:
     """Opens the workspace of a project root.
 
     `create` protects the folder first if it is not protected yet; "state" makes a store for threads alone, where none

@@ -443,8 +443,10 @@ class ConversationTurn(Recorder):
         opened, self.open = self.open, None
         self.conversation._turn = None
         try:
-            for call in opened[1] if opened else ():
-                self.workspace.end_call(opened[0], call, failed=error is not None)  # type: ignore[index]
+            if opened is not None:
+                by, calls = opened
+                for call in calls:
+                    self.workspace.end_call(by, call, failed=error is not None)
         except TakebackError as trouble:
             if error is None:
                 raise

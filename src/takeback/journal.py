@@ -552,6 +552,11 @@ def _cut_said(first: int, last: int) -> str:
 Stored = tuple[int, str, str, int, bytes, bytes, bytes, bytes | None]
 
 
+def as_kept(at: float) -> float:
+    """A time as a row gives it back."""
+    return int(at * 1e6) / 1e6
+
+
 def _stored(new: New, head: Head, at: float) -> Stored:
     """A new row as it is written after the head."""
     if new.kind == "value":

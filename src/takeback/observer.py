@@ -428,9 +428,9 @@ class Observer:
         let_go(look.changes)  # they are in the journal now, and large trees have many
         return look
 
-    def journal_look(self, look: Look, rows: Sequence[New]) -> list[int]:
+    def journal_look(self, look: Look, rows: Sequence[New], at: float | None = None) -> list[int]:
         self.store.blobs.flush()
-        seqs = self.store.journal.append(rows, self.clock()) if rows else []
+        seqs = self.store.journal.append(rows, self.clock() if at is None else at) if rows else []
         look.index.seq = seqs[-1] if seqs else look.index.seq
         if look.dirty or look.changes or look.index.seq - self._index.seq > _BEHIND:
             self.save(look.index)

@@ -226,6 +226,8 @@ class Planner:
         history = self.history
         by_id = {e.id: e.seq for e in history.effects}
         units = {u for u in history.units(by_id[id] for id in request.rows if id in by_id) if u in history.live}
+        if request.rows and request.paths:
+            return {u for u in units if u.path in set(request.paths)}
         newest = history.checkpoints[-1].seq if history.checkpoints else 0
         for path in request.paths:
             units |= set(history.layers(path, newest)) or set(history.layers(path, 0)[-1:])

@@ -90,7 +90,7 @@ def _rollback(history: History, name: str, options: Request) -> Request:
 
 
 def _revert(history: History, relative: Relative, what: Sequence[str], options: Request) -> Request:
-    """Ids, or paths where no id is called so."""
+    """Ids, or paths where no id is called so; both: of what has these ids, only these paths."""
     if not what:
         raise UsageError("revert needs an id or a path", "see takeback log, then takeback revert ID|PATH…")
     ids, paths = [], []
@@ -112,11 +112,13 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
                 raise unknown
             raise NotFound(f"nothing recorded is called {word!r}, and no such path has changed", "see takeback log")
         paths += below
-    if ids and paths:
-        raise UsageError("ids and paths cannot be reverted in one go", "revert them one after the other")
-    if ids:
-        return revert_request(history, ids, options)
-    return options._replace(paths=tuple(sorted(set(paths))))
+    options = options._replace(paths=tuple(sorted(set(paths))))
+    if not ids:
+        return options
+    request = revert_request(history, ids, options)
+    if paths and request.takebacks:
+        raise UsageError("a take-back is reverted whole", "bring single files back with takeback restore")
+    return request
 
 
 def _resolved(history: History, word: str) -> tuple[names.Named | None, NotFound | None]:

@@ -357,11 +357,11 @@ class ThreadIndex:
         return [seq for (seq,) in self._all(sql, ())]
 
     def as_of(self, seq: int, thread: str, ns: str, id: str) -> int | None:
-        """The row of a checkpoint as another one's row found it, though it may be removed since."""
+        """The row of a checkpoint as another one's row found it, whether it was removed or not."""
         return self._one(
-            "SELECT seq FROM checkpoints WHERE thread = ? AND ns = ? AND id = ? AND (removed = 0 OR removed > ?) "
+            "SELECT seq FROM checkpoints WHERE thread = ? AND ns = ? AND id = ? "
             "ORDER BY seq < ? DESC, seq DESC LIMIT 1",
-            (thread, ns, id, seq, seq),
+            (thread, ns, id, seq),
         )
 
     def writes(self, checkpoints: Iterable[int]) -> list[tuple[int, str, str, str]]:

@@ -21,7 +21,7 @@ from . import plain, redact, values
 from .errors import Damaged, Moved, NotFound, TakebackError, UsageError
 from .held_values import Fresh, HeldValues, Upload
 from .ids import new_id
-from .journal import New, Row
+from .journal import New, Row, as_kept
 from .states import (
     Checked,
     Found,
@@ -53,7 +53,7 @@ _STATES = 512  # rows that were read and stay at hand
 States = list[StateCheckpoint]  # by these names, since `list` is a verb of Threads
 News = list[NewState]
 Rows = list[int]
-Append = Callable[[Sequence[New]], list[int]]
+Append = Callable[[Sequence[New], float], list[int]]
 Body = Mapping[str, Any]
 
 
@@ -128,7 +128,7 @@ class Threads(ThreadTwins):
                 if any(row.kind == "change" for row in found):
                     found.append(observer.checkpoint_row(look, "", named=False, actor=actor))
                 return self._append(
-                    [new], [refs], fresh, upload, found, lambda rows: observer.journal_look(look, rows)
+                    [new], [refs], fresh, upload, found, lambda rows, at: observer.journal_look(look, rows, at)
                 )[0]
 
     def _uploaded(self, fresh: Sequence[Fresh]) -> Upload | None:
@@ -176,12 +176,12 @@ class Threads(ThreadTwins):
             ]
             rows += [New("state", new_id(), body) for body in made]
             at = self.ws.clock()
-            seqs = append(rows) if append is not None else self.journal.append(rows, at)
+            seqs = append(rows, at) if append is not None else self.journal.append(rows, at)
         except BaseException:
             self.held.forget()  # what is at hand may be in no row
             raise
         self.index.tell(rows, seqs)
-        states = [state_of(seq, at, body) for seq, body in zip(seqs[-len(made) :], made)]
+        states = [state_of(seq, as_kept(at), body) for seq, body in zip(seqs[-len(made) :], made)]
         self._known.update((state.seq, state) for state in states)
         return states
 

@@ -412,9 +412,6 @@ class ToolCalls:
     async def aundo(self, approve: Approve | None = None) -> Undone:
         return await to_the_end(self.undo, awaiting(approve))
 
-    async def aundo_to(self, state: StateCheckpoint | None, approve: Approve | None = None) -> Undone:
-        return await to_the_end(self.undo_to, state, awaiting(approve))
-
     async def aredo(self, approve: Approve | None = None) -> Undone:
         return await to_the_end(self.redo, awaiting(approve))
 

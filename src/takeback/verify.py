@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import salvage
-from .effects import text
+from .effects import domain_of, text, thread_of
 from .errors import Damaged
 from .ids import new_id
 from .journal import New, Row
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .workspace import Workspace
+
+
+_READ = ("state", "writes", "thread")  # rows of threads that are checked whole; values are where a state needs them
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,11 @@ def verify(ws: Workspace, data: bool) -> Verified:
     problems = [f"row {bad.seq}: {bad.why}" for bad in ws.store.journal.check()]
     bad = {b.id: b for b in ws.store.blobs.check(data, ws.progress)}
     problems += [f"blob {b.id.hex()[:12]} ({b.where}): {b.why}" for b in bad.values()]
-    rows = list(ws.store.journal.rows(full=("state",)))
-    lost, known, missing = _lost(ws, rows, bad)
+    rows = list(ws.store.journal.rows(full=_READ))
+    lost, known, missing, told = _lost(ws, rows, bad)
     problems += [f"blob {id.hex()[:12]} is missing" for id in missing]
-    of_threads = _lost_states(ws)
-    problems += [each.why for each in of_threads if not problems]
+    of_threads = _lost_states(ws, told)
+    problems += [each.why for each in of_threads]
     lost += of_threads
     count = sum(1 for _ in ws.store.blobs.ids())
     return Verified(
@@ -84,14 +87,18 @@ def of_damaged(folder: Path, why: str) -> Verified:
     return Verified(False, why, tuple(lost), len(found.rows), 0, (why,), 0, True)
 
 
-def _lost(ws: Workspace, rows: list[Row], bad: dict[bytes, Bad]) -> tuple[list[Lost], list[Lost], list[bytes]]:
-    """Walks everything the rows lead to; names each path that is not there whole, known losses apart."""
+def _lost(
+    ws: Workspace, rows: list[Row], bad: dict[bytes, Bad]
+) -> tuple[list[Lost], list[Lost], list[bytes], set[int]]:
+    """Walks everything the rows lead to; names each path that is not there whole, known losses apart, the blobs that
+    are missing, and the rows that all this is about."""
     removed = purged(rows)
     accepted = _accepted(rows)
     present = set(ws.store.blobs.ids())
     lost: list[Lost] = []
     known: list[Lost] = []
     missing: dict[bytes, None] = {}
+    about: set[int] = set()
     for row in rows:
         told: set[bytes] = set()
         if row.damaged:
@@ -111,17 +118,23 @@ def _lost(ws: Workspace, rows: list[Row], bad: dict[bytes, Bad]) -> tuple[list[L
                 missing[need.id] = None
             if need.path not in told:
                 told.add(need.path)
-                each = Lost(row.id, _kind(row), text(need.path) or "(its list of paths)", why)
+                about.add(row.seq)
+                entry = row.body["id"] if row.kind == "state" and row.body else row.id
+                each = Lost(entry, _kind(row), _called(need.path) or "(its list of paths)", why)
                 (known if is_known else lost).append(each)
-    return lost, known, list(missing)
+    return lost, known, list(missing), about
 
 
-def _lost_states(ws: Workspace) -> list[Lost]:
-    """State checkpoints that are not as they were stored."""
+def _lost_states(ws: Workspace, told: set[int]) -> list[Lost]:
+    """State checkpoints that are not as they were stored, but for the rows whose loss is told already."""
     if not ws.store.journal.newest_id("state"):
         return []
-    bad = [each for each in ws.threads.verify() if each.thread and not each.ok]
+    bad = [each for each in ws.threads.verify() if each.thread and not each.ok and each.seq not in told]
     return [Lost(each.id, "state", f"thread {each.thread}", f"row {each.seq}: {each.why}") for each in bad]
+
+
+def _called(path: bytes) -> str:
+    return f"thread {thread_of(path)}" if domain_of(path) == "state" else text(path)
 
 
 def _kind(row: Row) -> str:
@@ -143,12 +156,12 @@ def repair(ws: Workspace) -> Repaired:
         notes.append(salvage.rebuild_journal(ws.store.folder))
         journal.reopen()
         ws.observer.forget_history()
-    rows = list(journal.rows(full=("state",)))
+    rows = list(journal.rows(full=_READ))
     found = list(ws.store.blobs.check(True))
     bad = {b.id: b for b in found}
-    lost, _, _ = _lost(ws, rows, bad)
+    lost, *_ = _lost(ws, rows, bad)
     moved = ws.store.blobs.quarantine(found)
-    _, _, missing = _lost(ws, rows, {})
+    _, _, missing, _ = _lost(ws, rows, {})
     ws.observer.forget()
     cut = journal.cut()
     try:

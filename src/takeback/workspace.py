@@ -33,6 +33,8 @@ from .twins import Twins
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from . import blame, views
     from .acts import Act, Approval, Credential, NewAct, Outside
     from .capture.isolate import Found, Layer
@@ -811,7 +813,11 @@ class Workspace(Hooked, Twins):
 
 @explained()
 def open_workspace(
-    root: Path, settings: Settings, create: bool | str = False, memory: bool = False, environ: Mapping[str, str] = {}
+    root: Path,
+    settings: Settings,
+    create: bool | Literal["state"] = False,
+    memory: bool = False,
+    environ: Mapping[str, str] = {},
 ) -> Workspace:
     """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed,
     which for "state" alone it is not."""

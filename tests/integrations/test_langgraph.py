@@ -736,7 +736,7 @@ def keeping(saver: BaseCheckpointSaver[str], value: Any) -> Any:
 def test_a_value_that_cannot_be_saved_is_named_by_its_path(saver: TakebackSaver, value: Any, path: str):
     with pytest.raises(TakebackError, match=f"'it'.*{path}"):
         keeping(saver, value).invoke({"it": 0}, config())
-    with pytest.raises(TakebackError, match=r"metadata\.a\[1\]: a Odd"):
+    with pytest.raises(TakebackError, match=r"metadata\.a\[1\] is of type .*Odd"):
         saver.put(config_of("m"), empty_checkpoint(), {"a": [1, Odd()]}, {})  # type: ignore[typeddict-unknown-key]
     holds_itself: list[Any] = []
     holds_itself.append(holds_itself)
@@ -754,6 +754,20 @@ def test_only_classes_that_were_allowed_come_back_as_such(project: Path):
         assert allowed.get_tuple(config()).checkpoint["channel_values"]["it"] == values
     with TakebackSaver(project, files=False, allow=[Point, Model]) as saver:
         assert saver.get_tuple(config()).checkpoint["channel_values"]["it"] == values
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(float("nan"), "metadata.parents.x is nan"), ({1}, "metadata.parents.x is of type"), ({1: 2}, "no text: 1")],
+)
+def test_metadata_that_is_no_json_is_named_by_its_path(saver: TakebackSaver, value: Any, said: str):
+    metadata: Any = {"source": "loop", "step": 1, "parents": {"x": value}}
+    with pytest.raises(UsageError, match=said):
+        saver.put(config(), empty_checkpoint(), metadata, {})
+    assert saver.get_tuple(config()) is None
+    saver.put(config(), empty_checkpoint(), {**metadata, "parents": {"x": ("a", "b")}}, {})
+    found = saver.get_tuple(config())
+    assert found is not None and found.metadata["parents"] == {"x": ["a", "b"]}
 
 
 def test_data_imports_nothing_by_name(saver: TakebackSaver, tmp_path: Path):

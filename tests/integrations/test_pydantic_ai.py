@@ -558,6 +558,20 @@ class TestConversations:
         asyncio.run(run())
 
 
+def test_a_conversation_that_others_keep_moving_is_said(ws: Workspace, monkeypatch: pytest.MonkeyPatch):
+    store = TakebackConversations(ws)
+    read = store._state
+
+    def moved(conversation_id: str) -> Any:
+        found = read(conversation_id)
+        ws.threads.save(conversation_id, {"n": ws.store.journal.head().seq})
+        return found
+
+    monkeypatch.setattr(store, "_state", moved)
+    with pytest.raises(takeback.TakebackError, match="conversation c keeps moving"):
+        store.turn("c", "begun")
+
+
 def test_the_example_runs(tmp_path: Path):
     example = Path(__file__).parents[2] / "examples" / "pydantic_ai_undo.py"
     done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import threading
 from urllib.request import Request, urlopen
 
 import pytest
@@ -118,7 +120,7 @@ def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(scene, project):
         await player.see("1 exact", "y Apply")
         (project / "a.txt").write_text("a person's\n")
         await player.press("y")
-        await player.see("Not done", "→")
+        await player.see("Not done", "a.txt: exact:", "≠ now drifted", "→")
         await player.press("enter", "x")
         await player.see("drifted")
 
@@ -509,9 +511,190 @@ def test_an_interrupted_take_back_is_told_and_finished_first(ws, scene, project)
         ws.undo()
 
     async def script(player):
-        await player.see("an undo was interrupted")
+        await player.see("an undo was interrupted; any take-back finishes it first")
         await player.press("u")
         await player.see("finished the undo that was interrupted")
 
-    play(project, script)
+    play(project, script, size=(80, 24))
     assert not (project / "a.txt").exists()
+
+
+def test_one_file_of_an_older_turn_is_that_turns_change_and_not_the_newest(scene, project):
+    lines = "".join(f"{n}\n" for n in range(20))
+    scene.turn("write it", a_txt=lines)
+    scene.turn("add the end", a_txt=lines + "the end\n", b_txt="b\n")
+    scene.turn("shout the beginning", a_txt=f"BEGIN\n{lines}the end\n")
+
+    async def script(player):
+        await player.see("add the end")
+        await player.press("down")
+        await player.see("+the end")
+        await player.press("tab", *["down"] * 6)
+        await player.see("x f: only a.txt")
+        await player.press("x")
+        await player.see("Revert a.txt of claude “add the end”", "m Merge")
+        await player.press("m")
+        await player.see("y Apply", "merge")
+        await player.press("y")
+        await player.see("took back 1 file")
+
+    play(project, script)
+    assert (project / "a.txt").read_text() == f"BEGIN\n{lines}" and (project / "b.txt").exists()
+
+
+def test_the_filter_says_how_to_go_on(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.press("slash")
+        await player.see("⏎ To the list", "esc End the filter")
+        await player.press("enter")
+        await player.see("x Take back", without="To the list")
+
+    play(project, script, size=(80, 24))
+
+
+def test_what_the_system_refuses_is_told_and_never_under_way_for_ever(scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        await player.press("u")
+        await player.see("y Apply")
+        monkeypatch.setattr(player.app.acting, "apply", full)
+        await player.press("y")
+        await player.see("Not done", "No space left on device", "free space on that disk")
+        await player.press("enter")
+        monkeypatch.setattr(player.app.acting, "plan", full)
+        await player.press("u")
+        await player.see("Not done", "No space left on device")
+        await player.press("enter")
+        monkeypatch.setattr(player.app.acting, "checkpoint", full)
+        await player.press("c", "enter")
+        await player.see("No space left on device → free space on that disk")
+
+    play(project, script)
+
+
+def test_a_diff_that_comes_late_does_not_cover_the_result(scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+    free, seen = threading.Event(), threading.Event()
+
+    async def script(player):
+        await player.press("u")
+        await player.see("y Apply")
+        planning = player.app.screen
+        real = planning._diff_lines
+
+        def slow(plan):
+            free.wait(30)
+            try:
+                return real(plan)
+            finally:
+                seen.set()
+
+        monkeypatch.setattr(planning, "_diff_lines", slow)
+        await player.press("d", "y")
+        await player.see("took back")
+        free.set()
+        await player.until(seen.is_set)
+        await player.rest()
+        await player.see("took back")
+
+    play(project, script)
+
+
+def test_nothing_leaves_in_the_middle_of_a_take_back(ws, scene, project):
+    scene.turn("make a bucket", bucket_txt="b\n")
+    ws.record_command("made it", argv=["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done"], by={"actor": "claude"})
+
+    async def script(player):
+        await player.press("x")
+        await player.see("y Apply")
+        await player.press("y")
+        await player.see("Type yes")
+        await player.write("yes")
+        await player.press("enter")
+        await player.see("… command")
+        await player.press("ctrl+q")
+        await player.pilot.pause(0.3)
+        assert player.app.is_running
+        (project / "go").touch()
+        await player.see("✓ command", "took back")
+        await player.press("ctrl+q")
+        await player.until(lambda: not player.app.is_running, "the end")
+
+    play(project, script)
+
+
+def test_help_opens_in_any_terminal(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.press("question_mark")
+        await player.until(lambda: len(player.app.screen_stack) == 2, "help")
+        await player.press("escape")
+
+    play(project, script, size=(10, 3))
+
+
+def test_a_long_notice_is_read_whole(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        project.rename(project.with_name("elsewhere"))
+        await player.press("c", "enter")
+        shown = await player.see("takeback restore --to DIR", "x Take back")
+        assert "still works" in " ".join(shown.split())
+
+    try:
+        play(project, script, size=(80, 24))
+    finally:
+        project.with_name("elsewhere").rename(project)
+
+
+def test_a_journal_that_cannot_be_read_any_more_is_told_by_itself_and_looked_at_again(ws, scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        def gone(_):
+            raise OSError(errno.EIO, "Input/output error")
+
+        await player.see("“one”")
+        with monkeypatch.context() as patch:
+            patch.setattr(player.app.timeline, "changed_since", gone)
+            await player.see("Input/output error", "takeback verify")
+        scene.turn("two", b_txt="b\n")
+        await player.see("“two”")
+
+    play(project, script)
+
+
+def test_a_long_tie_is_read_whole(ws, scene, project):
+    scene.turn("tests are red, please get them green before the demo of Thursday", a_txt="a\n")
+    ws.revert(ws.history().effects[-1].id)
+
+    async def script(player):
+        await player.press("down")
+        await player.see("taken back by", "+ a.txt")
+        assert player.app.detail.widest <= player.app.detail.content_region.width
+
+    play(project, script, size=(80, 24))
+
+
+def test_keys_typed_while_an_item_opens_are_for_what_is_in_it(scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n", b_txt="b\n")
+    read = threading.Event()
+
+    async def script(player):
+        await player.see("“one”", "+ a.txt")
+        real = player.app.timeline.children
+        monkeypatch.setattr(player.app.timeline, "children", lambda *how: read.wait(30) and real(*how))
+        await player.press("enter", "down", "down")
+        read.set()
+        await player.see("Write a.txt", "Write b.txt")
+        await player.until(lambda: player.app.rows.cursor == 2, "the cursor on the second call")
+
+    play(project, script)

@@ -75,3 +75,20 @@ def test_it_is_found_by_its_label_and_options_are_kept(scene, project):
 
     pick(project, script, Asked("rollback", (), only=("git",)))
     assert (project / "a.txt").read_text() == "three\n"
+
+
+def test_the_newest_named_one_stays_chosen_below_newer_ones(ws, scene, project):
+    scene.turn("where it began", b_txt="b\n")
+    scene.turn("and another", c_txt="c\n")
+
+    async def script(player):
+        await player.see("“and another”", "Back to", '"where it began" ·')
+        await player.rest()
+        await player.see('"where it began" ·')
+        assert player.app.item.title == "where it began"
+        ws.checkpoint()  # what comes meanwhile does not move it either
+        scene.turn("yet another", d_txt="d\n")
+        await player.see("“yet another”")
+        assert player.app.item.title == "where it began"
+
+    pick(project, script)

@@ -70,6 +70,15 @@ def test_a_connection_of_another_user_does_not_get_in(monkeypatch):
             assert guard.is_ours(*ends) is fits
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp6"), reason="this system does not tell whose a connection is")
+def test_nor_does_one_that_is_written_as_ipv6():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_INET6) as client:
+        client.connect(("::ffff:127.0.0.1", server.getsockname()[1]))
+        accepted, seen = server.accept()
+        with accepted:
+            assert guard.owner_of(seen, server.getsockname()) == os.getuid()
+
+
 # -- from elsewhere ------------------------------------------------------------
 
 

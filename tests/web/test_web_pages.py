@@ -169,6 +169,53 @@ def _plan_turn(served):
     return served.plan(item=turn, how="revert")
 
 
+# -- checkpoints, and one file ---------------------------------------------------------
+
+
+def test_a_checkpoint_is_taken_and_pinned(ws, served):
+    (ws.root / "a.txt").write_text("one\n")
+    token = served.form_token()
+    taken = served.ask("/checkpoint", "POST", {"form": token, "label": f" before {EVIL} "})
+    assert taken.status == 303
+    place = taken.headers["location"]
+    page = served.ask(place).text
+    assert "before &lt;script&gt;" in page and "<script>alert" not in page
+    (found,) = [each for each in ws.history().checkpoints if each.label.startswith("before ")]
+    for keep, word in (("yes", "Unpin it"), ("no", "Pin it")):
+        answer = served.ask("/pin", "POST", {"form": token, "item": found.id, "keep": keep})
+        assert answer.status == 303 and word in served.ask(answer.headers["location"]).text
+        assert told(served, f"/item/{found.id}.json")["item"]["marks"][0]["pinned"] is (keep == "yes")
+    head = ws.store.journal.head().seq
+    assert served.ask("/checkpoint", "POST", {"form": token, "label": "a\nb"}).status == 400
+    assert served.ask("/pin", "POST", {"form": token, "item": "../../etc", "keep": "yes"}).status == 404
+    for path in ("/checkpoint", "/pin"):
+        assert served.ask(path, "POST", {"label": "x", "item": found.id, "keep": "yes"}).status == 403
+        assert served.ask(f"{path}?label=x&item={found.id}&keep=yes").status == 404
+    assert ws.store.journal.head().seq == head
+
+
+def test_one_file_is_restored_by_a_plan(ws, scene, served):
+    scene.by_hand("good", a_txt="one\n", b_txt="one\n")
+    scene.turn("break both", a_txt="two\n", b_txt="two\n")
+    good = next(t["id"] for t in told(served, "/timeline.json")["turns"] if t["title"] == "good")
+    turn = next(t["id"] for t in told(served, "/timeline.json")["turns"] if t["kind"] == "agent")
+    for page in (f"/item/{turn}", f"/compare?a={good}"):
+        assert served.ask(page).text.count("This file as in checkpoint") == 2
+    place = served.plan(item=good, how="restore", path="a.txt")
+    assert "a.txt" in served.ask(place).text and (ws.root / "a.txt").read_text() == "two\n"
+    hash = place.rpartition("/")[2]
+    done = served.ask(f"{place}/apply", "POST", {"form": served.form_token(), "hash": hash})
+    assert done.status == 303
+    assert ((ws.root / "a.txt").read_text(), (ws.root / "b.txt").read_text()) == ("one\n", "two\n")
+
+
+@pytest.mark.parametrize("path", ["", "../own-home", "/etc/passwd", "a.txt/../../x", "no-such-file", "\0"])
+def test_nothing_outside_the_project_is_restored(ws, scene, served, path):
+    scene.by_hand("good", a_txt="one\n")
+    form = {"form": served.form_token(), "how": "restore", "item": ids(served)[0], "path": path}
+    assert served.ask("/plan", "POST", form).status in (400, 404)
+
+
 # -- outside the files -------------------------------------------------------------
 
 
@@ -204,6 +251,24 @@ def test_outside_steps_need_a_typed_yes(ws, scene, served, payments):
     assert done.status == 303 and len(payments.refunds) == 1
     again = served.ask(f"{place}/apply", "POST", {"form": token, "hash": hash, "yes": ["yes"]})
     assert again.status == 404 and len(payments.refunds) == 1
+
+
+def test_a_yes_is_to_what_was_listed_alone(ws, served, payments, own_home, tmp_path):
+    """The policy let one of two steps pass without a question when the plan was shown, and asks for it by now."""
+    config = own_home / "config/takeback/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[policy.http]\ncompensating = "allow"\n')
+    charged(ws, payments)
+    ws.record_command("made a table", argv=["touch", str(tmp_path / "undone")])
+    place = served.plan(item=ids(served)[-1], how="rollback")
+    page = served.ask(place).text
+    listed = page[page.index('aria-label="Steps outside the files"') :].partition("</pre>")[0]
+    assert "touch" in listed and "/v1/refunds" not in listed
+    config.write_text('[policy.http]\ncompensating = "ask"\n')
+    form = {"form": served.form_token(), "hash": place.rpartition("/")[2], "yes": ["yes"]}
+    answer = served.ask(f"{place}/apply", "POST", form)
+    assert answer.status == 409 and "has changed meanwhile" in answer.text
+    assert not payments.refunds and not (tmp_path / "undone").exists()
 
 
 # -- what is escaped, and what is held back ------------------------------------------

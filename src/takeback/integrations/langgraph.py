@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import random
 import threading
@@ -41,7 +42,7 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}: install it with pip install 'takeback[langgraph]'") from error
 
-from .. import lineage
+from .. import lineage, plain
 from .. import open as open_workspace
 from ..consent import awaiting, is_yes
 from ..doing import to_the_end
@@ -259,7 +260,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
     ) -> Callable[[], RunnableConfig]:
         """With all its values in bytes; what is left is to store it."""
         thread, ns, parent = _address(config)
-        told = _plain(get_checkpoint_metadata(config, metadata), "metadata")
+        found = get_checkpoint_metadata(config, metadata)
+        told: dict[str, Any] = json.loads(plain.encoded(found, "metadata"))  # as it is read again
         kept = self._opened.kept.get((thread, ns), {})
         versions, values = checkpoint["channel_versions"], checkpoint["channel_values"]
         refs: dict[str, bytes | str] = {}
@@ -654,17 +656,6 @@ def _own(part: Any) -> Any:
 
 def _digest(*versions: Any) -> str:
     return sha256(repr(versions).encode()).hexdigest()[:32]
-
-
-def _plain(value: Any, path: str) -> Any:
-    """JSON as it is, tuples as lists; anything else is refused by its path."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(part, f"{path}[{number}]") for number, part in enumerate(value)]
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part, f"{path}.{name}") for name, part in value.items()}
-    raise TakebackError(f"{path}: a {type(value).__name__} cannot be saved", "metadata is plain JSON")
 
 
 def _culprit(serde: SerializerProtocol, value: Any, depth: int = 0) -> tuple[str, Any]:

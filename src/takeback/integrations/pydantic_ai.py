@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NoReturn
 
 try:
@@ -48,6 +49,7 @@ from ..workspace import Workspace
 
 _RECORDS = TypeAdapter(ConversationRecord)
 _AT_HAND = 10_000  # messages
+_ATTEMPTS = 100  # at a thread that others move
 _BEGUN, _FAILED = "begun", "failed"  # what a turn is, in the state that is saved of it
 
 
@@ -286,14 +288,15 @@ class TakebackConversations(ConversationStore):
 
     def turn(self, conversation_id: str, phase: str, summary: str = "") -> None:
         """Saves that a turn begins, which is where undo goes back to; or that it failed, which is what undo takes."""
-        while True:
+        for _ in range(_ATTEMPTS):
             head, state = self._state(conversation_id)
             id = new_id() if phase == _BEGUN else state.get("turn", {}).get("id", "")
-            try:
+            with suppress(Moved):
                 self._save(conversation_id, head, {**state, "turn": {"id": id, "is": phase}}, summary, phase)
                 return
-            except Moved:
-                continue
+        raise TakebackError(
+            f"conversation {conversation_id} keeps moving; its turn was not noted", "let one program write it"
+        )
 
     def before_last_turn(self, conversation_id: str) -> StateCheckpoint | None:
         """Where the last turn that stands began."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 
 import pytest
+
+from takeback.surfaces.cli import report
 
 
 @pytest.fixture
@@ -80,3 +83,24 @@ def test_a_damaged_store_is_reported_and_ends_with_1(reported, store_folder) -> 
 def test_it_is_paged_on_a_terminal_and_works_when_off(reported) -> None:
     assert "paged:# Report" in reported.typing("report", env={"PAGER": "sed s/^/paged:/"}).out
     assert reported.ok("report", env={"TAKEBACK": "off"}).out.startswith("# Report")
+
+
+def test_only_a_file_is_replaced(reported, tmp_path) -> None:
+    """As root, --force on a device would take it from everybody."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "link", "pipe"):
+        before = (tmp_path / name).lstat()
+        ran = reported("report", "--output", str(tmp_path / name), "--force")
+        assert ran.code == 1 and "no file" in ran.err and (tmp_path / name).lstat() == before
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".takeback-report")]
+
+
+def test_what_appears_meanwhile_is_not_replaced(tmp_path) -> None:
+    made, there = tmp_path / "made", tmp_path / "r.md"
+    made.write_text("report")
+    there.write_text("precious")
+    with pytest.raises(FileExistsError):
+        report._put(str(made), str(there), force=False)
+    assert there.read_text() == "precious"

@@ -6,7 +6,8 @@ import unicodedata
 
 import pytest
 
-from takeback.surfaces.cli.terminal import age, cells, clip, clip_path, counted, listed, pad, safe, safe_line
+from takeback.surfaces.cli import terminal
+from takeback.surfaces.cli.terminal import age, cells, clip, clip_middle, clip_path, counted, listed, pad, safe, safe_line
 
 
 def test_no_character_that_steers_a_terminal_is_left() -> None:
@@ -80,3 +81,15 @@ def test_widths() -> None:
     assert pad("日", 4) == "日  "
     assert clip("abcdef", 4) == "abc…"
     assert clip_path("src/long/name.py", 8) == "…name.py"
+    assert clip("日本語", 6) == "日本語" and clip("日本語x", 6) == "日本…" and clip_path("x日本語", 6) == "…本語"
+    assert clip("e\u0301e\u0301e", 3) == "e\u0301e\u0301e" and clip("e\u0301e\u0301e", 2) == "e\u0301…"
+
+
+def test_a_text_however_long_is_cut_by_reading_its_beginning(monkeypatch):
+    """A prompt may hold a whole file: the list of a hundred such turns has to come up."""
+    read = []
+    monkeypatch.setattr(terminal, "cells", lambda text: read.append(len(text)) or cells(text))
+    long = "é" * 1_000_000
+    assert clip(long, 200) == "é" * 199 + "…" and clip_path(long, 200) == "…" + "é" * 199
+    assert clip_middle(long, 200) == "é" * 133 + "…" + "é" * 66
+    assert sum(read) < 10_000

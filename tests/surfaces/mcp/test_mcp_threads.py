@@ -147,10 +147,12 @@ async def test_long_threads_are_listed_in_parts(server: Server, era: str) -> Non
 async def test_secrets_are_masked_where_nobody_goes_on_with_them(server: Server, era: str) -> None:
     secret = "sk-ant-api03-" + "a" * 95
     async with connected(server, era) as calls:
-        first = await calls.ok("thread_save", thread_id="main", state={"note": f"key {secret}"})
+        state = {"note": f"key {secret}", "password": "hunter2", "tokens": 123}
+        first = await calls.ok("thread_save", thread_id="main", state=state)
         await calls.ok("thread_save", thread_id="main", state={"note": "none"})
         differs = await calls.ok("thread_diff", thread_id="main", from_checkpoint_id=first["checkpoint_id"])
         assert secret not in calls.text and secret not in str(differs)
+        assert "hunter2" not in str(differs) and "123" in str(differs)
         found = await calls.ok("thread_search", query="key")
         assert secret not in calls.text and secret not in str(found)
 

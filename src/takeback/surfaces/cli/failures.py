@@ -13,11 +13,8 @@ def known(error: TakebackError, terminal: Terminal, as_json: bool) -> int:
     """The one place where a TakebackError becomes words and an exit code."""
     differing = error.differing if isinstance(error, Stale) else ()
     terminal.warn(f"takeback: {_lines(error.message)}")
-    for target, was, now in differing[:20]:
-        shown = f"thread {target[2:]}" if target.startswith("//") else target
-        terminal.warn(f"    {safe(shown)}: {safe(was)} ≠ now {safe(now)}")
-    if len(differing) > 20:
-        terminal.warn(f"    … and {len(differing) - 20:,} more")
+    for line in what_differs(error):
+        terminal.warn(f"    {line}")
     if error.hint:
         terminal.warn(f"  → {_lines(error.hint)}")
     if as_json:
@@ -26,6 +23,16 @@ def known(error: TakebackError, terminal: Terminal, as_json: bool) -> int:
             told["differing"] = [{"target": t, "was": w, "now": n} for t, w, n in differing]
         terminal.json({"error": told})
     return error.exit_code
+
+
+def what_differs(error: TakebackError) -> list[str]:
+    """Of a plan that is stale: each step that is not what it was."""
+    differing = error.differing if isinstance(error, Stale) else ()
+    lines = []
+    for target, was, now in differing[:20]:
+        shown = f"thread {target[2:]}" if target.startswith("//") else target
+        lines.append(f"{safe(shown)}: {safe(was)} ≠ now {safe(now)}")
+    return [*lines, f"… and {len(differing) - 20:,} more"] if len(differing) > 20 else lines
 
 
 def _lines(text: str) -> str:
@@ -54,6 +61,16 @@ def of_the_system(error: Exception) -> TakebackError | None:
         return None
     where = f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, (str, bytes)) else ""
     return TakebackError(f"{error.strerror}{where}", hints[error.errno])
+
+
+def told(error: Exception, verb: str) -> TakebackError:
+    """Any failure as one that can be told where nothing may end because of it."""
+    if isinstance(error, TakebackError):
+        return error
+    return of_the_system(error) or TakebackError(
+        f"a bug in takeback {verb}: {type(error).__name__}: {error}",
+        "tell us what you did; your history is safe, and takeback verify checks it",
+    )
 
 
 def unknown_verb(verb: str) -> UsageError:

@@ -245,17 +245,18 @@ def _again(plan: Plan, history: History) -> str:
     if len(found) > 1 and all(t.verb == "undo" for t in found):
         return f"takeback undo {sum(len(t.request.turns) for t in found)}"
     if len(found) == 1:
+        from shlex import quote
+
         request = found[0].request
         target = next((c.id[:8] for c in history.checkpoints if c.seq == request.since), "")
         if request.threads:
-            from shlex import quote
-
             also = "" if request.only else " --with-files"
             return f"takeback thread rollback {quote(request.threads[0])} {short_id(request.checkpoint)}{also}"
         if request.verb == "rollback" and target:
             return f"takeback rollback {target}" + " --with-state" * request.state
         if request.verb == "revert" and request.rows:
-            return "takeback revert " + " ".join(id[:8] for id in request.rows)
+            paths = [quote(f"./{safe(text(path))}") for path in request.paths]
+            return "takeback revert " + " ".join([*(id[:8] for id in request.rows), *paths])
         if request.verb == "undo" and len(request.turns) > 1:
             return f"takeback undo {len(request.turns)}" + " --with-state" * request.state
         if request.verb == "undo" and request.state:

@@ -141,11 +141,11 @@ def _aim(plan: Plan, history: History) -> str:
     if request.verb == "compensate":
         since = f" since {safe(request.label)}" if request.label else ""
         return f"Take back what stands outside the files{since}"
-    if (turn := whole_turn(request, history)) is not None:
-        return f"Take back {listed_turns([turn], history)}"
-    if request.rows:
-        return "Revert " + ", ".join(id[:8] for id in request.rows[:4])
-    return f"Revert {listed([text(p) for p in request.paths])}"
+    turn = whole_turn(request._replace(paths=()), history)
+    whose = listed_turns([turn], history) if turn is not None else ", ".join(id[:8] for id in request.rows[:4])
+    if not request.paths:
+        return f"Take back {whose}" if turn is not None else f"Revert {whose}"
+    return f"Revert {listed([text(p) for p in request.paths])}" + (f" of {whose}" if whose else "")
 
 
 def _row(
@@ -273,6 +273,8 @@ def listed_turns(turns: Sequence[Turn], history: History, most: int = 3) -> str:
 
 def whole_turn(request: Request, history: History) -> Turn | None:
     """The turn of an agent that a revert takes whole."""
+    if request.paths:
+        return None
     effects = {e.id: e for e in history.effects if e.id in request.rows and not e.takeback} if request.rows else {}
     turns = {turn for effect in effects.values() for turn in effect.turns}
     if len(turns) != 1 or request.verb != "revert":

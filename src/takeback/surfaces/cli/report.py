@@ -46,6 +46,8 @@ def run(context: Context, args: Namespace) -> int:
     if sum(map(bool, (args.span, args.since, args.session))) > 1:
         raise UsageError("a span, --since and --session are different things", "use one of them at a time")
     form = _format(args, context.json)
+    if args.output is not None:
+        _may_be_written(args.output, args.force)  # said before the work is done
     with context.open(when_off=True) as workspace:
         from ... import report
 
@@ -102,8 +104,7 @@ def _write(path: str, written: str, force: bool) -> None:
     import os
     import tempfile
 
-    if os.path.lexists(path) and not force:
-        raise TakebackError(f"{path} is there already", "name another file, or replace it with --force")
+    _may_be_written(path, force)
     try:
         fd, made = tempfile.mkstemp(prefix=".takeback-report-", dir=os.path.dirname(path) or ".")
     except OSError as error:
@@ -111,10 +112,44 @@ def _write(path: str, written: str, force: bool) -> None:
     try:
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(written)
-        os.replace(made, path)
+        _put(made, path, force)
     except OSError as error:
-        os.unlink(made)
         raise TakebackError(f"cannot write {path} ({error.strerror})", "free space, or name another file") from None
+    finally:
+        if os.path.lexists(made):
+            os.unlink(made)
+
+
+def _may_be_written(path: str, force: bool) -> None:
+    """Of what is there already only a file may be replaced, and only with --force: no folder, device or pipe."""
+    import os
+    import stat
+
+    if not os.path.lexists(path):
+        return
+    try:
+        found = os.stat(path)
+    except OSError:
+        found = os.lstat(path)  # a link that leads nowhere
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+        raise TakebackError(f"{path} is there already, and no file", "name another file")
+    if not force:
+        raise TakebackError(f"{path} is there already", "name another file, or replace it with --force")
+
+
+def _put(made: str, path: str, force: bool) -> None:
+    """Gives the file its name; without --force only if nothing has got that meanwhile."""
+    import os
+
+    if not force:
+        try:
+            os.link(made, path)
+            return
+        except FileExistsError:
+            raise
+        except OSError:
+            pass  # a file system without links
+    os.replace(made, path)
 
 
 def _say(context: Context, found: Report, path: str) -> None:

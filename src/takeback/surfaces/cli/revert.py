@@ -14,14 +14,15 @@ def add(parser: Parser) -> None:
     parser.synopsis = "ID|PATH…"
     parser.about = (
         "Takes back one effect and keeps the rest; or the latest change to a path: to the last\n"
-        "checkpoint if it changed since, else to before the effect that last changed it. Of a\n"
-        "take-back it is the redo of just that one."
+        "checkpoint if it changed since, else to before the effect that last changed it. With both,\n"
+        "what that effect did to that path. Of a take-back it is the redo of just that one."
     )
     parser.takes("ID|PATH…", "what", nargs="*", help="entries of the log, or files and folders")
     takebacks.add_options(parser, whose=False, scope=True)
     parser.examples = [
         ("takeback revert src/auth.py", "the latest change to one file"),
         ("takeback revert nmlk", "all that one effect did; outside the files, its inverse"),
+        ("takeback revert nmlk src/auth.py", "of that one effect, one file"),
         ("takeback revert nmlk --merge", "and keep, by a merge, what came after it"),
         ("takeback revert -- -odd-name", "a path that looks like an option"),
     ]

@@ -61,31 +61,42 @@ def cells(text: str) -> int:
     return len(plain) + wide - sum(unicodedata.combining(c) != 0 for c in plain)
 
 
+def _fitting(text: Iterable[str], width: int) -> int:
+    """How many characters of a text fit into so many columns; a prompt may be very long, so no more of it is read."""
+    fit = 0
+    for char in text:
+        width -= cells(char)
+        if width < 0:
+            break
+        fit += 1
+    return fit
+
+
+def _fits(text: str, width: int) -> bool:
+    return _fitting(text, width) == len(text) or ("\x1b" in text and cells(text) <= width)
+
+
 def pad(text: str, width: int) -> str:
     return text + " " * max(0, width - cells(text))
 
 
 def clip(text: str, width: int) -> str:
     """A plain text cut to a width, with a sign that it was."""
-    if cells(text) <= width:
+    if _fits(text, width):
         return text
-    while text and cells(text) > width - 1:
-        text = text[:-1]
-    return text + "…"
+    return text[: _fitting(text, width - 1)] + "…"
 
 
 def clip_path(path: str, width: int) -> str:
     """A path cut in front: its end says more."""
-    if cells(path) <= width:
+    if _fits(path, width):
         return path
-    while path and cells(path) > width - 1:
-        path = path[1:]
-    return "…" + path
+    return "…" + path[len(path) - _fitting(reversed(path), width - 1) :]
 
 
 def clip_middle(text: str, width: int) -> str:
     """A text cut in its middle: how it begins and how it ends say most."""
-    if cells(text) <= width:
+    if _fits(text, width):
         return text
     end = text[-(width // 3) :] if width >= 3 else ""
     while cells(end) > width // 3:

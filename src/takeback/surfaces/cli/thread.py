@@ -1,5 +1,5 @@
 """thread: what agents remember, as chains of state checkpoints. Each verb below it is in threads_seen.py (looking),
-threads_kept.py (saving, forking, handing over) or threads_cared.py (verify, prune).
+threads_kept.py (saving, forking, handing over) or threads_tended.py (verify, prune).
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ def _loaded(what: str) -> Run:
 
         return threads_kept.VERBS[what]
     if what in ("verify", "prune"):
-        from . import threads_cared
+        from . import threads_tended
 
-        return threads_cared.VERBS[what]
+        return threads_tended.VERBS[what]
     from . import threads_seen
 
     return threads_seen.VERBS[what]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...effects import short_id
 from ...errors import UsageError
 from . import masks, thread_shapes
-from .terminal import age, cells, clip, counted, moment, pad, safe, wrapped
+from .terminal import age, cells, clip, moment, pad, safe, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

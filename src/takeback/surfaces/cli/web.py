@@ -8,6 +8,7 @@ from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...workspace import Workspace
     from ..web.server import Served
     from .context import Context
     from .parsing import Namespace, Parser
@@ -63,8 +64,14 @@ def run(context: Context, args: Namespace) -> int:
         else:
             bug(error, context.terminal, as_json=False, verb="web")
 
+    def finishing() -> None:
+        context.terminal.hint("a take-back is under way: stops when it is done; Ctrl-C again stops in the middle of it")
+
+    def opened() -> Workspace:
+        return context.open(when_off=True, tell=False)
+
     try:
-        server.serve(lambda: context.open(when_off=True, tell=False), args.address, port, args.read_only, ready, bug)
+        server.serve(opened, args.address, port, args.read_only, ready, bug, finishing)
     except KeyboardInterrupt:
         context.terminal.say("stopped")  # as it was meant to be
     return 0

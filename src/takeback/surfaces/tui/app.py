@@ -22,11 +22,11 @@ from textual.widgets import Footer, Input, Static
 from textual.worker import get_current_worker
 
 from ...effects import Outcome
-from ...errors import ApprovalNeeded, TakebackError
+from ...errors import ApprovalNeeded, Locked, TakebackError
 from ...masking import mask_file
 from ...timeline import CallItem, EffectItem, Item, Now, Timeline, TurnItem
 from ...workspace import Workspace
-from ..cli import diffs
+from ..cli import diffs, failures
 from ..cli.capturing import captured_said
 from ..cli.takebacks import Asked
 from ..cli.terminal import age, clip, clip_path, counted, listed, safe
@@ -90,7 +90,7 @@ class TimelineApp(App[int]):
     #detail { padding: 0 1; height: 1fr; }
     #list { height: 1fr; }
     #filter { height: 1; border: none; padding: 0 1; background: $boost; display: none; }
-    #notice { height: 1; padding: 0 1; display: none; }
+    #notice { height: auto; max-height: 3; padding: 0 1; display: none; }
     #notice.shown { display: block; }
     ModalScreen { align: center middle; background: $background 60%; }
     .dialog { width: 100%; max-width: 140; height: 90%; margin: 1 2; border: round $primary; background: $surface; padding: 0 1; }
@@ -120,7 +120,7 @@ class TimelineApp(App[int]):
         Binding("2", "view('about')", "About", show=False),
         Binding("3", "view('json')", "JSON", show=False),
         Binding("tab", "other_pane", "Other pane", show=False, priority=True),
-        Binding("enter", "end_typing", "To the list", show=False, priority=True),  # so is what comes after it
+        Binding("enter", "end_typing", "To the list", priority=True),  # so is what comes after it
         Binding("question_mark", "keys", "Help", key_display="?"),
         Binding("escape", "leave_filter", "End the filter", show=False),
         Binding("q", "quit", "Quit"),
@@ -200,6 +200,8 @@ class TimelineApp(App[int]):
         else:
             shown = self.rows.count and sum(row.depth == 0 for row in self.rows.rows_shown)
             of = f"{shown:,} of " if self.filter_text else ""
+            if now.interrupted:
+                text.append(f" · {now.interrupted}; any take-back finishes it first", "bold red")
             text.append(f" · {of}{counted(self._total, self.counts)}, {counted(now.effects, 'effect')}", "dim")
             for call in now.at_work[:1]:
                 text.append(f" · {safe(call.agent)} at work: {clip(safe(call.summary), 30)}", "green")
@@ -207,8 +209,6 @@ class TimelineApp(App[int]):
                 text.append(f" · {counted(now.held, 'mail')} held", "green")
             if now.unknown:
                 text.append(f" · {now.unknown} unknown", "magenta")
-            if now.interrupted:
-                text.append(f" · {now.interrupted}; any take-back finishes it first", "bold red")
         self.query_one("#top", Static).update(text)
 
     def _draw_tabs(self) -> None:
@@ -236,7 +236,7 @@ class TimelineApp(App[int]):
     def say(self, line: str, bad: bool = False) -> None:
         """A line above the keys, until the next one."""
         notice = self.screen_stack[0].query_one("#notice", Static)
-        notice.update(Text(line, "bold red" if bad else "bold green", no_wrap=True, overflow="ellipsis"))
+        notice.update(Text(line, "bold red" if bad else "bold green"))
         notice.set_class(bool(line), "shown")
         notice.set_class(bad, "error")
 
@@ -250,12 +250,14 @@ class TimelineApp(App[int]):
     @work(thread=True, group="look", exit_on_error=False)
     def _look_in_thread(self, head: int) -> None:
         try:
-            changed = self.timeline.changed_since(head)
-        except TakebackError:
-            changed = False
-        self._looks = False
-        if changed:
-            self.later(self.load)
+            if self.timeline.changed_since(head):
+                self.later(self.load)
+        except Locked:
+            pass  # another look will do
+        except Exception as error:
+            self.later(self.fail, failures.told(error, "ui"))
+        finally:
+            self._looks = False
 
     def load(self, keep: str = "") -> None:
         """Reads the timeline anew; the cursor stays where it is, or goes to `keep`."""
@@ -275,12 +277,13 @@ class TimelineApp(App[int]):
                     return
                 self.later(self._loaded, now, rows, total, keep)
             self._rests_until = monotonic() + 3 * (monotonic() - began)  # a long journal is not read without a pause
-        except TakebackError as error:
+        except Exception as error:
             if not worker.is_cancelled:
-                self.later(self._not_loaded, error)
+                self.later(self._not_loaded, failures.told(error, "ui"))
 
     def _not_loaded(self, error: TakebackError) -> None:
         self._is_loading, self._afterwards = False, None
+        self.rows.settle()
         self.fail(error)
 
     def read_rows(self, filter: str, opened: frozenset[str], counted: int) -> tuple[list[Row], int]:
@@ -362,8 +365,8 @@ class TimelineApp(App[int]):
             tied = [*item.undone_by, *(item.took if isinstance(item, TurnItem) else ())]
             called = {id: self._called(id) for id in tied}
             lines = detail_lines(found, self.shown_view, width, self.looking.clock(), called)
-        except TakebackError as error:
-            lines = [Line(Text(safe(error.message), "red")), Line(Text(f"→ {safe(error.hint)}"))]
+        except Exception as error:
+            lines = unread(error)
         if not worker.is_cancelled:
             self.later(self._tell_detail, item.id, lines)
 
@@ -396,6 +399,7 @@ class TimelineApp(App[int]):
             self.detail.focus()
             return
         self.opened ^= {row.item.id}
+        rows.moves = []  # keys that come before it is open are meant for what it opens into
         self.load(keep=row.item.id)
 
     def action_other_pane(self) -> None:
@@ -447,6 +451,11 @@ class TimelineApp(App[int]):
 
     def action_keys(self) -> None:
         self.push_screen(Read("Keys", list(help.lines(min(self.size.width, 140) - 10))))
+
+    async def action_quit(self) -> None:
+        """Not in the middle of a take-back: it would go on unseen, and nobody would be told what came of it."""
+        if not any(isinstance(screen, Planning) and screen.is_applying for screen in self.screen_stack):
+            await super().action_quit()
 
     # -- the filter ----------------------------------------------------------
 
@@ -522,10 +531,12 @@ class TimelineApp(App[int]):
         if self._waits(self.action_take_back):
             return
         path, item = self.detail.path, self.item
-        if path:
-            self.plan("revert", f"./{path}")
-        elif item is None:
+        if item is None:
             return
+        if path and item.kind == "takeback":
+            self.say("a take-back comes back whole, by x on the left; f brings one file back as it was before it")
+        elif path and item.revert and item.stands != "none":
+            self.plan("revert", *item.revert, f"./{path}")  # what this did to it, whoever changed it since
         elif item.revert and item.stands != "none":
             self.plan("revert", *item.revert)
         elif isinstance(item, TurnItem) and item.kind == "checkpoint":
@@ -558,8 +569,8 @@ class TimelineApp(App[int]):
                 self.later(self.say, "there is no checkpoint from before this", True)
                 return
             tree = [found for found, kind, *_ in self.timeline.tree(mark.id) if kind != "folder"]
-        except TakebackError as error:
-            self.later(self.fail, error)
+        except Exception as error:
+            self.later(self.fail, failures.told(error, "ui"))
             return
         if path and path in tree:
             self.later(self.plan, "restore", mark.id, path)
@@ -588,8 +599,8 @@ class TimelineApp(App[int]):
     def _do(self, work: Callable[[], str]) -> None:
         try:
             told = work()
-        except TakebackError as error:
-            self.later(self.fail, error)
+        except Exception as error:
+            self.later(self.fail, failures.told(error, "ui"))
             return
         self.later(self.say, told)
         self.later(self._look)
@@ -642,8 +653,8 @@ class TimelineApp(App[int]):
                 return
             a, b = found[0].id, found[1].id if len(found) > 1 else ""
             diff = self.looking.diff(a, b)
-        except TakebackError as error:
-            self.later(self.fail, error)
+        except Exception as error:
+            self.later(self.fail, failures.told(error, "ui"))
             return
         files = tuple(mask_file(file) for file in diff.files) if self.agent else diff.files
         paper = Paper(self.size.width - 8)
@@ -695,8 +706,8 @@ class TimelineApp(App[int]):
         try:
             act = self.acting.find_email(id)
             write_mail(paper, self.acting, act)
-        except TakebackError as error:
-            self.later(self.fail, error)
+        except Exception as error:
+            self.later(self.fail, failures.told(error, "ui"))
             return
         mail = act.did.get("mail", {})
         to = listed([box for field in ("to", "cc", "bcc") for box in mail.get(field, ())], 6)
@@ -752,6 +763,12 @@ class TimelineApp(App[int]):
         yield SystemCommand("Theme", "other colours", self.action_change_theme)
         yield SystemCommand("Keys", "every key (?)", self.action_keys)
         yield SystemCommand("Quit", "leave (q)", self.action_quit)
+
+
+def unread(error: Exception) -> list[Line]:
+    """What stands on the right where an item cannot be read."""
+    told = failures.told(error, "ui")
+    return [Line(Text(safe(told.message), "red")), Line(Text(f"→ {safe(told.hint)}"))]
 
 
 def _opens(item: CallItem | EffectItem) -> bool:

@@ -69,14 +69,16 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
     yield from wrapped(Text.assemble(" · ").join([part for part in parts if part.plain]), width)
     for id in item.undone_by:
         how = "taken back" if item.stands == NONE else "in part taken back" if item.stands == PART else "taken"
-        yield Text(f"↩ {how} by {id[:8]} {called.get(id, '')}", "magenta")
+        yield from wrapped(Text(f"↩ {how} by {id[:8]} {called.get(id, '')}", "magenta"), width)
     for id in item.took if isinstance(item, TurnItem) else ():
-        yield Text(f"↩ took {id[:8] if '-' not in id else ''} {called.get(id, '')}".replace("  ", " "), "magenta")
+        told = f"↩ took {id[:8] if '-' not in id else ''} {called.get(id, '')}".replace("  ", " ")
+        yield from wrapped(Text(told, "magenta"), width)
     if isinstance(item, TurnItem):
         for mark in item.marks:
             label = f" “{safe(mark.label)}”" if mark.label and mark.label != item.title else ""
             pinned = ", pinned" if mark.pinned else ""
-            yield Text(f"{'●' if mark.named else '○'} checkpoint {mark.number} {mark.id[:8]}{label}{pinned}", "green")
+            told = f"{'●' if mark.named else '○'} checkpoint {mark.number} {mark.id[:8]}{label}{pinned}"
+            yield from wrapped(Text(told, "green"), width)
     for path, id in detail.shown.kept[:20]:
         yield Text(f"kept {safe(path)} of {id[:8]}", "red")
     if detail.item.kind == "checkpoint":

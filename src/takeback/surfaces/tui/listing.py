@@ -48,6 +48,7 @@ class TimelineList(Rows):
         self.numbered = numbered  # a checkpoint is chosen by its number
         self.compared = ""  # the item that another one is compared with
         self.is_touched = False
+        self.moves: list[int] | None = None  # while an item opens or closes: the steps that are to be made from it
 
     @property
     def count(self) -> int:
@@ -63,6 +64,7 @@ class TimelineList(Rows):
     def show_rows(self, rows: Sequence[Row], keep: str = "") -> None:
         """The cursor stays on its item, or goes to `keep`. Until somebody has touched it, it is on the newest."""
         was, top = self.cursor, int(self.scroll_offset.y)
+        self.is_touched |= bool(keep)
         wanted = keep or (self.item.id if self.item is not None and self.is_touched else "")
         self.rows_shown = rows
         moved = next((n for n, row in enumerate(rows) if row.item.id == wanted), 0) if wanted else 0
@@ -71,6 +73,18 @@ class TimelineList(Rows):
         if moved != was and (top or moved >= self.size.height):  # what came above must not push it about
             self.scroll_to(y=max(0, moved - was + top), animate=False, force=True)
         self.post_message(self.Moved(self))
+        self.settle()
+
+    def settle(self) -> None:
+        moves, self.moves = self.moves, None
+        for by in moves or ():
+            self.action_move(by)
+
+    def action_move(self, by: int) -> None:
+        if self.moves is not None:
+            self.moves.append(by)
+        else:
+            super().action_move(by)
 
     def on_key(self) -> None:
         self.is_touched = True

@@ -60,6 +60,7 @@ def styled(line: str) -> Text:
 
 def wrapped(text: Text, width: int, indent: int = 2) -> list[Text]:
     """Prose on as many lines as it needs."""
+    width = max(20, width)
     if text.cell_len <= width:
         return [text]
     whole = text.copy()

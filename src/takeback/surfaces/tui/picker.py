@@ -13,7 +13,6 @@ from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from ...effects import Outcome, Plan
-from ...errors import TakebackError
 from ...filters import parse
 from ...masking import mask_file
 from ...timeline import CHECKPOINT, WHOLE, Item, Mark, Now, TurnItem
@@ -21,8 +20,7 @@ from ...views import LogRow
 from ...workspace import Workspace
 from ..cli import diffs, plans, takebacks
 from ..cli.takebacks import Asked
-from ..cli.terminal import safe
-from .app import TimelineApp
+from .app import TimelineApp, unread
 from .detail import Line
 from .listing import Row, TimelineList
 from .paper import Paper, styled, wrapped
@@ -83,8 +81,8 @@ class Picker(TimelineApp):
             asked = self.asked
             plan = self.acting.plan("rollback", item.id, **asked.options)
             lines = self._plan_lines(plan, width)
-        except TakebackError as error:
-            lines = [Line(Text(safe(error.message), "red")), Line(Text(f"→ {safe(error.hint)}"))]
+        except Exception as error:
+            lines = unread(error)
         if not worker.is_cancelled:
             self.later(self._tell_detail, item.id, lines)
 

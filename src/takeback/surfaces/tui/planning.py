@@ -22,7 +22,7 @@ from ...effects import DONE, FAILED, STATES, Outcome, Plan, Result, Step, text
 from ...errors import ApprovalNeeded, TakebackError
 from ...masking import mask_file
 from ...workspace import Workspace
-from ..cli import acts, approving, diffs, outcomes, plans, takebacks
+from ..cli import acts, approving, diffs, failures, outcomes, plans, takebacks
 from ..cli.takebacks import Asked
 from ..cli.terminal import clip, counted, safe
 from .later import Later
@@ -76,6 +76,10 @@ class Planning(ModalScreen[Outcome | None]):
 
     def on_mount(self) -> None:
         self._begin()
+
+    @property
+    def is_applying(self) -> bool:
+        return self._stage == APPLYING
 
     @property
     def width(self) -> int:
@@ -136,8 +140,8 @@ class Planning(ModalScreen[Outcome | None]):
             unapproved = workspace.unapproved(plan)
             lines = self._plan_lines(plan)
             self._steps = list(_progress(workspace, plan))
-        except TakebackError as error:
-            self._later(self._fail, error)
+        except Exception as error:
+            self._later(self._fail, failures.told(error, "ui"))
             return
         self._later(self._show, plan, unapproved, lines)
 
@@ -166,10 +170,17 @@ class Planning(ModalScreen[Outcome | None]):
 
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
     def _read_diff(self, plan: Plan, is_diff: bool) -> None:
-        lines = self._diff_lines(plan) if is_diff else self._plan_lines(plan)[1:]
-        told = lines or [Text("no file changes", "dim")]
-        self._later(self.query_one("#plan", Lines).show_lines, told)
-        self._later(self.on_resize)
+        try:
+            lines = self._diff_lines(plan) if is_diff else self._plan_lines(plan)[1:]
+        except Exception as error:
+            self._later(self._fail, failures.told(error, "ui"))
+            return
+        self._later(self._show_diff, plan, lines or [Text("no file changes", "dim")])
+
+    def _show_diff(self, plan: Plan, lines: list[Text]) -> None:
+        if self._plan is plan and self._stage == SHOWN:  # else something else has been asked for meanwhile
+            self.query_one("#plan", Lines).show_lines(lines)
+            self.on_resize()
 
     def action_widen(self, option: str) -> None:
         changed: dict[str, Any] = {option: not getattr(self._asked, option)}
@@ -217,7 +228,7 @@ class Planning(ModalScreen[Outcome | None]):
         files = self._plan is not None and len(self._plan.outside) < len(self._plan.taken)
         words = tuple(w[:8] if isinstance(w, str) and len(w) == 32 else w for w in self._asked.words)
         hint = self._asked._replace(words=words).inside if files else ""
-        self._enter(OVER, "nothing was changed", [Text(hint, "dim")])
+        self._enter(OVER, "nothing was changed", [Text(safe(hint), "dim")])
 
     # -- applying ------------------------------------------------------------
 
@@ -236,8 +247,8 @@ class Planning(ModalScreen[Outcome | None]):
             if any(workspace.unapproved(plan)):
                 workspace.approve(plan, credentials)
             outcome = workspace.apply(plan)
-        except TakebackError as error:
-            self._later(self._fail, error)
+        except Exception as error:  # a disk that is full too: it is never "taking back" for ever
+            self._later(self._fail, failures.told(error, "ui"))
             return
         finally:
             workspace.told = workspace.progress = None
@@ -267,7 +278,11 @@ class Planning(ModalScreen[Outcome | None]):
 
     def _tell_from_thread(self, outcome: Outcome) -> None:
         paper = Paper(self.width, self._workspace.environ)
-        takebacks.write_outcome(paper, self._workspace, outcome)
+        try:
+            takebacks.write_outcome(paper, self._workspace, outcome)
+        except Exception as error:
+            self._later(self._fail, failures.told(error, "ui"))
+            return
         self._later(self._tell, outcome, paper.read())
 
     def _tell(self, outcome: Outcome, lines: list[Text]) -> None:
@@ -281,8 +296,10 @@ class Planning(ModalScreen[Outcome | None]):
 
     def _fail(self, error: TakebackError) -> None:
         self.said = [f"takeback: {error.message}", f"  → {error.hint}"]
-        told = wrapped(Text(safe(error.message), "bold red"), self.width, 0)
-        self._enter(OVER, "Not done", [*told, *wrapped(Text(f"→ {safe(error.hint)}"), self.width)])
+        lines = wrapped(Text(safe(error.message), "bold red"), self.width, 0)
+        for line in failures.what_differs(error):
+            lines += wrapped(Text(f"  {line}"), self.width, 4)
+        self._enter(OVER, "Not done", [*lines, *wrapped(Text(f"→ {safe(error.hint)}"), self.width)])
 
     def action_take_back(self) -> None:
         self._asked = Asked("redo", ())

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from ...effects import short_id
-from ...timeline import NONE, CallItem, Detail, EffectItem, Item, Now, TurnItem
-from ...views import Diff
+from ...timeline import NONE, CallItem, Detail, EffectItem, Item, Mark, Now, TurnItem
+from ...views import Diff, FileDiff
 from ..cli.diffs import totals
 from ..cli.page import Page
-from ..cli.terminal import clip, counted, moment
+from ..cli.terminal import clip, counted, moment, safe
 from . import sides
 from .html import Child, Markup, joined, lines, tag, url
 from .listing import Place, amounts, badges, inner, standing, title, when, who
@@ -30,7 +30,24 @@ class Around:
         self.named = named  # what it is tied to, by id
 
 
-def item_page(detail: Detail, around: Around, place: Place, now: float, form: Form, only: str = "") -> list[Child]:
+Restores = Callable[[FileDiff], Child]  # the way to bring one file back; nothing where it cannot be
+
+
+def restores(mark: Mark | None, form: Form) -> Restores:
+    """Files one by one, as a checkpoint has them; names that a page cannot hold as they are need the terminal."""
+
+    def restore(file: FileDiff) -> Child:
+        path = file.old_path or file.path
+        if mark is None or file.status == "new" or file.kind not in ("file", "symlink") or safe(path) != path:
+            return None
+        return form(f"This file as in checkpoint {mark.number}…", how="restore", item=mark.id, path=path) or None
+
+    return restore
+
+
+def item_page(
+    detail: Detail, around: Around, place: Place, now: float, form: Form, restore: Restores, only: str = ""
+) -> list[Child]:
     item = detail.item
     return [
         _path(around, place),
@@ -41,7 +58,7 @@ def item_page(detail: Detail, around: Around, place: Place, now: float, form: Fo
         _exchange(detail),
         _parts(around, place, now),
         _moved(detail),
-        _changes(detail, place, only),
+        _changes(detail, place, restore, only),
         _about(detail, place),
     ]
 
@@ -100,6 +117,11 @@ def _acts(item: Item, form: Form, place: Place) -> Markup | None:
     if item.kind == "checkpoint":
         made.append(form("Go back to this checkpoint…", item=item.id, how="rollback", class_="main"))
         made.append(tag("a", "What changed since", href=url("compare", a=item.id), class_="button"))
+        pinned = any(mark.pinned for mark in item.marks) if isinstance(item, TurnItem) else False
+        text, keep = ("Unpin it", "no") if pinned else ("Pin it: keep it for ever", "yes")
+        made.append(form(text, action="/pin", item=item.id, keep=keep))
+        field = _field("path", "path of a file", "A file to bring back, as src/auth.py", True)
+        made.append(form("Restore this file…", field=field, item=item.id, how="restore"))
     else:
         if item.revert and item.stands != NONE:
             what = {"agent": "turn", "run": "run", "call": "call", "effect": "effect", "takeback": "take-back"}
@@ -109,6 +131,20 @@ def _acts(item: Item, form: Form, place: Place) -> Markup | None:
             made.append(form("Go back to just before it…", item=item.id, how="rollback"))
     made = [each for each in made if each]
     return tag("div", *made, class_="acts", role="group", aria_label="Take it back") if made else None
+
+
+def _field(name: str, hint: str, label: str, required: bool = False) -> Markup:
+    return tag(
+        "input",
+        name=name,
+        type="text",
+        placeholder=hint,
+        aria_label=label,
+        autocomplete="off",
+        spellcheck="false",
+        required=required,
+        maxlength=500,
+    )
 
 
 def _exchange(detail: Detail) -> Markup | None:
@@ -185,7 +221,7 @@ def _brief(value: object) -> str:
     return told if len(told) <= 2_000 else told[:2_000] + "…"
 
 
-def _changes(detail: Detail, place: Place, only: str) -> Markup | None:
+def _changes(detail: Detail, place: Place, restore: Restores, only: str) -> Markup | None:
     found = detail.shown.files
     if not found:
         return None
@@ -199,7 +235,7 @@ def _changes(detail: Detail, place: Place, only: str) -> Markup | None:
         "section",
         tag("h3", f"Changes · {totals(Page(), found)}"),
         back,
-        *sides.files(chosen, alone, detail.shown.more if len(chosen) == len(found) else 0),
+        *sides.files(chosen, alone, detail.shown.more if len(chosen) == len(found) else 0, restore),
         tag("p", masked, class_="note") if masked else None,
         class_="changes",
     )
@@ -245,6 +281,7 @@ def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: P
             when(mark.at, now.at),
             ".",
         )
+    made.append(form("Take a checkpoint", action="/checkpoint", field=_field("label", "label", "Label of a checkpoint")))
     many = f"{counted(turns, 'entry')} shown, newest first" if turns else "Nothing has happened yet"
     return [
         tag("h2", "What happened", id="heading"),
@@ -261,7 +298,7 @@ def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: P
     ]
 
 
-def compare_page(diff: Diff, masked: Sequence[str], place: Place) -> list[Child]:
+def compare_page(diff: Diff, masked: Sequence[str], place: Place, restore: Restores) -> list[Child]:
     ends = [_checkpoint(end) for end in (diff.a, diff.b)]
     note = f"secrets are masked: {', '.join(masked[:5])}" if masked else ""
     return [
@@ -273,7 +310,7 @@ def compare_page(diff: Diff, masked: Sequence[str], place: Place) -> list[Child]
         ),
         tag("h2", f"{ends[0]} → {ends[1]}", id="heading"),
         tag("p", totals(Page(), diff.files) if diff.files else "nothing differs", class_="facts"),
-        *sides.files(diff.files, {}),
+        *sides.files(diff.files, {}, 0, restore),
         tag("p", note, class_="note") if note else None,
     ]
 

@@ -30,6 +30,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_MAPPED = "0000000000000000FFFF0000"  # an IPv4 address as one of IPv6, as /proc/net/tcp6 writes it
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Frame-Options": "DENY",
@@ -179,11 +180,16 @@ def is_ours(client: tuple[str, int] | None, server: tuple[str, int | None] | Non
 def owner_of(client: tuple[str, int], server: tuple[str, int | None]) -> int | None:
     """Whose process is at the other end; None where the system does not tell."""
     ends = [_end(client[0], client[1]), _end(server[0], server[1] or 0)]
-    try:
-        with open("/proc/net/tcp") as file:
-            return next((int(fields[7]) for fields in map(str.split, file) if fields[1:3] == ends), None)
-    except (OSError, ValueError, IndexError):
-        return None
+    for table, before in (("tcp", ""), ("tcp6", _MAPPED)):  # who connects to ::ffff:127.0.0.1 stands in the other one
+        wanted = [before + end for end in ends]
+        try:
+            with open(f"/proc/net/{table}") as file:
+                found = next((int(fields[7]) for fields in map(str.split, file) if fields[1:3] == wanted), None)
+        except (OSError, ValueError, IndexError):
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 def _end(address: str, port: int) -> str:

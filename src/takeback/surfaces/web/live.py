@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
+from threading import Lock
 
 import anyio
 from anyio import to_thread
@@ -25,9 +26,13 @@ class Doing:
     def __init__(self) -> None:
         self.of = 0
         self.done = 0
+        self._under_way = 0  # two tabs may have begun one each
+        self._lock = Lock()
 
     def begin(self, steps: int) -> None:
-        self.of, self.done = steps, 0
+        with self._lock:
+            self.of, self.done = (steps, 0) if not self._under_way else (self.of + steps, self.done)
+            self._under_way += 1
 
     def told(self, steps: object, results: object) -> None:
         """As a workspace tells it: without results before the steps are done, with them after."""
@@ -35,7 +40,13 @@ class Doing:
             self.done = min(self.of, self.done + len(results))  # type: ignore[arg-type]
 
     def end(self) -> None:
-        self.done = self.of
+        with self._lock:
+            self._under_way -= 1
+            self.done = self.done if self._under_way else self.of
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._under_way > 0
 
     @property
     def state(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import masking
 from ...acts import Credential
-from ...effects import DRIFTED, STATES, Outcome, Plan
+from ...effects import DRIFTED, STATES, Outcome, Plan, Step
 from ...errors import ApprovalNeeded, Stale, TakebackError
 from ...typed import NamedTuple
 from ...views import FileDiff
@@ -43,6 +43,7 @@ class Proposal(NamedTuple):
     masked: tuple[str, ...]
     outside: str  # every step outside the files, in full
     questions: tuple[str, ...]  # each is answered by typing yes
+    unapproved: tuple[Step, ...]  # what the first of them lists
     credentials: tuple[Credential, ...]
     heading: str
     shape: Mapping[str, Any]
@@ -74,6 +75,7 @@ def propose(workspace: Workspace, asked: Asked) -> Proposal:
         tuple(was.path for was, file in zip(found, files) if was != file),
         str(listed),
         tuple(questions),
+        tuple(steps),
         tuple(unbound),
         heading,
         shape,
@@ -95,9 +97,10 @@ def carry_out(workspace: Workspace, proposal: Proposal, hash: str, answers: Sequ
             "a take-back was interrupted, and the tree may be in between; nothing was changed",
             "finish it with takeback resume, or go back with takeback resume --abort",
         )
-    if any(workspace.unapproved(plan)):
-        if not proposal.questions:
-            raise Stale("what has to be asked for has changed meanwhile; nothing was changed", "plan it again")
+    steps, unbound = workspace.unapproved(plan)
+    if any(step not in proposal.unapproved for step in steps) or any(c not in proposal.credentials for c in unbound):
+        raise Stale("what has to be asked for has changed meanwhile; nothing was changed", "plan it again")
+    if steps or unbound:
         workspace.approve(plan, proposal.credentials)
     return workspace.apply(plan)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -39,6 +40,7 @@ def serve(
     read_only: bool,
     ready: Callable[[Served], None],
     bug: Callable[[Exception], None],
+    finishing: Callable[[], None],
 ) -> None:
     with opened() as workspace:
         listening = _listen(address, port)
@@ -59,9 +61,31 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=5,
         )
-        running.append(uvicorn.Server(config))
+        running.append(_Server(config, site, finishing))
         ready(Served(host, keys))
-        running[0].run(sockets=[listening])
+        try:
+            running[0].run(sockets=[listening])
+        finally:
+            if site.is_taking_back:
+                raise TakebackError(
+                    "stopped in the middle of a take-back",
+                    "finish it with takeback resume, or go back with takeback resume --abort",
+                )
+
+
+class _Server(uvicorn.Server):
+    """Ends when it is told to; a take-back that somebody has confirmed is finished before, unless it is told twice."""
+
+    def __init__(self, config: uvicorn.Config, site: Site, finishing: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._site = site
+        self._finishing = finishing
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._site.is_taking_back and not self.should_exit:
+            self.config.timeout_graceful_shutdown = None
+            self._finishing()
+        super().handle_exit(sig, frame)
 
 
 def _listen(address: str, port: int) -> socket.socket:

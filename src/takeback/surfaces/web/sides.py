@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...textdiff import Hunk
@@ -28,29 +28,35 @@ class Pair(NamedTuple):
     note: str = ""  # instead of both
 
 
-def files(found: Sequence[FileDiff], alone: dict[str, str], more: int = 0) -> list[Child]:
-    """Every file under its own heading; beyond what a page can hold, a link to it alone."""
+def files(
+    found: Sequence[FileDiff],
+    alone: dict[str, str],
+    more: int = 0,
+    act: Callable[[FileDiff], Child] = lambda file: None,
+) -> list[Child]:
+    """Every file under its own heading, with what can be done about it; beyond what a page can hold, a link to it."""
     shown: list[Child] = []
     room = _MOST
     for file in found:
         rows = sum(len(hunk.lines) for hunk in file.hunks)
         fits = rows <= room or (len(found) == 1)
         room -= rows if fits else 0
-        shown.append(_file(file, None if fits else alone.get(file.path, "")))
+        shown.append(_file(file, None if fits else alone.get(file.path, ""), act(file)))
     if more:
         shown.append(tag("p", f"… and {counted(more, 'path')} more; takeback show has all of them", class_="note"))
     return shown
 
 
-def _file(file: FileDiff, alone: str | None) -> Markup:
+def _file(file: FileDiff, alone: str | None, act: Child) -> Markup:
     head = tag(
         "summary", tag("h3", tag("code", name_of(file))), " ", tag("span", what_of(Page(), file), class_="facts")
     )
     if alone is not None:
         link = tag("a", "see it by itself", href=alone) if alone else "takeback show has all of it"
-        return tag("details", head, tag("p", "too long for this page: ", link, class_="note"), class_="file", open=True)
+        said = tag("p", "too long for this page: ", link, class_="note")
+        return tag("details", head, said, act, class_="file", open=True)
     if not file.hunks:
-        return tag("details", head, tag("p", "no lines to show", class_="note"), class_="file")
+        return tag("details", head, tag("p", "no lines to show", class_="note"), act, class_="file")
     body = [_row(pair) for at, hunk in enumerate(file.hunks) for pair in (*_between(at, hunk), *pairs(hunk))]
     columns = tag(
         "thead",
@@ -66,7 +72,7 @@ def _file(file: FileDiff, alone: str | None) -> Markup:
     )
     # In a frame of its own, which scrolls sideways and can be reached by keyboard.
     frame = tag("div", table, class_="scroll", tabindex=0, role="group", aria_label=f"Lines of {name_of(file)}")
-    return tag("details", head, frame, class_="file", open=True)
+    return tag("details", head, frame, act, class_="file", open=True)
 
 
 def _between(at: int, hunk: Hunk) -> Iterator[Pair]:

@@ -1,4 +1,4 @@
-"""Which view is where. Reading is GET, and every view has a twin in JSON; changing is POST, and there are three.
+"""Which view is where. Reading is GET, and every view has a twin in JSON; changing is POST, and there are four.
 
 /timeline?filter=&before=&day=   the list, newest first          /timeline.json
 /item/ID                         a turn, call, effect, …         /item/ID.json
@@ -8,6 +8,8 @@
 /events                          what happens, as it happens
 POST /plan                       plans, and leads to the plan's page
 POST /plan/HASH/apply            applies exactly that
+POST /checkpoint                 takes one, with a label
+POST /pin                        keeps a checkpoint for ever, or no longer
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _LISTED = 100  # turns of one page
 _KEPT = 100  # plans and outcomes that are kept
 _STATIC = Path(__file__).parent / "static"
 _KINDS = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-_PLANNED = ("undo", "redo", "rollback", "revert")
+_PLANNED = ("undo", "redo", "rollback", "revert", "restore")
 
 Form = Mapping[str, list[str]]
 
@@ -89,7 +91,13 @@ class Site:
         routes.append(Route("/events", self._events, methods=["GET"]))
         routes.append(Route("/plan", self._changing(self._make_plan), methods=["POST"]))
         routes.append(Route("/plan/{id}/apply", self._changing(self._apply), methods=["POST"]))
+        routes.append(Route("/checkpoint", self._changing(self._checkpoint), methods=["POST"]))
+        routes.append(Route("/pin", self._changing(self._pin), methods=["POST"]))
         return Starlette(routes=routes, exception_handlers={404: self._nothing, 405: self._nothing})
+
+    @property
+    def is_taking_back(self) -> bool:
+        return self._doing.is_under_way
 
     # -- reading -------------------------------------------------------------
 
@@ -124,7 +132,8 @@ class Site:
         tied = [*detail.item.undone_by, *getattr(detail.item, "took", ())]
         around = Around(path, self._timeline.children(id, place.filter), self._named(tied))
         only = request.query_params.get("path", "")
-        body = details.item_page(detail, around, place, self._ws.clock(), self._form(place), only)
+        restores = details.restores(self._timeline.checkpoint_at(id), self._form(place))
+        body = details.item_page(detail, around, place, self._ws.clock(), self._form(place), restores, only)
         return self._page(View(f"{who(detail.item)} {title(detail.item)}", body, chosen=path[0].id), place)
 
     def _path(self, item: Item) -> list[Item]:
@@ -154,7 +163,9 @@ class Site:
         if _is_json(request):
             ends = {"a": shapes.checkpoint(diff.a), "b": None if diff.b is None else shapes.checkpoint(diff.b)}
             return _json({**ends, "files": [shapes.file_diff(file) for file in files], "masked": masked})
-        body = details.compare_page(diff._replace(files=files), masked, place)
+        mark = next((mark for mark in self._timeline.checkpoints() if mark.id == diff.a.id), None)
+        restores = details.restores(mark if diff.b is None else None, self._form(place))
+        body = details.compare_page(diff._replace(files=files), masked, place, restores)
         return self._page(View("Compare", body, chosen=diff.a.id), place)
 
     def _plan(self, request: Request) -> Response:
@@ -202,7 +213,7 @@ class Site:
     # -- changing ------------------------------------------------------------
 
     def _make_plan(self, request: Request, form: Form) -> Response:
-        place = Place(_one(form, "filter"), _one(form, "before"), _one(form, "day"))
+        place = _place_of(form)
         with self._opened() as workspace:
             proposal = proposals.propose(workspace, self._asked(form))
         _keep(self._proposals, proposal.plan.hash, proposal)
@@ -221,6 +232,10 @@ class Site:
             raise UsageError("nobody knows what to plan", "go back to the timeline and choose it there")
         if how in ("undo", "redo"):
             return Asked(how, ())
+        if how == "restore":
+            if not _one(form, "path"):
+                raise UsageError("no file is named", "write its path as it is in the project, such as src/auth.py")
+            return Asked(how, (id, _one(form, "path")))
         item = self._timeline.item(id)
         words = item.revert if how == "revert" else (item.rollback,)
         if not any(words):
@@ -228,7 +243,7 @@ class Site:
         return Asked(how, tuple(words))
 
     def _apply(self, request: Request, form: Form) -> Response:
-        place = Place(_one(form, "filter"), _one(form, "before"), _one(form, "day"))
+        place = _place_of(form)
         proposal = self._proposal(request.path_params["id"])
         self._doing.begin(len(proposal.plan.taken))
         try:
@@ -243,6 +258,16 @@ class Site:
         _keep(self._results, id, result)
         return RedirectResponse(_at(place, "outcome", id), 303)
 
+    def _checkpoint(self, request: Request, form: Form) -> Response:
+        with self._opened() as workspace:
+            taken = workspace.checkpoint(_one(form, "label").strip())
+        return RedirectResponse(_at(_place_of(form), "item", taken.id), 303)
+
+    def _pin(self, request: Request, form: Form) -> Response:
+        with self._opened() as workspace:
+            pinned = workspace.pin(_one(form, "item"), keep=_one(form, "keep") == "yes")
+        return RedirectResponse(_at(_place_of(form), "item", pinned.id), 303)
+
     # -- what all of them share ----------------------------------------------
 
     def _proposal(self, hash: str) -> Proposal:
@@ -256,13 +281,13 @@ class Site:
         return [tag("input", type="hidden", name=name, value=value) for name, value in all_of_them.items()]
 
     def _form(self, place: Place) -> Callable[..., Markup]:
-        """Buttons that plan something; none where nothing may be changed."""
+        """Buttons that plan something, or another action; none where nothing may be changed."""
 
-        def form(text: str, *, class_: str = "", **values: str) -> Markup:
+        def form(text: str, *, class_: str = "", action: str = "/plan", field: Child = None, **values: str) -> Markup:
             if self._read_only:
                 return Markup("")
             button = tag("button", text, class_=class_ or None)
-            return tag("form", *self._hidden(place, values), button, action="/plan", method="post")
+            return tag("form", *self._hidden(place, values), field, button, action=action, method="post")
 
         return form
 
@@ -354,6 +379,10 @@ def _status(error: TakebackError) -> int:
 def _place(request: Request) -> Place:
     asked = request.query_params
     return Place(asked.get("filter", "").strip()[:2000], asked.get("before", ""), asked.get("day", ""))
+
+
+def _place_of(form: Form) -> Place:
+    return Place(_one(form, "filter"), _one(form, "before"), _one(form, "day"))
 
 
 def _at(place: Place, *steps: str) -> str:

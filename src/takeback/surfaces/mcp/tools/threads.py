@@ -20,8 +20,8 @@ from ....workspace import Workspace
 from ...cli import thread_shapes as shapes
 from ...cli import threads_seen as seen
 from ...cli.terminal import counted, safe
-from ...cli.threads_cared import verified
 from ...cli.threads_kept import captures, look_at_files
+from ...cli.threads_tended import verified
 from ..answers import LONGEST_LIST, Page, answer, whole
 from ..calls import Call, Ctx, Cwd, call_of
 from ..proposals import carry_out

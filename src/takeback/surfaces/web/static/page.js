@@ -158,7 +158,8 @@
       return;
     }
     button.setAttribute("aria-disabled", "true");
-    say(button.classList.contains("apply") ? "Applying …" : "Planning …");
+    const plans = event.target.getAttribute("action") === "/plan";
+    say(button.classList.contains("apply") ? "Applying …" : plans ? "Planning …" : "Writing it down …");
     remember();
   });
   addEventListener("pageshow", () => {
