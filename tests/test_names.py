@@ -47,7 +47,7 @@ def test_a_label_that_looks_like_a_number_is_found_where_no_row_has_it(ws: Works
 
 
 def test_two_matches_is_an_error_that_lists_both(ws: Workspace, monkeypatch):
-    import takeback.workspace as module
+    import takeback.observer as module
 
     made = iter(["kkkk" + "k" * 28, "kkkl" + "k" * 28])
     monkeypatch.setattr(module, "new_id", lambda: next(made))

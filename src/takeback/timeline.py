@@ -330,7 +330,7 @@ class Timeline:
             yield Moved(thread, before, after, tuple(told))
 
     def _exchange(self, act: Act, masked: bool) -> Iterable[tuple[str, str]]:
-        """What was sent and answered, or run; recorded without secrets. Of a mail that is content, and kept as it is."""
+        """What was sent and answered, or run; recorded without secrets. The text of a mail is kept as it is."""
         for name, value in act.did.items():
             if value not in (None, "", {}, []) and name not in ("blobs", "left_to_do"):
                 yield name, _written(value)

@@ -698,3 +698,14 @@ def test_keys_typed_while_an_item_opens_are_for_what_is_in_it(scene, project, mo
         await player.until(lambda: player.app.rows.cursor == 2, "the cursor on the second call")
 
     play(project, script)
+
+
+def test_where_there_was_no_file_none_is_offered(scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        await player.see("“one”")
+        await player.press("f")
+        await player.see("there was no file at")
+
+    play(project, script)

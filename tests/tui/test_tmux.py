@@ -93,3 +93,13 @@ def test_no_colour_when_asked(ws, project, tmux):
     terminal.see("add page 49", "+# Page 49")
     coloured = [code for code in terminal.shown("-e").split("\x1b[")[1:] if code.split("m")[0].startswith(("3", "4"))]
     assert not [code for code in coloured if code.split("m")[0] not in ("39", "49", "39;49")]
+
+
+def test_keys_that_arrive_together_mean_what_they_mean_one_by_one(ws, project, tmux):
+    fifty_turns(ws)
+    terminal = tmux()
+    terminal.see("add page 49", "x Take back")
+    terminal.keys("Down", "Enter", "Down", "x")
+    terminal.see("Take back claude “add page 48", "y Apply")
+    shown = terminal.shown()
+    assert "▾ ◆ claude “add page 48" in shown and "▸ ◆ claude “add page 47" in shown

@@ -209,6 +209,7 @@ def test_a_phone_shows_one_thing_at_a_time(busy, look, served):
     assert page.locator("#timeline").is_visible()
     page.locator("#timeline li > a", has_text="add a form").tap()
     page.wait_for_selector(".sides")
+    page.wait_for_load_state()  # with its style
     assert not page.locator("#timeline").is_visible() and page.locator("text=← timeline").is_visible()
     for button in page.locator("main button, main .button").all():
         assert button.bounding_box()["height"] >= 44

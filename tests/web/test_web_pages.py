@@ -156,7 +156,7 @@ def test_what_drifted_is_kept_or_merged(ws, scene, served):
     page = served.ask(place).text
     assert "drifted" in page and "Merge what others changed since" in page and "there is nothing to apply" in page
     forced = served.plan(again=place.rpartition("/")[2], force="1")
-    assert "What others changed since, too" in page and "exact" in served.ask(forced).text
+    assert "Take what others changed since, too" in page and "exact" in served.ask(forced).text
     assert "--force" in served.ask(forced).text
     merged = served.plan(again=place.rpartition("/")[2], merge="1")
     assert "merged" in served.ask(merged).text

@@ -86,12 +86,11 @@ def test_a_take_back_is_finished_first(ws: Any, serve: Any, slow: Slow) -> None:
 
 
 def test_told_twice_it_stops_and_says_what_is_left(ws: Any, serve: Any, slow: Slow) -> None:
-    with pytest.raises(AssertionError, match="stopped in the middle of a take-back"):  # it does not end with 0
-        with serve() as served:
-            thread, _ = begun(ws, served, slow)
-            served.process.send_signal(signal.SIGINT)
-            line_with(served, "a take-back is under way")
-            served.process.send_signal(signal.SIGINT)
-            assert served.process.wait(30) == 1
-            thread.join(30)
+    with pytest.raises(AssertionError, match="stopped in the middle of a take-back"), serve() as served:
+        thread, _ = begun(ws, served, slow)
+        served.process.send_signal(signal.SIGINT)
+        line_with(served, "a take-back is under way")
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(30) == 1
+        thread.join(30)
     assert ws.interrupted()

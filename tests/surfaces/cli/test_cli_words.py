@@ -7,7 +7,18 @@ import unicodedata
 import pytest
 
 from takeback.surfaces.cli import terminal
-from takeback.surfaces.cli.terminal import age, cells, clip, clip_middle, clip_path, counted, listed, pad, safe, safe_line
+from takeback.surfaces.cli.terminal import (
+    age,
+    cells,
+    clip,
+    clip_middle,
+    clip_path,
+    counted,
+    listed,
+    pad,
+    safe,
+    safe_line,
+)
 
 
 def test_no_character_that_steers_a_terminal_is_left() -> None:
@@ -89,7 +100,7 @@ def test_a_text_however_long_is_cut_by_reading_its_beginning(monkeypatch):
     """A prompt may hold a whole file: the list of a hundred such turns has to come up."""
     read = []
     monkeypatch.setattr(terminal, "cells", lambda text: read.append(len(text)) or cells(text))
-    long = "é" * 1_000_000
+    long = "é" * 3_000
     assert clip(long, 200) == "é" * 199 + "…" and clip_path(long, 200) == "…" + "é" * 199
     assert clip_middle(long, 200) == "é" * 133 + "…" + "é" * 66
-    assert sum(read) < 10_000
+    assert sum(read) < 2_500

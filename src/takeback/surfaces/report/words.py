@@ -42,7 +42,7 @@ def stands(turn: TurnTold | EffectTold) -> str:
 def amounts(found: dict[str, int] | object) -> str:
     """'3 files, 1 http'"""
     items = found.items() if isinstance(found, dict) else ()
-    return ", ".join(f"{n:,} {name}" for name, n in items)
+    return ", ".join(counted(n, "file") if name == "files" else f"{n:,} {name}" for name, n in items)
 
 
 def lines(changed: tuple[int, int] | None) -> str:

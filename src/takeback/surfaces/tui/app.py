@@ -390,16 +390,15 @@ class TimelineApp(App[int]):
     # -- looking about -------------------------------------------------------
 
     @on(Rows.Chosen, "#list")
-    def _open_or_close(self) -> None:
+    def _open_or_close(self, event: Rows.Chosen) -> None:
         rows = self.rows
-        row = rows.rows_shown[rows.cursor] if rows.rows_shown else None
+        row = rows.rows_shown[event.at] if event.at < rows.count else None
         if row is None:
             return
         if not row.opens:
             self.detail.focus()
             return
         self.opened ^= {row.item.id}
-        rows.moves = []  # keys that come before it is open are meant for what it opens into
         self.load(keep=row.item.id)
 
     def action_other_pane(self) -> None:
@@ -574,6 +573,9 @@ class TimelineApp(App[int]):
             return
         if path and path in tree:
             self.later(self.plan, "restore", mark.id, path)
+            return
+        if not tree:
+            self.later(self.say, f"there was no file at {mark.id[:8]}", True)
             return
         mine = set(item.paths) if isinstance(item, EffectItem) else set()
         label = f" “{clip(safe(mark.label), 40)}”" if mark.label else ""

@@ -71,14 +71,14 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
         how = "taken back" if item.stands == NONE else "in part taken back" if item.stands == PART else "taken"
         yield from wrapped(Text(f"↩ {how} by {id[:8]} {called.get(id, '')}", "magenta"), width)
     for id in item.took if isinstance(item, TurnItem) else ():
-        told = f"↩ took {id[:8] if '-' not in id else ''} {called.get(id, '')}".replace("  ", " ")
-        yield from wrapped(Text(told, "magenta"), width)
+        tie = f"↩ took {id[:8] if '-' not in id else ''} {called.get(id, '')}".replace("  ", " ")
+        yield from wrapped(Text(tie, "magenta"), width)
     if isinstance(item, TurnItem):
         for mark in item.marks:
             label = f" “{safe(mark.label)}”" if mark.label and mark.label != item.title else ""
             pinned = ", pinned" if mark.pinned else ""
-            told = f"{'●' if mark.named else '○'} checkpoint {mark.number} {mark.id[:8]}{label}{pinned}"
-            yield from wrapped(Text(told, "green"), width)
+            marked = f"{'●' if mark.named else '○'} checkpoint {mark.number} {mark.id[:8]}{label}{pinned}"
+            yield from wrapped(Text(marked, "green"), width)
     for path, id in detail.shown.kept[:20]:
         yield Text(f"kept {safe(path)} of {id[:8]}", "red")
     if detail.item.kind == "checkpoint":

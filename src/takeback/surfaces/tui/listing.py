@@ -93,12 +93,14 @@ class TimelineList(Rows):
         self.is_touched = True
 
     def action_choose(self) -> None:
+        if self.rows_shown and self.rows_shown[self.cursor].opens:
+            self.moves = []  # keys that come before it is open are meant for what it opens into
         self.post_message(self.Chosen(self))
 
     def action_open(self) -> None:
         row = self.rows_shown[self.cursor] if self.rows_shown else None
         if row is not None and row.opens and not row.is_open:
-            self.post_message(self.Chosen(self))
+            self.action_choose()
 
     def action_close(self) -> None:
         """Closes what is open here, or goes to what this is part of."""
@@ -106,7 +108,7 @@ class TimelineList(Rows):
             return
         row = self.rows_shown[self.cursor]
         if row.is_open:
-            self.post_message(self.Chosen(self))
+            self.action_choose()
         elif row.depth:
             self.cursor = next(n for n in range(self.cursor, -1, -1) if self.rows_shown[n].depth < row.depth)
 

@@ -97,7 +97,8 @@ class Picker(TimelineApp):
         return [Line(line) for line in lines[:_MOST]]
 
     @on(Rows.Chosen, "#list")
-    def _open_or_close(self) -> None:
+    def _open_or_close(self, event: Rows.Chosen) -> None:
+        self.rows.cursor = event.at
         self.action_back_to()
 
     def action_back_to(self) -> None:

@@ -52,11 +52,12 @@ class Rows(ScrollView, can_focus=True):
             return self.rows
 
     class Chosen(Message):
-        """A row was opened: by Enter or a second click."""
+        """A row was opened: by Enter or a second click. The cursor may have gone on since."""
 
         def __init__(self, rows: Rows) -> None:
             super().__init__()
             self.rows = rows
+            self.at = rows.cursor
 
         @property
         def control(self) -> Rows:

@@ -281,7 +281,9 @@ def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: P
             when(mark.at, now.at),
             ".",
         )
-    made.append(form("Take a checkpoint", action="/checkpoint", field=_field("label", "label", "Label of a checkpoint")))
+    made.append(
+        form("Take a checkpoint", action="/checkpoint", field=_field("label", "label", "Label of a checkpoint"))
+    )
     many = f"{counted(turns, 'entry')} shown, newest first" if turns else "Nothing has happened yet"
     return [
         tag("h2", "What happened", id="heading"),

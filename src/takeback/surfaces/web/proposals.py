@@ -218,7 +218,7 @@ def _otherwise(proposal: Proposal, form: Form) -> Markup | None:
     if any(step.merges for step in plan.steps) and not asked.merge:
         ways.append(form("Merge what others changed since…", **again, merge="1"))
     if any(step.verdict == DRIFTED for step in plan.steps) and not asked.force:
-        ways.append(form("What others changed since, too…", **again, force="1"))
+        ways.append(form("Take what others changed since, too…", **again, force="1"))
     if plan.outside and len(plan.outside) < len(plan.taken):
         ways.append(form("Only the files…", **again, only="files"))
     if plan.distance.state and not asked.state:
