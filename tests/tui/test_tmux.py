@@ -24,10 +24,13 @@ class Tmux:
     def __init__(self, folder: Path, project: Path, size: tuple[int, int], environ: dict[str, str]) -> None:
         self.socket = str(folder / "tmux")
         command = f"{sys.executable} -m takeback ui; echo left with $?; exec sleep 1000"
+        outer = {
+            name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")
+        }  # of pytest's own
         subprocess.run(
             ["tmux", "-S", self.socket, "-f", "/dev/null", "new-session", "-d", "-s", "t",
              "-x", str(size[0]), "-y", str(size[1]), "-c", str(project), command],
-            check=True, env={**os.environ, **environ},
+            check=True, env={**outer, **environ},
         )  # fmt: skip
 
     def run(self, *words: str) -> str:
