@@ -73,9 +73,10 @@ def agents() -> None:
 def web() -> None:
     """The page of `takeback web` in a real Chromium, which is installed where we may; there its tests must run."""
     if shutil.which("chromium") is None and _may_install():
-        apt = ["apt-get", "-q", "-y", "--no-install-recommends", "install", "chromium"]
+        patience = "-o Acquire::http::Timeout=20 -o Acquire::Retries=1"  # where there is no mirror, that is soon known
+        apt = f"apt-get -q -y {patience} --no-install-recommends install chromium"
         try:
-            quiet(["sh", "-c", f"{' '.join(apt)} || (apt-get -q update && {' '.join(apt)})"])
+            quiet(["timeout", "900", "sh", "-c", f"{apt} || (apt-get -q {patience} update && {apt})"])
         except Failed as error:
             print(f"Chromium cannot be installed here, so its tests are skipped: {error}", flush=True)
     required = shutil.which("chromium") is not None
