@@ -206,14 +206,17 @@ class TakebackSaver(BaseCheckpointSaver[str]):
     @property
     def workspace(self) -> Workspace:
         """Where it all is. Closed, it says so."""
-        if self._opened.is_closed:
-            raise UsageError("this saver was closed", "make a new one: TakebackSaver(root)")
+        self._must_be_open()
         return self._opened.workspace
 
     @property
     def threads(self) -> Threads:
-        self.workspace  # noqa: B018
+        self._must_be_open()
         return self._opened.threads
+
+    def _must_be_open(self) -> None:
+        if self._opened.is_closed:
+            raise UsageError("this saver was closed", "make a new one: TakebackSaver(root)")
 
     def close(self) -> None:
         """Ends its worker thread, and closes the workspace if the saver opened it."""
@@ -236,7 +239,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
 
     @property
     def _worker(self) -> _Worker:
-        self.workspace  # noqa: B018  closed: said here
+        self._must_be_open()
         return self._opened.worker
 
     # -- putting -------------------------------------------------------------------
@@ -586,7 +589,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
     def _dumped(self, value: Any, what: str) -> bytes:
         try:
             kind, data = self.serde.dumps_typed(value)
-        except Exception as error:
+        except Exception as error:  # a serializer may be anybody's, and so may what it calls
             path, part = _culprit(self.serde, value)
             where = f"{what}, at {path}" if path else what
             raise TakebackError(
@@ -601,7 +604,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             if kind == b"json":
                 raise ValueError("takeback never wrote JSON that names classes")
             return self.serde.loads_typed((kind.decode(), packed))
-        except Exception as error:
+        except Exception as error:  # as above
             raise Damaged(f"{what} cannot be read ({error})", "takeback verify says what is lost") from error
 
 

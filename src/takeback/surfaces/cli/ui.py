@@ -45,8 +45,10 @@ def run(context: Context, args: Namespace) -> int:
 
 def must_be_there() -> None:
     """The extra, or how to get it."""
+    from importlib import import_module
+
     try:
-        import textual  # noqa: F401
+        import_module("textual")
     except ModuleNotFoundError as error:
         raise TakebackError(f"the ui needs a package that is not installed: {error.name}", NEEDS) from None
 

@@ -254,7 +254,7 @@ class TimelineApp(App[int]):
                 self.later(self.load)
         except Locked:
             pass  # another look will do
-        except Exception as error:
+        except Exception as error:  # here and below: what ends a thread unseen leaves the screen waiting for ever
             self.later(self.fail, failures.told(error, "ui"))
         finally:
             self._looks = False
