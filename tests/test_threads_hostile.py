@@ -200,14 +200,14 @@ def test_verify_tells_no_loss_while_others_save(ws: Workspace, monkeypatch: pyte
     """The head that is kept outside the table is ahead of rows that were read before it."""
     ws.threads.save("main", {"n": 1})
     other = takeback.open(ws.root)
-    read = Journal._read_head
+    read = Journal.kept_head
 
     def later(self: Journal) -> object:
         if self is ws.store.journal:
             other.threads.save("main", {"n": 3})
         return read(self)
 
-    monkeypatch.setattr(Journal, "_read_head", later)
+    monkeypatch.setattr(Journal, "kept_head", later)
     assert [each for each in ws.threads.verify() if not each.ok] == []
 
 

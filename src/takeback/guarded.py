@@ -12,7 +12,7 @@ import os
 import time
 from _thread import RLock  # all that we need of threading, which would cost every start
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from pathlib import Path
 
 from . import store, workers
@@ -117,7 +117,7 @@ class Guarded:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One call at a time, and no bare system error out of it."""
-        with self._mutex, explained():
+        with self._mutex, explained:
             if self._closed:
                 raise UsageError("this workspace was closed", "open it again: takeback.open(root)")
             try:
@@ -127,7 +127,7 @@ class Guarded:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._alone(), self.store.write.hold(self.settings.lock_timeout), _without_collector():
+        with self._alone(), self.store.write.hold(self.settings.lock_timeout), _WithoutCollector():
             self.store.blobs.reload()
             try:
                 yield
@@ -234,28 +234,31 @@ def _with_article(verb: str) -> str:
     return f"{'an' if verb[:1] in 'aeiou' else 'a'} {verb}"
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
+class _WithoutCollector:
     """Hundreds of thousands of small tuples and not one cycle: the cycle collector would only cost time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
+
+    def __enter__(self) -> None:
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_on:
             gc.enable()
 
 
-@contextmanager
-def explained() -> Iterator[None]:
+class _Explained(ContextDecorator):
     """What the system refuses anywhere inside, said so that a person can act on it."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # of whoever listens to the progress: not ours
-    except OSError as error:
-        where = f" at {error.filename!r}" if error.filename is not None else ""
-        raise TakebackError(
-            f"the system refused: {error.strerror or error}{where}",
-            "free space, or mend the permissions or the disk, then run it again: takeback doctor looks at all of it",
-        ) from error
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):  # of whoever listens to the progress
+            where = f" at {error.filename!r}" if error.filename is not None else ""
+            raise TakebackError(
+                f"the system refused: {error.strerror or error}{where}",
+                "free space, or mend the permissions or the disk, then run it again: "
+                "takeback doctor looks at all of it",
+            ) from error
+
+
+explained = _Explained()

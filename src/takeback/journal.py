@@ -3,23 +3,20 @@
     log(seq, id, kind, at, body_hash, prev, hash, body)
 
 `hash` covers every field but `body`, which is covered by `body_hash`: prune can set a body NULL, and the chain still
-holds. `prev` is the hash before. The head (seq, hash) is also a small file, written after each commit: a table that
-is longer than it is fine, a shorter one has lost its tail. It has two places, used in turn, so that a torn write
-leaves the one before.
+holds. `prev` is the hash before. The head (seq, hash) is also in a small file, written after each commit.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import struct
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from .digests import sha256
 from .errors import Damaged, TakebackError
+from .head_file import START, Head, HeadFile
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -38,8 +35,6 @@ _TABLE = (
 )
 _KIND_INDEX = "CREATE INDEX log_kind ON log(kind, seq)"
 _SCHEMA = {("table", "log", _TABLE), ("index", "log_kind", _KIND_INDEX), ("index", "sqlite_autoindex_log_1", None)}
-_START = bytes(32)
-_HEAD = struct.Struct("<Q32s")
 _SALT = 8
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -59,34 +54,31 @@ class New(NamedTuple):
     body: Mapping[str, Any]  # of a "value" {"bytes": …}, which is stored as it is; JSON of all else
 
 
-class Head(NamedTuple):
-    seq: int
-    hash: bytes
-
-
 class BadRow(NamedTuple):
     seq: int
     why: str
 
 
 def _chained(seq: int, id: str, kind: str, at: int, body_hash: bytes, prev: bytes) -> bytes:
-    digest = sha256()
-    for part in (str(seq).encode(), id.encode(), kind.encode(), str(at).encode(), body_hash, prev):
-        digest.update(len(part).to_bytes(8, "little") + part)
-    return digest.digest()
+    parts = (str(seq).encode(), id.encode(), kind.encode(), str(at).encode(), body_hash, prev)
+    return sha256(b"".join([len(part).to_bytes(8, "little") + part for part in parts])).digest()
 
 
-@contextmanager
-def _explained() -> Iterator[None]:
+class _Explained:
     """SQLite's own errors, said so that a person can act on them."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise TakebackError(
-            f"the journal cannot be used ({error})", "free space or mend the store's permissions, then run it again"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise Damaged(f"the journal is damaged ({error})", "run takeback verify, then takeback repair") from error
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, sqlite3.OperationalError):
+            raise TakebackError(
+                f"the journal cannot be used ({error})", "free space or mend the store's permissions, then run it again"
+            ) from error
+        if isinstance(error, sqlite3.DatabaseError):
+            raise Damaged(f"the journal is damaged ({error})", "run takeback verify, then takeback repair") from error
+
+
+_explained = _Explained()
 
 
 class Journal:
@@ -94,10 +86,11 @@ class Journal:
 
     def __init__(self, path: Path | None, create: bool = False) -> None:
         self.path = path
-        self._head_file = path.with_name("head") if path else None
+        self._head_file = HeadFile(path.with_name("head")) if path else None
         self._has_state = False  # whether the format says so
         self.is_together = False  # a transaction is open: nobody else sees its rows yet
-        with _explained():
+        self.left = Head(0, START)  # the head that this object last made
+        with _explained:
             self._db = self._connect(create)
 
     def _connect(self, create: bool) -> sqlite3.Connection:
@@ -112,6 +105,8 @@ class Journal:
             return self._prepared(db, create)
         except BaseException:
             db.close()  # and with it any lock of a transaction begun
+            if self._head_file is not None:
+                self._head_file.close()
             raise
 
     def _prepared(self, db: sqlite3.Connection, create: bool) -> sqlite3.Connection:
@@ -121,8 +116,8 @@ class Journal:
             db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA trusted_schema=OFF")
         db.text_factory = lambda data: data.decode(errors="replace")  # an altered row must not stop the others
-        if create and self._head_file is not None and self._read_head() is None:
-            self._write_head(Head(0, _START), sync=True)
+        if create and self._head_file is not None and self._head_file.read() is None:
+            self._head_file.write(Head(0, START), sync=True)
         found = {tuple(row) for row in db.execute("SELECT type, name, sql FROM sqlite_master")}
         if not found and (create or self.path is None):
             db.execute("BEGIN IMMEDIATE")
@@ -146,11 +141,13 @@ class Journal:
 
     def close(self) -> None:
         self._db.close()
+        if self._head_file is not None:
+            self._head_file.close()
 
     def reopen(self) -> None:
         """After its file was replaced."""
         self._db.close()
-        with _explained():
+        with _explained:
             self._db = self._connect(create=False)
 
     def broken(self) -> str:
@@ -168,13 +165,13 @@ class Journal:
     def append(self, rows: Sequence[New], at: float, across_cut: bool = False) -> list[int]:
         """Adds rows in one synced transaction. After a lost tail it refuses, but for the note that says so."""
         if self.is_together:
-            with _explained():
+            with _explained:
                 return self._part(rows, at)
-        with _explained():
+        with _explained:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 head = self.head()
-                cut = self._cut(self._read_head(), head)
+                cut = self._cut(self.kept_head(), head)
                 if cut is not None and not across_cut:
                     raise Damaged(_cut_said(*cut), "run takeback repair to go on without them; it is recorded")
                 seqs, head = self._inserted(rows, at, head)
@@ -188,7 +185,7 @@ class Journal:
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is appended inside is one synced transaction: one wait for the disk, and all of it or none."""
-        with _explained():
+        with _explained:
             self._db.execute("BEGIN IMMEDIATE")
             self.is_together = True
             try:
@@ -227,6 +224,7 @@ class Journal:
             self._db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
             head = Head(row[0], row[6])
             seqs.append(head.seq)
+        self.left = head
         return seqs, head
 
     def _roll_back(self) -> None:
@@ -235,10 +233,12 @@ class Journal:
             self._db.execute("ROLLBACK")
 
     def _tell_head(self, head: Head, was_cut: bool) -> None:
+        if self._head_file is None:
+            return
         try:
-            self._write_head(head)
+            self._head_file.write(head)
             if was_cut:
-                self._write_head(head, place=head.seq + 1)  # the head of the lost rows lies there
+                self._head_file.write(head, place=head.seq + 1)  # the head of the lost rows lies there
         except OSError:
             pass  # the rows are committed; a head that lags behind them is fine
 
@@ -250,7 +250,7 @@ class Journal:
         light = frozenset(STATE_ROWS) - {*wanted, *full}
         named = ",".join(f"'{kind}'" for kind in light)
         body = f"CASE WHEN kind IN ({named}) AND body IS NOT NULL THEN x'' ELSE body END" if light else "body"
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 f"SELECT seq, id, kind, at, body_hash, prev, hash, {body} FROM log WHERE seq > ?{where} ORDER BY seq",
                 (after, *wanted),
@@ -264,7 +264,7 @@ class Journal:
         for first in range(0, len(seqs), 500):
             some = seqs[first : first + 500]
             marks = ",".join("?" * len(some))
-            with _explained():
+            with _explained:
                 found = self._db.execute(
                     f"SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE seq IN ({marks})", some
                 ).fetchall()
@@ -272,7 +272,7 @@ class Journal:
         return out
 
     def get(self, id: str) -> Row | None:
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE id = ?", (id,)
             ).fetchone()
@@ -280,7 +280,7 @@ class Journal:
 
     def letters(self, id: str, least: int) -> int:
         """How many letters of an id tell it from every other one."""
-        with _explained():
+        with _explained:
             beside = [
                 self._db.execute("SELECT max(id) FROM log WHERE id < ?", (id,)).fetchone()[0],
                 self._db.execute("SELECT min(id) FROM log WHERE id > ?", (id,)).fetchone()[0],
@@ -293,20 +293,20 @@ class Journal:
         return max(least, shared + 1)
 
     def head(self) -> Head:
-        with _explained():
+        with _explained:
             found = self._db.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
         if found is None:
-            return Head(0, _START)
-        return Head(found[0], found[1] if isinstance(found[1], bytes) else _START)  # altered: the chain breaks there
+            return Head(0, START)
+        return Head(found[0], found[1] if isinstance(found[1], bytes) else START)  # altered: the chain breaks there
 
     def hash_at(self, seq: int) -> bytes | None:
-        with _explained():
+        with _explained:
             found = self._db.execute("SELECT hash FROM log WHERE seq = ?", (seq,)).fetchone()
         return None if found is None or not isinstance(found[0], bytes) else found[0]
 
     def newest_id(self, kind: str) -> str:
         """Of the rows of a kind that have not been pruned; empty if there is none."""
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 "SELECT id FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq DESC LIMIT 1", (kind,)
             ).fetchone()
@@ -314,7 +314,7 @@ class Journal:
 
     def newest(self, *kinds: str) -> int:
         """The number of the newest row of these kinds; 0 if there is none."""
-        with _explained():
+        with _explained:
             found = [
                 self._db.execute("SELECT max(seq) FROM log WHERE kind = ?", (kind,)).fetchone()[0] for kind in kinds
             ]
@@ -327,7 +327,7 @@ class Journal:
         """Rows of a kind that have not been pruned, each read when it is asked for."""
         below = 1 << 62
         while True:
-            with _explained():
+            with _explained:
                 found = self._db.execute(
                     "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE kind = ? AND seq < ? "
                     "AND body IS NOT NULL ORDER BY seq DESC LIMIT 1",
@@ -340,7 +340,7 @@ class Journal:
 
     def bodied(self, kind: str) -> list[tuple[int, float]]:
         """(seq, time) of the rows of a kind that have not been pruned."""
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 "SELECT seq, at FROM log WHERE kind = ? AND body IS NOT NULL ORDER BY seq", (kind,)
             ).fetchall()
@@ -349,7 +349,7 @@ class Journal:
     def count(self, kinds: Sequence[str], up_to: int) -> int:
         """How many rows of these kinds there are up to a row, pruned ones included: ordinals never move."""
         marks = ",".join("?" * len(kinds))
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 f"SELECT count(*) FROM log WHERE kind IN ({marks}) AND seq <= ?", (*kinds, up_to)
             ).fetchone()
@@ -357,7 +357,7 @@ class Journal:
 
     def forget(self, seqs: Iterable[int]) -> None:
         """Removes bodies; a prune row that names them was appended before. The bytes are overwritten on disk."""
-        with _explained():
+        with _explained:
             self._db.execute("PRAGMA secure_delete=ON")
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -370,34 +370,19 @@ class Journal:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def compact(self) -> None:
-        with _explained():
+        with _explained:
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    # -- the head file -------------------------------------------------------
+    # -- the head, kept outside the table ------------------------------------
 
-    def _write_head(self, head: Head, sync: bool = False, place: int | None = None) -> None:
-        """In place, and never over the newest one of two: whatever tears, a head is left."""
-        if self._head_file is None:
-            return
-        data = _HEAD.pack(head.seq, head.hash)
-        fd = os.open(self._head_file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-        try:
-            os.lseek(fd, (head.seq if place is None else place) % 2 * (len(data) + 4), os.SEEK_SET)
-            os.write(fd, data + zlib.crc32(data).to_bytes(4, "little"))
-            if sync:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-
-    def _read_head(self) -> Head | None:
-        if self._head_file is None:
-            return self.head()
-        return kept_head(self._head_file)
+    def kept_head(self) -> Head | None:
+        """The head as it is kept outside the table."""
+        return self.head() if self._head_file is None else self._head_file.read()
 
     def cut(self) -> tuple[int, int] | None:
         """The first and last row that were lost: the head file is ahead of the table, or tells of another row."""
-        kept = self._read_head()  # before the table: another process may append in between
+        kept = self.kept_head()  # before the table: another process may append in between
         return self._cut(kept, self.head())
 
     def _cut(self, kept: Head | None, newest: Head) -> tuple[int, int] | None:
@@ -406,7 +391,7 @@ class Journal:
         head = newest.seq
         if kept.seq > head:
             return head + 1, kept.seq
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log WHERE seq = ?", (kept.seq,)
             ).fetchone()
@@ -422,7 +407,7 @@ class Journal:
 
     def unknown(self, after: int, up_to: int) -> list[int]:
         """Rows in between that are missing, or altered so that they may have been of any kind."""
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 "SELECT seq, id, kind, at, body_hash, prev, hash, NULL FROM log WHERE seq > ? AND seq <= ?",
                 (after, up_to),
@@ -432,12 +417,12 @@ class Journal:
 
     def check(self) -> Iterator[BadRow]:
         """Walks the chain and names each row that does not hold."""
-        prev, expected = _START, 1
-        kept = self._read_head()  # before the rows: another process may append while they are read
+        prev, expected = START, 1
+        kept = self.kept_head()  # before the rows: another process may append while they are read
         forgotten: set[int] = set()
         known_gaps = self.known_gaps()
         empty: list[int] = []
-        with _explained():
+        with _explained:
             found = self._db.execute(
                 "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log ORDER BY seq"
             ).fetchall()
@@ -499,7 +484,7 @@ def rebuild(path: Path, rows: Iterable[Stored], note: New, at: float) -> None:
         db.execute("BEGIN")
         db.execute(_TABLE)
         db.execute(_KIND_INDEX)
-        head, version = Head(0, _START), 1
+        head, version = Head(0, START), 1
         for row in rows:
             db.execute("INSERT INTO log VALUES(?,?,?,?,?,?,?,?)", row)
             head = Head(row[0], row[6])
@@ -520,24 +505,6 @@ def spans(seqs: Iterable[int]) -> list[list[int]]:
         else:
             out.append([seq, seq])
     return out
-
-
-def kept_head(path: Path) -> Head | None:
-    """The newest head that a head file holds; its two places are used in turn."""
-    try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    except FileNotFoundError:
-        return None
-    try:
-        data = os.read(fd, 3 * _HEAD.size)
-    finally:
-        os.close(fd)
-    found = []
-    for place in (data[: _HEAD.size + 4], data[_HEAD.size + 4 :]):
-        packed = place[: _HEAD.size]
-        if len(place) == _HEAD.size + 4 and zlib.crc32(packed).to_bytes(4, "little") == place[_HEAD.size :]:
-            found.append(Head(*_HEAD.unpack(packed)))
-    return max(found, default=None)
 
 
 def _span(pairs: Iterable[Sequence[int]]) -> Iterator[int]:

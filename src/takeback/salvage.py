@@ -16,8 +16,9 @@ from pathlib import Path
 
 from . import store
 from .errors import Damaged
+from .head_file import kept_head
 from .ids import new_id
-from .journal import New, Stored, holds, kept_head, rebuild, spans
+from .journal import New, Stored, holds, rebuild, spans
 from .locks import Lock
 from .settings import Settings
 from .typed import NamedTuple

@@ -19,6 +19,7 @@ from threading import get_ident
 
 from . import plain, redact, values
 from .errors import Damaged, Moved, NotFound, TakebackError, UsageError
+from .head_file import Head
 from .held_values import Fresh, HeldValues, Upload
 from .ids import new_id
 from .journal import New, Row, as_kept
@@ -68,6 +69,8 @@ class Threads(ThreadTwins):
         self.held = HeldValues(self.index, self.journal, ws.store.blobs, store, self._configured)
         self._known: OrderedDict[int, StateCheckpoint] = OrderedDict()  # rows that were read
         self._together_in = 0  # the thread of the program that puts several as one
+        self._as_of: Head | None = None  # the journal's head after the last put here
+        self._checkpoint = ""  # the newest checkpoint of the files by then
 
     def _configured(self, name: str) -> StateStore:
         from . import state_stores
@@ -163,14 +166,15 @@ class Threads(ThreadTwins):
         append: Append | None = None,
     ) -> States:
         """The caller holds the store lock. Values, then the states that refer to them, in one synced transaction."""
-        if not self.held.outlived():
-            self.index.follow()
+        if self.journal.head() != self._as_of:
+            if not self.held.outlived():
+                self.index.follow()
+            self._checkpoint = self.journal.newest_id("checkpoint")
         grew = bool(news[0].parent) and not self.held.knows(news[0], fresh)
         parent = self._found(news[0].thread, news[0].ns, news[0].parent) if grew else None
         try:
             rows = [*before, *self.held.rows_for(news[0], fresh, upload, parent.refs if parent else {})]
-            checkpoint = next((r.id for r in reversed(rows) if r.kind == "checkpoint"), "")
-            checkpoint = checkpoint or self.journal.newest_id("checkpoint")
+            checkpoint = next((r.id for r in reversed(before) if r.kind == "checkpoint"), self._checkpoint)
             made = [
                 self._body(new, ref, checkpoint, upload.blob if upload else new.blob) for new, ref in zip(news, refs)
             ]
@@ -180,6 +184,7 @@ class Threads(ThreadTwins):
         except BaseException:
             self.held.forget()  # what is at hand may be in no row
             raise
+        self._as_of, self._checkpoint = self.journal.left, checkpoint
         self.index.tell(rows, seqs)
         states = [state_of(seq, as_kept(at), body) for seq, body in zip(seqs[-len(made) :], made)]
         self._known.update((state.seq, state) for state in states)

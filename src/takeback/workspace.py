@@ -811,7 +811,7 @@ class Workspace(Hooked, Twins):
 # -- opening -----------------------------------------------------------------
 
 
-@explained()
+@explained
 def open_workspace(
     root: Path,
     settings: Settings,

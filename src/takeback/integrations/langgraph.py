@@ -70,11 +70,11 @@ class _Kept(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """An awaited call: what can be done at once, which gives what is left; that may join others in one transaction."""
+    """What an awaited call waits for; it may join others in one transaction."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    begin: Callable[[], Callable[[], Any]]
+    work: Callable[[], Any]
     joins: bool
 
 
@@ -88,10 +88,10 @@ class _Worker:
         self._thread = threading.Thread(target=self._run, name="takeback-saver", daemon=True)
         self._thread.start()
 
-    def do(self, begin: Callable[[], Callable[[], T]], joins: bool) -> asyncio.Future[T]:
+    def do(self, work: Callable[[], T], joins: bool = False) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(loop, future, begin, joins))
+        self._jobs.put(_Job(loop, future, work, joins))
         return future
 
     def end(self) -> None:
@@ -108,25 +108,18 @@ class _Worker:
                     some.append(following)
                 else:
                     waiting.append(following)
-            begun = [(each, _attempt(each.begin)) for each in some]
-            for each, (_, error) in begun:
-                if error is not None:
-                    _tell(each, None, error)
-            self._finish([(each, rest) for each, (rest, error) in begun if error is None])
+            for each, (result, error) in zip(some, self._done(some), strict=True):
+                _tell(each, result, error)
 
-    def _finish(self, begun: Sequence[tuple[_Job, Any]]) -> None:
-        if len(begun) < 2:
-            for job, rest in begun:
-                _tell(job, *_attempt(rest))
-            return
+    def _done(self, jobs: Sequence[_Job]) -> Sequence[tuple[Any, BaseException | None]]:
+        if len(jobs) == 1:
+            return [_attempt(jobs[0].work)]
         try:
             with self._opened.threads.together():
-                done = [(job, *_attempt(rest)) for job, rest in begun]
+                return [_attempt(job.work) for job in jobs]
         except BaseException as error:
             self._opened.kept.clear()
-            done = [(job, None, error) for job, _ in begun]
-        for job, result, failure in done:
-            _tell(job, result, failure)
+            return [(None, error)] * len(jobs)
 
 
 def _attempt(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
@@ -235,7 +228,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         await asyncio.to_thread(self.close)
 
     async def _in_worker(self, work: Callable[[], T]) -> T:
-        return await self._worker.do(lambda: work, joins=False)
+        return await self._worker.do(work)
 
     @property
     def _worker(self) -> _Worker:
@@ -526,12 +519,12 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         joins = not self._files and self._opened.joins
-        return await self._worker.do(lambda: self._putting(config, checkpoint, metadata, new_versions), joins)
+        return await self._worker.do(self._putting(config, checkpoint, metadata, new_versions), joins)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._worker.do(lambda: self._putting_writes(config, writes, task_id, task_path), self._opened.joins)
+        await self._worker.do(self._putting_writes(config, writes, task_id, task_path), self._opened.joins)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._in_worker(lambda: self.get_tuple(config))

@@ -166,7 +166,7 @@ def _root(workspace: Workspace) -> Check:
 def _journal(workspace: Workspace) -> Check:
     try:
         journal = workspace.store.journal
-        head, kept = journal.head(), journal._read_head()
+        head, kept = journal.head(), journal.kept_head()
         count = len(workspace.history().checkpoints)
         damaged = workspace.history().damaged
     except TakebackError as error:
