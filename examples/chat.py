@@ -37,4 +37,6 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("usage: python examples/chat.py FOLDER, one that is there")
     main(sys.argv[1])

@@ -97,12 +97,13 @@ async def picture(root: Path, clock: Clock, size: tuple[int, int], keys: Sequenc
             ws.clock = ws.observer.clock = clock
         app = TimelineApp(looking, acting)
         async with app.run_test(size=size) as pilot:
-            for key in ("", *keys):
+            for key in ("", *keys, ""):
+                if key != "down":  # what is there so far is drawn before the next one
+                    for _ in range(3):
+                        await pilot.pause(0.2)
+                        await app.workers.wait_for_complete()
                 if key:
                     await pilot.press(key)
-                for _ in range(3):
-                    await pilot.pause(0.2)
-                    await app.workers.wait_for_complete()
             await pilot.pause()
             return without_fonts(app.export_screenshot(title="takeback ui"))
 

@@ -807,7 +807,7 @@ def test_async_nothing_blocks_the_loop_and_a_cancelled_turn_ends(ws: Workspace, 
         holding, free = threading.Event(), threading.Event()
 
         def hold() -> None:
-            with ws._alone():  # somebody else is at a long piece of work
+            with ws.alone():  # somebody else is at a long piece of work
                 holding.set()
                 free.wait(20)
 

@@ -13,7 +13,7 @@ SOURCE = Path(takeback.__file__).parent
 
 # From the ground up: a module imports from its own layer and those below it.
 LAYERS = [
-    {"effects", "errors", "ids", "typed", "units", "acts", "redact", "policy", "patterns", "digests"},
+    {"effects", "errors", "ids", "typed", "units", "acts", "redact", "policy", "patterns", "digests", "head_file"},
     {
         "journal",
         "blobs",
@@ -58,6 +58,8 @@ LAYERS = [
         "views",
         "turns",
         "timeline",
+        "account",
+        "span",
         "report",
         "blame",
         "masking",
@@ -78,6 +80,7 @@ LAYERS = [
         "prune",
         "threads",
         "thread_twins",
+        "thread_reads",
         "thread_views",
         "thread_prune",
         "lineage",

@@ -116,6 +116,25 @@ def test_a_failing_block_gives_the_lock_back(any_lock: Lock) -> None:
         pass
 
 
+def test_it_says_who_is_waited_for(tmp_path: Path) -> None:
+    lock, path = Lock(tmp_path / "store"), tmp_path / "store"
+    assert lock.waits_for == ""
+    with holder(path, "flock") as other:
+        waiting = threading.Thread(target=lock.acquire, args=(60,))
+        waiting.start()
+        while not lock.waits_for:
+            time.sleep(0.01)
+        assert lock.waits_for.startswith("another process")
+        if Path("/proc/locks").exists():
+            assert lock.waits_for.endswith(f", {other.pid})")
+        assert other.stdin is not None
+        other.stdin.write("\n")
+        other.stdin.flush()
+        waiting.join(60)
+        assert lock.waits_for == ""
+    lock.release()
+
+
 def test_giving_back_what_is_not_held_is_a_bug(any_lock: Lock) -> None:
     with pytest.raises(RuntimeError):
         any_lock.release()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ import ledger as ledgers
 from scene import CLAUDE, CODEX, Scene
 from secrets_to_plant import SHAPES
 from support import set_clock
-from takeback import report
-from takeback.errors import NotFound
-from takeback.surfaces.report import markdown, page
+from takeback import account, redact, report, span
+from takeback.brackets import Call
+from takeback.errors import NotFound, UsageError
+from takeback.surfaces.report import markdown, page, words
 from takeback.surfaces.report.shape import shape
 from takeback.workspace import Workspace
 
@@ -31,12 +33,12 @@ def scene(ws: Workspace) -> Scene:
     return made
 
 
-def made(ws: Workspace, asked: str = "", **how: object) -> report.Report:
+def made(ws: Workspace, asked: str = "", **how: object) -> account.Report:
     since, session = str(how.pop("since", "")), str(how.pop("session", ""))
-    return report.make(ws, report.find_span(ws, asked, since, session), **how)  # type: ignore[arg-type]
+    return report.make(ws, span.find(ws, asked, since, session), **how)  # type: ignore[arg-type]
 
 
-def prompts(found: report.Report) -> list[str]:
+def prompts(found: account.Report) -> list[str]:
     return [turn.prompt for turn in found.turns if turn.kind == "agent"]
 
 
@@ -135,6 +137,91 @@ def test_a_later_take_back_of_what_is_in_the_span_is_told(scene: Scene) -> None:
     assert back.later and prompts(made(scene.ws, "base..mine")) == ["add a form"]
 
 
+def test_a_span_is_told_in_times_whatever_it_was_asked_by(scene: Scene) -> None:
+    ws, now = scene.ws, scene.ws.clock()
+    base = next(each for each in ws.history().checkpoints if each.label == "base")
+    set_clock(ws, lambda: now + 7200)
+    relative, named, whole = (made(ws, asked) for asked in ("3h..1h", "base", ""))
+    assert (relative.begins, relative.ends) == (now - 3600, now + 3600)
+    assert (named.begins, named.ends) == (base.at, now + 7200)
+    assert (whole.begins, whole.ends) == (0.0, now + 7200)
+    session = made(ws, session="s2")
+    assert (session.begins, session.ends) == (session.since, session.until) and session.since
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(now - 3600))
+    for form, text in written(relative).items():
+        assert (str(now - 3600) if form == "json" else stamp) in text, form
+        assert ws.store.folder is not None and ws.store.folder.name in text, "which store"
+
+
+@pytest.mark.parametrize("asked", ["mine..base", "1h..2h", "2h..3h"])
+def test_a_span_that_ends_before_it_begins_is_refused(scene: Scene, asked: str) -> None:
+    with pytest.raises(UsageError, match="is not before"):
+        made(scene.ws, asked)
+
+
+def test_one_turn_is_told_without_what_others_did_meanwhile(scene: Scene) -> None:
+    ws = scene.ws
+    ws.begin_turn(CLAUDE, "long work")
+    scene.write("one.txt", "1\n")
+    scene.turn("in between", CODEX, other_txt="x\n")
+    scene.by_hand("", by_hand_txt="x\n")
+    scene.write("two.txt", "2\n")
+    turn = next(each for each in made(ws).turns if each.prompt == "long work")
+    (alone,) = made(ws, turn.id).turns
+    assert [call.summary for call in alone.calls] == ["Write one.txt", "Write two.txt"]
+    assert alone.calls == turn.calls and not alone.in_part
+    (part,) = made(ws, turn.calls[0].id).turns
+    assert [call.summary for call in part.calls] == ["Write one.txt"] and part.in_part
+    for form, text in written(made(ws, turn.calls[0].id)).items():
+        assert (words.IN_PART if form != "json" else '"in_part": true') in text, form
+
+
+def test_what_a_call_did_in_the_span_is_told_though_it_began_before(scene: Scene) -> None:
+    ws, now = scene.ws, scene.ws.clock()
+    call = Call("slow", "Bash", "Bash: slow")
+    set_clock(ws, lambda: now + 1000)
+    ws.begin_turn(CLAUDE, "wait")
+    ws.begin_call(CLAUDE, call)
+    set_clock(ws, lambda: now + 9000)
+    (scene.root / "late.txt").write_text("late\n")
+    ws.end_call(CLAUDE, call)
+    (turn,) = made(ws, since="1h").turns
+    assert [effect.paths for each in turn.calls for effect in each.effects] == [("late.txt",)]
+
+
+def test_what_is_not_named_for_length_is_counted(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    ws = scene.ws
+    scene.write("folder/file.txt", "x\n")
+    scene.bash("many", **{f"f{n}_txt": "claude\n" for n in range(10)})
+    for n in range(9):
+        (scene.root / f"f{n}.txt").write_text("mine\n")
+    ws.checkpoint("drifted")
+    monkeypatch.setattr(report, "_PATHS", 4)
+    effect = made(ws).turns[-2].calls[-1].effects[0]
+    assert (len(effect.paths), effect.more_paths, made(ws).totals.files) == (4, 6, 4 + 10 + 1)
+    ws.revert(effect.id)
+    found = made(ws)
+    assert (len(found.takebacks[-1].not_done), found.takebacks[-1].more_not_done) == (4, 5)
+    for form, text in written(found).items():
+        assert form == "json" or ("9 not done" in text and "and 5 more" in text), form
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+def test_days_of_activity_are_the_readers(scene: Scene, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        now = scene.ws.clock()
+        set_clock(scene.ws, lambda: now + 60 * 86_400)
+        scene.turn("much later", late_txt="x\n")
+        activity = made(scene.ws).activity
+        assert activity.step == 86_400
+        assert time.localtime(activity.bins[0].at)[:5] == (*time.localtime(now)[:3], 0, 0)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 @pytest.fixture
 def book(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = ledgers.register(tmp_path / "site")
@@ -201,7 +288,7 @@ def test_length_is_cut_and_said(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
 SAID = " ".join(planted.text.replace("\n", " ") for planted in SHAPES.values())
 
 
-def written(found: report.Report) -> dict[str, str]:
+def written(found: account.Report) -> dict[str, str]:
     return {"html": page.written(found), "md": markdown.written(found), "json": json.dumps(shape(found))}
 
 
@@ -258,3 +345,23 @@ def test_the_text_of_a_mail_is_left_out(ws: Workspace) -> None:
     for form, text in written(found).items():
         assert "Order 17" in text and "a private matter" not in text, form
     assert "The text of mails is left out" in found.notes
+
+
+def test_no_planted_secret_in_a_name_is_in_any_format(ws: Workspace) -> None:
+    """Of files, folders, labels, threads, agents and sessions: a name is handed on as everything else is."""
+    scene = Scene(ws)
+    named = {name: f"{p.secret}.txt" for name, p in SHAPES.items() if not set(p.secret) & set("/\n")}
+    named = {name: file for name, file in named.items() if len(file) < 200 and redact.text(file) != file}
+    assert len(named) > 10, "those whose shape alone tells"
+    for file in named.values():
+        (ws.root / file).write_text("one\n")
+    ws.begin_turn(CLAUDE, "rename them")
+    for name, file in named.items():
+        (ws.root / file).rename(ws.root / f"new {file}")
+        ws.threads.save(f"t {file}", {"n": 1})
+        ws.checkpoint(f"{name} {file}")
+    scene.bash("touch", done_txt="x")
+    ws.undo()
+    for form, text in written(made(ws)).items():
+        assert "new [redacted]" in text, form
+        assert not set(leaks(text)) & set(named), form

@@ -509,12 +509,12 @@ def test_the_domain_conforms(ws: Workspace):
     by_state = {state_of_thread(document): document for document in documents}
 
     def put(path: bytes, wanted: takeback.effects.State) -> None:
-        with ws._writing():
+        with ws.writing():
             ws.threads.restore(thread, by_state[wanted])
 
     class Held(ThreadStates):
         def apply(self, *args: object, **more: object) -> list[takeback.effects.Result]:
-            with ws._writing():
+            with ws.writing():
                 return list(super().apply(*args, **more))  # type: ignore[arg-type]
 
     made = Held(ws.threads, ws.store.blobs.get)

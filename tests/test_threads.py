@@ -18,6 +18,7 @@ import takeback
 from takeback import values
 from takeback.errors import Damaged, Moved, NotFound, TakebackError, UsageError
 from takeback.journal import New
+from takeback.masking import mask_state
 from takeback.states import NewState, Write
 from takeback.workspace import Workspace
 
@@ -243,7 +244,7 @@ def test_going_back_takes_the_namespaces_along(ws: Workspace) -> None:
     put(ws, "grandchild", "g1", z="1")
     put(ws, "", "c3", "c2", x="3")
     before = ws.threads.list("t")
-    with ws._writing():
+    with ws.writing():
         made = ws.threads.restore("t", then)
     assert ws.threads.document("t") == then
     assert {s.ns: s.rolled_back_from for s in made} == {"": "c2", "child": "s1", "grandchild": ""}
@@ -253,7 +254,7 @@ def test_going_back_takes_the_namespaces_along(ws: Workspace) -> None:
     head = ws.threads.get("t")
     assert ws.threads.values(head) == {"x": b"text\x002"}
     assert head.id > "c3" or len(head.id) == 36
-    with ws._writing():
+    with ws.writing():
         assert ws.threads.restore("t", then) == []
 
 
@@ -496,6 +497,19 @@ def test_words_are_found_in_summaries_and_in_state(ws: Workspace) -> None:
     assert ws.threads.search("plan", thread="main")[0].checkpoint.thread == "main"
     with pytest.raises(UsageError):
         ws.threads.search("  ")
+
+
+@pytest.mark.parametrize("between", range(60, 100, 3))
+def test_an_excerpt_is_masked_before_it_is_cut(ws: Workspace, between: int) -> None:
+    """Wherever the cut falls: in a secret, or between its name and it."""
+    secret = "ghp_" + "a1B2" * 9
+    gap = "x" * between
+    for text in (f"{secret} {gap} here", f"here {gap} {secret}", f"password: hunter42 {gap} here"):
+        ws.threads.save("main", {"text": text})
+    found = ws.threads.search("here", mask=mask_state)
+    assert len(found) == 3 and all("here" in each.excerpt for each in found)
+    shown = " ".join(each.excerpt for each in found)
+    assert "B2a1" not in shown and "hunter42" not in shown
 
 
 def test_a_secret_in_a_summary_is_not_journaled(ws: Workspace) -> None:

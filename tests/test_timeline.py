@@ -25,6 +25,38 @@ def told(items):
     return [(item.kind, item.title) for item in items]
 
 
+def test_what_an_interrupted_take_back_has_still_to_do(ws, scene, timeline):
+    scene.turn("break it", a_txt="broken\n")
+
+    def cut_off(steps, results):
+        raise KeyboardInterrupt
+
+    assert timeline.unfinished() is None
+    ws.told = cut_off
+    with pytest.raises(KeyboardInterrupt):
+        ws.undo()
+    ws.told = None
+    forth, back = timeline.unfinished(), timeline.unfinished(abort=True)
+    assert forth is not None and back is not None and forth.request.verb == "undo" and forth.hash != back.hash
+    assert [(s.path, s.goal is None) for s in forth.steps] == [(b"a.txt", True)]
+    assert [(s.path, s.goal is None) for s in back.steps] == [(b"a.txt", False)]
+    ws.resume()
+    assert timeline.unfinished() is None
+
+
+def test_now_says_what_is_wrong_with_the_journal(ws, scene, timeline):
+    import sqlite3
+
+    scene.by_hand("good", a_txt="one\n")
+    assert timeline.now().damaged == ""
+    db = sqlite3.connect(ws.store.folder / "journal.db")
+    db.execute("UPDATE log SET at = at + 1 WHERE seq = 2")
+    db.commit()
+    db.close()
+    with takeback.open(ws.root) as anew:
+        assert Timeline(anew).now().damaged.startswith("journal row 2 was altered or lost: take-backs across it")
+
+
 def test_an_agents_turn_opens_into_calls_and_effects(scene, timeline):
     scene.turn("add a form", form_html="<form>\n", style_css="a\nb\n")
     turn = timeline.turns()[0]
@@ -220,3 +252,33 @@ def test_state_of_threads_is_compared(ws, timeline):
     (moved,) = timeline.detail(effects[0].id).moved
     assert (moved.thread, [(d.path, d.change) for d in moved.differences]) == ("main", [("messages[1]", "added")])
     assert "hunter2" not in str(moved) and "hunter2" in str(timeline.detail(effects[0].id, masked=False).moved)
+
+
+def test_the_first_state_of_a_thread_is_told_whole_and_so_is_its_last(ws, timeline):
+    ws.begin_turn(CLAUDE, "remember")
+    ws.threads.save("main", {"messages": ["a"], "password": "hunter2"}, agent="claude")
+    ws.checkpoint("after")
+    (first,) = timeline.effects("domain:state")
+    (moved,) = timeline.detail(first.id).moved
+    assert moved.before == "" and moved.after
+    assert [(d.path, d.change, d.after) for d in moved.differences][0] == ("messages", "added", ["a"])
+    assert "hunter2" not in str(moved) and "hunter2" in str(timeline.detail(first.id, masked=False).moved)
+    assert timeline.detail(timeline.parent(first.id)).moved == (moved,)  # and in the turn that it was saved in
+    ws.apply(ws.plan("revert", first.id))
+    took = timeline.turns()[0]
+    assert took.kind == "takeback"
+    (gone,) = timeline.detail(took.id).moved
+    assert [(d.path, d.change) for d in gone.differences] == [("messages", "removed"), ("password", "removed")]
+
+
+def test_of_a_state_whose_past_was_pruned_nothing_is_called_new(ws, timeline):
+    ws.begin_turn(CLAUDE, "remember")
+    ws.threads.save("main", {"messages": ["a"]}, agent="claude")
+    ws.checkpoint("between")
+    ws.threads.save("main", {"messages": ["a", "b"]}, agent="claude")
+    ws.checkpoint("after")
+    second = timeline.effects("domain:state")[0]
+    assert timeline.detail(second.id).moved[0].differences
+    assert ws.threads.remove("main", ids=[("", timeline.detail(second.id).moved[0].before)]) == 1
+    (moved,) = timeline.detail(second.id).moved
+    assert moved.differences == () and moved.after

@@ -494,7 +494,7 @@ def test_what_cannot_be_captured_goes_on_or_not_as_the_owner_chose(ws: Workspace
     made.begin_turn("x")
     code = (
         f"import sys, takeback\nws = takeback.open({str(ws.root)!r})\n"
-        "with ws._writing():\n    print('held', flush=True)\n    sys.stdin.read()\n"
+        "with ws.writing():\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:

@@ -1,8 +1,8 @@
 """A root and its store, opened: one call at a time, under its locks, and only where that is safe.
 
-_alone      one thread of this process
-_writing    _alone, and the store lock: what fails in it leaves nothing half known
-_applying   _alone, and the apply lock: one take-back at a time, which frees the store while it acts outside (_unlocked)
+alone      one thread of this process
+writing    alone, and the store lock: what fails in it leaves nothing half known
+applying   alone, and the apply lock: one take-back at a time, which frees the store while it acts outside (_unlocked)
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Guarded:
     # -- locks and guards ----------------------------------------------------
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """One call at a time, and no bare system error out of it."""
         with self._mutex, explained:
             if self._closed:
@@ -126,8 +126,8 @@ class Guarded:
                 workers.reap()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._alone(), self.store.write.hold(self.settings.lock_timeout), _WithoutCollector():
+    def writing(self) -> Iterator[None]:
+        with self.alone(), self.store.write.hold(self.settings.lock_timeout), _WithoutCollector():
             self.store.blobs.reload()
             try:
                 yield
@@ -148,8 +148,8 @@ class Guarded:
             self.store.blobs.reload()
 
     @contextmanager
-    def _applying(self) -> Iterator[None]:
-        with self._alone(), self.store.apply.hold(self.settings.lock_timeout):
+    def applying(self) -> Iterator[None]:
+        with self.alone(), self.store.apply.hold(self.settings.lock_timeout):
             self._is_applying = True
             try:
                 yield
@@ -167,14 +167,20 @@ class Guarded:
         self.store.apply.release()
         return False
 
-    def _must_be_on(self) -> None:
+    def must_be_on(self) -> None:
+        if self.store.is_read_only:
+            raise TakebackError(
+                f"nothing was changed: the store at {self.store.folder} can only be read",
+                "log, show, diff and restore --to DIR work; for the rest mend its owner, its permissions (0700), or "
+                "its disk, which the system mounts so after errors",
+            )
         if not self.settings.enabled:
             raise Off(
                 f"takeback is off (source: {self.settings.off_source})",
                 "turn it on with TAKEBACK=on, or change that setting",
             )
 
-    def _must_not_be_interrupted(self) -> None:
+    def must_not_be_interrupted(self) -> None:
         if what := self.interrupted():
             raise TakebackError(
                 f"{what}, and the tree may be in between",
@@ -183,7 +189,7 @@ class Guarded:
 
     def interrupted(self) -> str:
         """What was interrupted, as a sentence; empty if nothing was."""
-        with self._alone():
+        with self.alone():
             found = self.observer.open_intents()
             return "" if found is None or self._is_running() else f"{_with_article(found[0])} was interrupted"
 
@@ -226,7 +232,7 @@ class Guarded:
 
     def history(self) -> History:
         """The journal, folded; kept while nothing is appended."""
-        with self._alone():
+        with self.alone():
             return self.observer.history()
 
 

@@ -17,7 +17,7 @@ _NOTE = 300  # characters
 
 def hand_over(threads: Threads, thread: str, id: str, to_agent: str, note: str, agent: str) -> Handoff:
     """Passes a state checkpoint to another agent, who adopts it."""
-    threads.ws._must_be_on()
+    threads.ws.must_be_on()
     if not to_agent:
         raise UsageError("a handoff needs an agent to go to", "takeback thread handoff THREAD CHECKPOINT --to AGENT")
     target = threads.get(thread, id)
@@ -27,7 +27,7 @@ def hand_over(threads: Threads, thread: str, id: str, to_agent: str, note: str, 
         "note": redact.text(note)[:_NOTE],
     }  # fmt: skip
     handoff = new_id()
-    with threads.ws._writing():
+    with threads.ws.writing():
         threads.journal.append([New("thread", handoff, body)], threads.ws.clock())
     return find(threads, handoff)
 
@@ -44,7 +44,7 @@ def find(threads: Threads, id: str) -> Handoff:
 def made(threads: Threads) -> list[Handoff]:
     """Every handoff, newest first."""
     found: dict[str, Handoff] = {}
-    with threads.ws._alone():
+    with threads.ws.alone():
         rows = list(threads.journal.rows(kinds=("thread",)))
     for row in rows:
         body = row.body or {}

@@ -263,6 +263,8 @@ class History:
             self.pins.add(body["id"])
         elif what == "unpin":
             self.pins.discard(body["id"])
+        elif what == "label":
+            self.checkpoints = [c._replace(label=body["label"]) if c.id == body["id"] else c for c in self.checkpoints]
         elif what == "resolve":
             self._fold_resolved(row, body)
         elif what == "session":

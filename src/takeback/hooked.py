@@ -59,29 +59,29 @@ class Hooked(Guarded):
         """What the agent that runs this process was asked last; None if a person runs it."""
         from . import calls
 
-        with self._alone():
+        with self.alone():
             return calls.turn_above(self)
 
     def open_turn_above(self) -> AgentTurn | None:
         """The turn of a harness that is open in this process or one above it."""
         from . import calls
 
-        with self._alone():
+        with self.alone():
             return calls.open_turn_above(self)
 
     def note_session(self, pid: int, started: int, name: str) -> None:
         """Journals that a process is an agent's: what only a person may do is refused below it (ancestry.py)."""
-        self._must_be_on()
-        with self._writing():
+        self.must_be_on()
+        with self.writing():
             note = {"what": "session", "pid": pid, "started": started, "name": name}
             if not any(note.items() <= known.items() for known in self.history().sessions):
                 self.store.journal.append([New("note", new_id(), note)], self.clock())
 
     @contextmanager
     def _hooked(self) -> Iterator[OpenFolder]:
-        self._must_be_on()
-        with self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
+        self.must_be_on()
+        with self.writing(), self.open_tree() as tree:
+            self.must_not_be_interrupted()
             yield tree
 
     # -- calls that are stopped ------------------------------------------------
@@ -91,8 +91,8 @@ class Hooked(Guarded):
         approved it, for once."""
         from .gate import deciding
 
-        self._must_be_on()
-        with self._writing():
+        self.must_be_on()
+        with self.writing():
             return deciding.journaled(self, asked)
 
     def stopped_call(self, name: str) -> Stopped | None:
@@ -104,8 +104,8 @@ class Hooked(Guarded):
 
     def approve_call(self, call: Stopped) -> str:
         """A person's yes to exactly this call in that session, good for once. Saying it twice is saying it once."""
-        self._must_be_on()
-        with self._writing():
+        self.must_be_on()
+        with self.writing():
             for id, approved in self.history().call_approvals.items():
                 if approved == call.id:
                     return id
@@ -121,7 +121,7 @@ class Hooked(Guarded):
         Looks at all of it once, without leaving a trace; a hook waits for it, so for no longer than a hook may look."""
         from . import calls, moments
 
-        with self._alone(), self.open_tree() as tree:
+        with self.alone(), self.open_tree() as tree:
             if self.observer.suspects is None:
                 self.observer.suspects = moments.suspects(self.observer)
             known = self.observer.known()

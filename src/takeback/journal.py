@@ -93,6 +93,25 @@ class Journal:
         with _explained:
             self._db = self._connect(create)
 
+    @classmethod
+    def copied(cls, path: Path) -> Journal:
+        """One that lies where nothing can be written, read into memory: SQLite would write beside it."""
+        import shutil
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (path.name, f"{path.name}-wal"):
+                if path.with_name(name).exists():
+                    shutil.copyfile(path.with_name(name), os.path.join(folder, name))
+            source = cls(Path(folder) / path.name)
+            with _explained:
+                here = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                source._db.backup(here)
+            source.close()
+        source._db, source.path, source._head_file = here, path, HeadFile(path.with_name("head"))
+        here.text_factory = _as_text
+        return source
+
     def _connect(self, create: bool) -> sqlite3.Connection:
         if self.path is None:
             db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -115,7 +134,7 @@ class Journal:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA trusted_schema=OFF")
-        db.text_factory = lambda data: data.decode(errors="replace")  # an altered row must not stop the others
+        db.text_factory = _as_text
         if create and self._head_file is not None and self._head_file.read() is None:
             self._head_file.write(Head(0, START), sync=True)
         found = {tuple(row) for row in db.execute("SELECT type, name, sql FROM sqlite_master")}
@@ -450,6 +469,11 @@ class Journal:
             yield BadRow(expected, _cut_said(expected, kept.seq))
         elif kept is not None and kept.seq and next((row[6] for row in found if row[0] == kept.seq), None) != kept.hash:
             yield BadRow(kept.seq, "the journal was rewritten: its head is not the one that was kept")
+
+
+def _as_text(data: bytes) -> str:
+    """An altered row must not stop the others."""
+    return data.decode(errors="replace")
 
 
 def _uri(path: Path) -> str:

@@ -38,6 +38,8 @@ _LONGEST_PAUSE = 0.05
 class Lock:
     """One named lock; its name is the name of its file."""
 
+    _is_awaited = False  # by somebody here, while another process has it
+
     def __init__(self, path: Path, portable: bool = False) -> None:
         self.path = path
         self._open: type[_Flock | _Exclusive] = _Exclusive if portable or fcntl is None else _Flock
@@ -48,7 +50,7 @@ class Lock:
         try:
             handle = self._open(self.path)
             try:
-                got_it = _wait_for(handle, timeout)
+                got_it = handle.try_lock() or self._wait_for(handle, timeout)
             except BaseException:
                 handle.close()
                 raise
@@ -58,6 +60,18 @@ class Lock:
             handle.close()
             raise _still_locked(self.path.name, timeout, holder_hint, _holder(self.path))
         self._held = handle
+
+    def _wait_for(self, handle: _Handle, timeout: float) -> bool:
+        self._is_awaited = True
+        try:
+            return _wait_for(handle, timeout)
+        finally:
+            self._is_awaited = False
+
+    @property
+    def waits_for(self) -> str:
+        """Who has the lock, while somebody here waits for it; else empty. To be asked from another thread."""
+        return f"another process{_holder(self.path)}" if self._is_awaited else ""
 
     def release(self) -> None:
         """Gives the lock back; whoever waits may have it before this returns."""

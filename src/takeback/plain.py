@@ -7,7 +7,7 @@ becomes a table that says which class it was of.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from math import isfinite
 
@@ -17,6 +17,7 @@ from .typed import Any
 _DEEP = 200  # levels
 _LONG = 14_000  # bits of a number: Python reads and writes no longer ones as text
 _EXCERPT = 80  # characters on each side
+_NEAR = 1000  # characters that tell what a secret is
 _NOTHING = object()
 
 
@@ -156,8 +157,13 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def excerpt(told: str, at: int) -> str:
-    """What stands around a place, in one line."""
+def excerpt(told: str, word: str, mask: Callable[[str], str]) -> str:
+    """What stands around a word, in one line. It is masked before it is cut: nobody could tell that half a secret is
+    one, or a secret without its name."""
+    at = max(0, told.lower().find(word))
+    first, last = max(0, at - _NEAR), at + _NEAR
+    near = mask(told[first:last])
+    at = max(0, near.lower().find(word))
     start, end = max(0, at - _EXCERPT), at + _EXCERPT
-    part = " ".join(told[start:end].split())
-    return f"{'…' if start else ''}{part}{'…' if end < len(told) else ''}"
+    part = " ".join(near[start:end].split())
+    return f"{'…' if first or start else ''}{part}{'…' if end < len(near) or last < len(told) else ''}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400.0
 _FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
+_KEPT_NOTES = ("pin", "unpin", "label", "repair", "cut", "gap", "resolve", "session")
 _WORK_ROWS = ("turn", "open", "close")  # of agents: they go with what was done in them
 
 
@@ -224,7 +225,7 @@ def _is_used_approval(row: Row, history: History) -> bool:
 
 def _still_needed(row: Row, outside: set[str], interrupted: Any) -> bool:
     body = row.body or {}
-    if row.kind == "note" and body.get("what") in ("pin", "unpin", "repair", "cut", "gap", "resolve", "session"):
+    if row.kind == "note" and body.get("what") in _KEPT_NOTES:
         return True
     if body.get("takeback", row.id) in outside:
         return True  # else what it took back outside the files would look as if it stood again

@@ -1,25 +1,48 @@
-"""The account of a span, as values: what was done, by which prompt, what was taken back and how well, what could not
+"""The account of a span, made: what was done, by which prompt, what was taken back and how well, what could not
 be, and whether the journal holds. The surfaces write it as a page, as Markdown or as JSON.
 
-    timeline ──► the items of the span ──► Report, every text of it without secrets
+    span ──► the items of the timeline in it ──► account.Report, every text of it without secrets
 
-It is made to be handed on: what files hold is masked, what was recorded is redacted once more, the text of mails is
-left out, and everything that is cut for length says how much is missing.
+It is made to be handed on: what files hold is masked, names and what was recorded are redacted once more, the text of
+mails is left out, and everything that is cut for length says how much is missing.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from . import __version__, filters, names, redact, timeline
+from . import __version__, redact, timeline
+from .account import (
+    NOTHING,
+    PARTLY,
+    WHOLE,
+    Activity,
+    Attempt,
+    Bin,
+    CallTold,
+    Difference,
+    EffectTold,
+    FileTold,
+    Integrity,
+    Loss,
+    Remains,
+    Report,
+    StepTold,
+    TakebackTold,
+    ThreadTold,
+    Totals,
+    TurnTold,
+)
 from .acts import Act
+from .brackets import AgentTurn, Bracket
 from .effects import DONE, FAILED, IRREVERSIBLE, KEPT, STATES, UNCOVERED, UNKNOWN, domain_of, raw, text
-from .errors import NotFound, TakebackError
-from .history import History
+from .errors import TakebackError
 from .repository import called
-from .timeline import CallItem, Detail, EffectItem, Mark, Timeline, TurnItem
-from .typed import TYPE_CHECKING, Any, NamedTuple
+from .span import Span, bounds
+from .timeline import CallItem, Detail, EffectItem, Timeline, TurnItem
+from .typed import TYPE_CHECKING, Any
 from .views import FileDiff
 
 if TYPE_CHECKING:
@@ -35,298 +58,11 @@ _DIFFERENCES = 30  # of one thread
 _BINS = 72  # of the picture, at most
 _STEPS = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800)  # seconds of a bin
 
-WHOLE, PARTLY, NOTHING = "whole", "partly", "nothing"  # how well a take-back went
-
-
-class Span(NamedTuple):
-    """What is told of: rows and times from and to, both inclusive."""
-
-    said: str
-    first: int = 0
-    last: int = 1 << 62
-    since: float = 0.0
-    until: float = float("inf")
-    session: str = ""
-
-    def holds(self, seq: int, at: float) -> bool:
-        return self.first <= seq <= self.last and self.since <= at <= self.until
-
-
-class Attempt(NamedTuple):
-    """One try at taking an effect outside the files back."""
-
-    at: float
-    result: str  # done, failed, unknown
-    note: str
-
-
-class EffectTold(NamedTuple):
-    id: str
-    domain: str
-    summary: str
-    agent: str
-    at: float
-    verdict: str  # how well it can be taken back; of one outside the files what became of it
-    stands: str  # whole, part or none
-    undone_by: tuple[str, ...]
-    paths: tuple[str, ...]
-    more_paths: int
-    exchange: tuple[tuple[str, str], ...] = ()  # what was sent, answered or run
-    inverse: str = ""  # what takes it back
-    attempts: tuple[Attempt, ...] = ()
-    left_to_do: str = ""
-
-
-class CallTold(NamedTuple):
-    id: str
-    tool: str
-    summary: str
-    lane: str
-    at: float
-    state: str
-    effects: tuple[EffectTold, ...]  # oldest first
-
-
-class FileTold(NamedTuple):
-    """The net change of one file in a turn, secrets masked; `more_lines` are not shown."""
-
-    diff: FileDiff
-    masked: bool
-    more_lines: int
-
-
-class Difference(NamedTuple):
-    path: str
-    change: str
-    before: str
-    after: str
-
-
-class ThreadTold(NamedTuple):
-    thread: str
-    before: str
-    after: str
-    differences: tuple[Difference, ...]
-    more: int
-
-
-class TurnTold(NamedTuple):
-    id: str
-    kind: str  # agent, hand, run, watch
-    prompt: str  # or the command, or what was changed
-    agent: str
-    session: str
-    at: float
-    until: float
-    domains: Mapping[str, int]
-    lines: tuple[int, int] | None
-    verdicts: Mapping[str, int]
-    stands: str
-    undone_by: tuple[str, ...]
-    checkpoints: tuple[Mark, ...]
-    calls: tuple[CallTold, ...]  # oldest first
-    effects: tuple[EffectTold, ...]  # found outside of any call, oldest first
-    files: tuple[FileTold, ...]
-    more_files: int
-    threads: tuple[ThreadTold, ...]
-
-    @property
-    def all_effects(self) -> tuple[EffectTold, ...]:
-        """Each once, though two calls share it."""
-        every = [*self.effects, *(effect for call in self.calls for effect in call.effects)]
-        return tuple({effect.id: effect for effect in every}.values())
-
-
-class StepTold(NamedTuple):
-    """A step of a take-back that was not done: kept, failed or in doubt, and why."""
-
-    target: str
-    result: str
-    why: str
-
-
-class TakebackTold(NamedTuple):
-    id: str
-    number: int
-    verb: str
-    summary: str
-    at: float
-    stands: bool  # not redone since
-    well: str  # whole, partly, nothing
-    took: tuple[str, ...]  # ids of the turns it took from
-    paths: tuple[str, ...]  # that it took back
-    more_paths: int
-    done: Mapping[str, int]  # verdict → steps
-    not_done: tuple[StepTold, ...]
-    interrupted: bool
-    later: bool  # after the span: it took some of it all the same
-
-
-class Remains(NamedTuple):
-    """What was done in the span and could not be taken back, or of which nobody knows."""
-
-    effect: str
-    turn: str
-    domain: str
-    summary: str
-    state: str
-    at: float
-    why: str
-    command: str  # what a person can do about it; may be empty
-
-
-class Bin(NamedTuple):
-    at: float
-    effects: Mapping[str, int]  # domain → effects
-    takebacks: int
-
-
-class Activity(NamedTuple):
-    step: float  # seconds of one bin
-    bins: tuple[Bin, ...]  # without gaps, oldest first
-
-
-class Loss(NamedTuple):
-    entry: str
-    kind: str
-    path: str
-    why: str
-
-
-class Integrity(NamedTuple):
-    """Whether the journal's chain and what it names hold; checked while the report was made."""
-
-    ok: bool
-    rows: int
-    blobs: int
-    head: int
-    hash: str  # of the newest row: whoever has it can tell whether anything before was altered
-    every_byte: bool
-    problems: tuple[str, ...]
-    lost: tuple[Loss, ...]
-    known_losses: int
-    pruned: int  # entries that were forgotten, by a person or by the budget
-    partial: tuple[tuple[str, str, str], ...]  # (checkpoint, path, why) that could not be captured
-
-
-class Totals(NamedTuple):
-    turns: int
-    prompts: int
-    calls: int
-    effects: int
-    domains: Mapping[str, int]
-    files: int
-    lines: tuple[int, int]
-    verdicts: Mapping[str, int]
-    taken_back: int  # effects that do not stand any more
-    partly: int
-    takebacks: int
-    remains: int
-
-
-class Report(NamedTuple):
-    project: str
-    root: str
-    made: float
-    version: str
-    span: str
-    since: float
-    until: float
-    agents: Mapping[str, int]  # name → turns
-    totals: Totals
-    activity: Activity
-    turns: tuple[TurnTold, ...]  # oldest first
-    takebacks: tuple[TakebackTold, ...]
-    remains: tuple[Remains, ...]
-    checkpoints: tuple[Mark, ...]
-    integrity: Integrity
-    notes: tuple[str, ...]  # what is left out
-
 
 def make(ws: Workspace, span: Span, diffs: bool = True, every_byte: bool = False) -> Report:
     """The account of a span, as of now."""
-    with ws._alone():
+    with ws.alone():
         return _Writer(ws, span, diffs).report(_integrity(ws, every_byte))
-
-
-# -- the span ----------------------------------------------------------------
-
-
-def find_span(ws: Workspace, asked: str = "", since: str = "", session: str = "") -> Span:
-    """The span that was meant: FROM..TO, one turn, call or effect, what came after a checkpoint, a time, or a session.
-    Each end is a name as everywhere, or a time as for `log since:`."""
-    history = ws.history()
-    if session:
-        return _session(history, session)
-    if since:
-        at = _moment(ws, since, end=False)
-        return Span(f"since {since}", since=at)
-    if not asked:
-        return Span("everything that is known")
-    try:
-        found = names.resolve(history, asked)
-    except NotFound:
-        begin, dots, end = asked.partition("..")
-        if not dots:
-            return Span(f"since {asked}", since=_moment(ws, asked, end=False))
-        return _between(ws, begin, end)
-    if found.kind == "checkpoint":
-        return Span(f"since {_called(found)}", first=found.seq)
-    return Span(f"{found.kind} {_called(found)}", first=found.seq, last=_end_of(history, found))
-
-
-def _between(ws: Workspace, begin: str, end: str) -> Span:
-    history = ws.history()
-    span = Span("")
-    said = []
-    for name, last in ((begin, False), (end, True)):
-        if not name:
-            said.append("now" if last else "the beginning")
-            continue
-        try:
-            found = names.resolve(history, name)
-        except NotFound:
-            at = _moment(ws, name, end=last)
-            span = span._replace(until=at) if last else span._replace(since=at)
-            said.append(name)
-            continue
-        said.append(_called(found))
-        span = span._replace(last=_end_of(history, found)) if last else span._replace(first=found.seq)
-    return span._replace(said=f"{said[0]} to {said[1]}")
-
-
-def _moment(ws: Workspace, value: str, end: bool) -> float:
-    try:
-        return filters.moment(value, end)(ws.clock())
-    except TakebackError:
-        raise NotFound(
-            f"{value!r} is no checkpoint, turn, effect or time",
-            "list them with takeback log, or write a time such as 2h or 2026-01-31T18:00",
-        ) from None
-
-
-def _session(history: History, asked: str) -> Span:
-    sessions = list(dict.fromkeys(turn.caller.session for turn in history.agent_turns.values()))
-    found = [each for each in sessions if each.casefold().startswith(asked.casefold())]
-    if not found:
-        known = ", ".join(each for each in sessions[-4:] if each) or "none yet"
-        raise NotFound(f"no session's name begins with {asked!r}", f"the newest are: {known}")
-    return Span(f"session {found[-1]}" if len(found) == 1 else f"sessions {asked}…", session=asked)
-
-
-def _end_of(history: History, found: names.Named) -> int:
-    """The last row that belongs to an entry."""
-    if found.kind == "takeback":
-        return max([found.seq, *history.takebacks[found.id].rows])
-    rows = set(history.rows_of_call(found.id) or ()) if found.kind in ("turn", "call") else set()
-    return max([found.seq, *(e.seq for e in history.effects if e.id in rows)])
-
-
-def _called(found: names.Named) -> str:
-    return f'{found.id[:8]} "{found.label}"' if found.label else found.id[:8]
-
-
-# -- writing it --------------------------------------------------------------
 
 
 class _Writer:
@@ -337,9 +73,13 @@ class _Writer:
         self.history = ws.history()
         self.acts: dict[str, Act] = {act.id: act for act in self.history.ledger()} if self.history.acts else {}
         self.asked = {asked.id: asked for asked in self.history.agent_turns.values()}
-        self.seqs = {e.id: e.seq for e in self.history.effects if not e.takeback}
-        self.seqs |= {each.id: each.seq for each in self.history.checkpoints}
-        self.seqs |= {each.id: each.seq for each in self.history.takebacks.values()}
+        self.effects = {e.id: e for e in self.history.effects if not e.takeback}
+        acted = [(e.id, e.seq, e.at) for e in self.effects.values()]
+        acted += [(back.id, back.seq, back.at) for back in self.history.takebacks.values()]
+        acted = [each for each in acted if not span.only or each[0] in span.only]
+        marks = [(mark.id, mark.seq, mark.at) for mark in self.history.checkpoints]
+        self.inside = {id for id, seq, at in (*acted, *marks) if span.holds(seq, at)}
+        self.files: set[bytes] = set()  # that changed, those among them that are not named for length
         self.diffs = diffs
         self.lines_left = _ALL_LINES
         self.undiffed = 0  # turns whose lines are not shown
@@ -347,27 +87,26 @@ class _Writer:
     def report(self, integrity: Integrity) -> Report:
         items = self._chosen()
         told = [self._turn(item) for item in items if item.kind not in (timeline.TAKEBACK, timeline.CHECKPOINT)]
-        turns = tuple(turn for turn in reversed(told) if turn is not None)
-        shown = {turn.id for turn in turns}
-        takebacks = tuple(reversed(list(self._takebacks(items, shown))))
+        turns = tuple(reversed(told))
+        takebacks = tuple(reversed(list(self._takebacks(items))))
         remains = tuple(self._remains(turns))
-        marks = {mark.id: mark for item in items for mark in item.marks if self._holds(mark.id, mark.at)}
+        marks = {mark.id: mark for item in items for mark in item.marks if mark.id in self.inside}
         times = [*(mark.at for mark in marks.values()), *(back.at for back in takebacks)]
         times += [at for turn in turns for at in (turn.at, turn.until)]
         agents: dict[str, int] = {}
         for turn in turns:
             who = turn.agent or ("by hand" if turn.kind == timeline.HAND else turn.kind)
             agents[who] = agents.get(who, 0) + 1
+        since, until, now = min(times, default=0.0), max(times, default=0.0), self.ws.clock()
+        begins, ends = (since, until) if self.span.session else bounds(self.ws, self.span, now)
+        store = self.ws.store.folder
         found = Report(
-            self.ws.root.name, str(self.ws.root), self.ws.clock(), __version__, self.span.said,
-            min(times, default=0.0), max(times, default=0.0), agents, self._totals(turns, takebacks, remains),
+            self.ws.root.name, str(self.ws.root), store.name if store is not None else "", now, __version__,
+            self.span.said, begins, ends, since, until, agents, self._totals(turns, takebacks, remains),
             _activity(turns, takebacks), turns, takebacks, remains,
             tuple(sorted(marks.values(), key=lambda mark: mark.at)), integrity, tuple(self._notes()),
         )  # fmt: skip
         return Report(*_clean(found, {}))
-
-    def _holds(self, id: str, at: float) -> bool:
-        return self.span.holds(self.seqs.get(id, 0), at)
 
     def _chosen(self) -> list[TurnItem]:
         """The items of the span, newest first; with them the take-backs that took from those."""
@@ -382,42 +121,54 @@ class _Writer:
 
     def _is_in(self, item: TurnItem) -> bool:
         if item.kind in (timeline.TAKEBACK, timeline.CHECKPOINT):
-            return self._holds(item.id, item.at)
-        asked = self.asked.get(item.id)
-        if asked is not None and self.span.holds(asked.seq, asked.at):
-            return True
-        return any(self._holds(id, at) for id, at in self._effects_of(item))
+            return item.id in self.inside
+        return self._is_asked_in(item) or any(
+            self._is_called_in(child) or not self.inside.isdisjoint(child.effects)
+            if isinstance(child, CallItem)
+            else child.id in self.inside
+            for child in self.timeline.children(item.id)
+        )
 
-    def _effects_of(self, item: TurnItem) -> Iterable[tuple[str, float]]:
-        for child in self.timeline.children(item.id):
-            for id in child.effects if isinstance(child, CallItem) else (child.id,):
-                yield id, child.at
+    def _is_asked_in(self, item: TurnItem) -> bool:
+        asked = self.asked.get(item.id)
+        return asked is not None and self._holds(asked)
+
+    def _is_called_in(self, call: CallItem) -> bool:
+        return self._holds(self.history.brackets[call.id])
+
+    def _holds(self, found: AgentTurn | Bracket) -> bool:
+        return self.span.holds(found.seq, found.at) and (not self.span.only or found.id in self.span.only)
 
     # -- turns ---------------------------------------------------------------
 
-    def _turn(self, item: TurnItem) -> TurnTold | None:
-        calls, effects = [], []
+    def _turn(self, item: TurnItem) -> TurnTold:
+        calls, effects, in_part = [], [], False
         for child in reversed(self.timeline.children(item.id)):
             if isinstance(child, CallItem):
                 mine = [e for id in child.effects if isinstance(e := self.timeline.item(id), EffectItem)]
-                told = tuple(self._effect(e) for e in mine if self._holds(e.id, e.at))
-                bracket = self.history.brackets[child.id]
-                if told or self.span.holds(bracket.seq, child.at):
+                told = tuple(self._effect(e) for e in mine if e.id in self.inside)
+                in_part = in_part or len(told) < len(mine)
+                if told or self._is_called_in(child):
                     calls.append(CallTold(child.id, child.tool, child.title, child.lane, child.at, child.state, told))
-            elif self._holds(child.id, child.at):
+                else:
+                    in_part = True
+            elif child.id in self.inside:
                 effects.append(self._effect(child))
+            else:
+                in_part = True
         asked = self.asked.get(item.id)
-        if not calls and not effects and (asked is None or not self.span.holds(asked.seq, asked.at)):
-            return None
         files, more, threads = self._changed(item)
         return TurnTold(
             item.id, item.kind, item.title, item.agent, asked.caller.session if asked else "", item.at, item.until,
             item.totals, item.lines, item.badges, item.stands, item.undone_by, item.marks, tuple(calls),
-            tuple(effects), files, more, threads,
+            tuple(effects), files, more, threads, in_part,
         )  # fmt: skip
 
     def _effect(self, item: EffectItem) -> EffectTold:
         paths = item.paths[:_PATHS]
+        if item.domain == "files":
+            changes = self.effects[item.id].changes.items()
+            self.files.update(path for path, change in changes if not timeline.is_folder(change))
         told = EffectTold(
             item.id, item.domain, item.title, item.agent, item.at, item.badge, item.stands, item.undone_by, paths,
             len(item.paths) - len(paths),
@@ -455,7 +206,7 @@ class _Writer:
 
     # -- take-backs ----------------------------------------------------------
 
-    def _takebacks(self, items: Sequence[TurnItem], shown: set[str]) -> Iterable[TakebackTold]:
+    def _takebacks(self, items: Sequence[TurnItem]) -> Iterable[TakebackTold]:
         chosen = [item for item in items if item.kind == timeline.TAKEBACK]
         failed = self._not_done({item.id for item in chosen})
         for item in chosen:
@@ -472,8 +223,8 @@ class _Writer:
             well = WHOLE if paths and not steps else PARTLY if paths else NOTHING
             yield TakebackTold(
                 item.id, item.number, found.verb, item.title, item.at, item.stands != timeline.NONE, well, item.took,
-                tuple(paths)[:_PATHS], max(0, len(paths) - _PATHS), done, tuple(steps[:_PATHS]), found.interrupted,
-                not self._holds(item.id, item.at),
+                tuple(paths)[:_PATHS], max(0, len(paths) - _PATHS), done, tuple(steps[:_PATHS]),
+                max(0, len(steps) - _PATHS), found.interrupted, item.id not in self.inside,
             )  # fmt: skip
 
     def _not_done(self, ids: set[str]) -> dict[str, list[StepTold]]:
@@ -525,23 +276,23 @@ class _Writer:
         effects = list({effect.id: effect for turn in turns for effect in turn.all_effects}.values())
         domains: dict[str, int] = {}
         verdicts: dict[str, int] = {}
-        files: set[str] = set()
         for effect in effects:
             domains[effect.domain] = domains.get(effect.domain, 0) + 1
             verdicts[effect.verdict] = verdicts.get(effect.verdict, 0) + 1
-            if effect.domain == "files":
-                files.update(effect.paths)
         counted = [turn.lines for turn in turns if turn.lines is not None]
         return Totals(
             len(turns), sum(turn.kind == timeline.AGENT and bool(turn.prompt) for turn in turns),
-            sum(len(turn.calls) for turn in turns), len(effects), domains, len(files),
+            sum(len(turn.calls) for turn in turns), len(effects), domains, len(self.files),
             (sum(added for added, _ in counted), sum(removed for _, removed in counted)), verdicts,
             sum(effect.stands == timeline.NONE for effect in effects),
             sum(effect.stands == timeline.PART for effect in effects), len(takebacks), len(remains),
         )  # fmt: skip
 
     def _notes(self) -> Iterable[str]:
-        yield "What looks like a secret is masked, and files that are there to hold secrets show only that they changed"
+        yield (
+            "What looks like a secret is masked, in names too, and files that are there to hold secrets show only that "
+            "they changed"
+        )
         if any(act.domain == "email" for act in self.acts.values()):
             yield "The text of mails is left out"
         if self.undiffed:
@@ -597,7 +348,7 @@ def _activity(turns: Sequence[TurnTold], takebacks: Sequence[TakebackTold]) -> A
         return Activity(0.0, ())
     first, last = min(times), max(times)
     step = float(next((each for each in _STEPS if (last - first) / each <= _BINS - 2), (last - first) / (_BINS - 2)))
-    start = first - first % step
+    start = first - (first + time.localtime(first).tm_gmtoff) % step  # a bin of days begins with the reader's day
     found: list[dict[str, int]] = [{} for _ in range(int((last - start) // step) + 1)]
     taken = [0] * len(found)
     for at, domain in effects.values():
@@ -615,18 +366,24 @@ def _integrity(ws: Workspace, every_byte: bool) -> Integrity:
     partial = [(each.id, path, why) for each in history.checkpoints for path, why in each.partial]
     return Integrity(
         found.ok, found.rows, found.blobs, head.seq, head.hash.hex(), every_byte, found.problems,
-        tuple(Loss(each.entry, each.kind, each.path, each.why) for each in found.lost[:_PATHS]), found.known,
-        len(history.forgotten), tuple(partial[:_PATHS]),
+        tuple(Loss(each.entry, each.kind, each.path, each.why) for each in found.lost[:_PATHS]),
+        max(0, len(found.lost) - _PATHS), found.known, len(history.forgotten), tuple(partial[:_PATHS]),
+        max(0, len(partial) - _PATHS),
     )  # fmt: skip
 
 
 def _clean(found: Any, known: dict[str, str]) -> Any:
-    """Every text once more without what looks like a secret; differences of files are masked already."""
+    """Every text once more without what looks like a secret, names among them; the lines of files are masked
+    already."""
     if isinstance(found, str):
         if found not in known:
             known[found] = redact.text(found)
         return known[found]
-    if isinstance(found, (FileTold, int, float)) or found is None:
+    if isinstance(found, FileTold):
+        diff = found.diff
+        named = diff._replace(path=_clean(diff.path, known), old_path=_clean(diff.old_path, known))
+        return found._replace(diff=named)
+    if isinstance(found, (int, float)) or found is None:
         return found
     if isinstance(found, Mapping):
         return {_clean(key, known): each for key, each in found.items()}

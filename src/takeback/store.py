@@ -35,6 +35,7 @@ class Store(NamedTuple):
     blobs: Blobs
     write: Lock  # short: one capture, one append, one file segment
     apply: Lock  # one take-back at a time
+    is_read_only: bool = False  # what it holds can be seen and brought elsewhere, and no more
 
     def close(self) -> None:
         self.blobs.close()
@@ -150,11 +151,12 @@ def open_store(home: Path, root: Path, portable: bool) -> tuple[Store, dict[str,
             f"the journal in {folder} is missing",
             "restore it from a backup, or move the folder away and run takeback init",
         )
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+    if not os.access(folder, os.R_OK | os.X_OK):
         raise TakebackError(f"the store at {folder} is not accessible", "mend its owner and permissions (0700)")
-    journal = Journal(folder / "journal.db")
+    is_read_only = not os.access(folder, os.W_OK)
+    journal = Journal.copied(folder / "journal.db") if is_read_only else Journal(folder / "journal.db")
     write, apply = Lock(folder / "store.lock", portable), Lock(folder / "apply.lock", portable)
-    return Store(meta["id"], folder, journal, Packs(folder, portable=portable), write, apply), meta
+    return Store(meta["id"], folder, journal, Packs(folder, portable=portable), write, apply, is_read_only), meta
 
 
 def open_memory() -> Store:

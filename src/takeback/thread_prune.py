@@ -58,13 +58,13 @@ def prune(
         raise UsageError("say how much to keep", "such as --keep 20, or --older-than 30d")
     if keep is not None and keep < 1:
         raise UsageError("prune keeps at least the head", "to remove a thread whole, name it with --delete")
-    threads.ws._must_be_on()
-    with threads.ws._applying(), threads.ws._writing():
-        threads.ws._must_not_be_interrupted()
+    threads.ws.must_be_on()
+    with threads.ws.applying(), threads.ws.writing():
+        threads.ws.must_not_be_interrupted()
         there = threads.names()
         if unknown := [name for name in chosen if name not in there]:
             if not missing_ok:
-                raise NotFound(f"there is no thread called {unknown[0]!r}", threads._threads_hint())
+                raise NotFound(f"there is no thread called {unknown[0]!r}", threads.names_hint())
             chosen = [name for name in chosen if name in there]
             if not chosen:
                 return ThreadsPruned((), dry_run=dry_run)

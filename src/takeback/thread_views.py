@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from . import plain
 from .errors import Damaged, NotFound, TakebackError, UsageError
@@ -29,7 +30,7 @@ def diff(threads: Threads, thread: str, a: str, b: str = "") -> list[StateDiffer
     return [StateDifference(*found) for found in plain.differences(was, now)]
 
 
-def search(threads: Threads, query: str, thread: str = "", limit: int = 20) -> list[Found]:
+def search(threads: Threads, query: str, thread: str, limit: int, mask: Callable[..., str] | None) -> list[Found]:
     """State checkpoints whose summary and state have all these words, newest first. Values that many share are found
     at the newest of each thread alone."""
     words = list(dict.fromkeys(query.lower().split()))
@@ -59,7 +60,7 @@ def search(threads: Threads, query: str, thread: str = "", limit: int = 20) -> l
             seen.add(key)
             told = _text(threads, state, state.refs[where])
             first = next(word for word in words if word in having[where])
-            out.append(Found(state, where, plain.excerpt(told, max(0, told.lower().find(first)))))
+            out.append(Found(state, where, plain.excerpt(told, first, partial(mask, path=where) if mask else str)))
     return out
 
 
@@ -72,10 +73,10 @@ def _text(threads: Threads, state: StateCheckpoint, ref: str) -> str:
 
 def verify(threads: Threads, thread: str = "") -> list[Checked]:
     """Every state checkpoint, oldest first: whether its row and its values are as they were stored."""
-    with threads.ws._alone():
+    with threads.ws.alone():
         threads.index.follow()
         if thread and not threads.index.has(thread):
-            raise NotFound(f"there is no thread called {thread!r}", threads._threads_hint())
+            raise NotFound(f"there is no thread called {thread!r}", threads.names_hint())
         at, before = threads.index.told()
         threads.index.anew()
         threads.index.follow()
@@ -103,7 +104,7 @@ def _verified(threads: Threads, each: Listed, bad: Mapping[int, str]) -> Checked
     why = bad.get(each.seq, "")
     if not why:
         try:
-            state = threads._at(each.seq)
+            state = threads.at(each.seq)
             for name, ref in state.refs.items():
                 try:
                     threads.held.read(ref)

@@ -17,9 +17,11 @@ from . import filters, masking, names, redact, turns, views
 from .acts import Act
 from .brackets import AgentTurn, Bracket
 from .capture.runs import ACTOR as RUN
-from .effects import FOLDER, IRREVERSIBLE, STATES, UNKNOWN, WATCH, Change, Effect, Takeback, Turn
+from .effects import FOLDER, IRREVERSIBLE, STATES, UNKNOWN, WATCH, Change, Effect, Plan, Takeback, Turn
 from .errors import NotFound, TakebackError
+from .executor import steps_of
 from .history import History
+from .trees import Difference
 from .turns import CallSeen
 from .typed import TYPE_CHECKING, Any, NamedTuple
 from .views import LogRow, Shown
@@ -144,6 +146,7 @@ class Now(NamedTuple):
     interrupted: str  # a sentence, if a take-back was
     checkpoint: Mark | None  # the newest named one
     effects: int
+    damaged: str = ""  # a sentence, if rows of the journal were altered or lost
 
 
 class Timeline:
@@ -159,11 +162,11 @@ class Timeline:
         return self.head() != head
 
     def head(self) -> int:
-        with self.ws._alone():
+        with self.ws.alone():
             return self.ws.store.journal.head().seq
 
     def now(self) -> Now:
-        with self.ws._alone():
+        with self.ws.alone():
             board = self._folded()
             history = board.history
             states = [act.shown_state for act in board.acts.values()]
@@ -171,8 +174,21 @@ class Timeline:
             return Now(
                 history.head, self.ws.clock(), tuple(turns.at_work(history)), states.count("held"),
                 states.count("unknown"), self.ws.interrupted(),
-                None if newest is None else _mark(board.rows[newest.id]), len(board.effects),
+                None if newest is None else _mark(board.rows[newest.id]), len(board.effects), self._damage(history),
             )  # fmt: skip
+
+    def unfinished(self, abort: bool = False) -> Plan | None:
+        """What an interrupted take-back has still to do, or, to go back from it, what it has begun; None if there is
+        none. Of an act outside the files going back only asks what came of it."""
+        with self.ws.alone():
+            found = self._folded().history.interrupted if self.ws.interrupted() else None
+            if found is None:
+                return None
+            takeback, segments = found
+            left = [each for each in segments if not each.ended and (each.intent or not abort)]
+            steps = [step for each in left for step in steps_of(each)[0]]
+            turned = [step.reversed() if abort and step.domain in STATES else step for step in steps]
+            return Plan(self.ws.id, takeback.request, tuple(turned))
 
     def turns(
         self, filter: str = "", limit: int | None = None, before: str = "", counted: int = _COUNTED
@@ -180,7 +196,7 @@ class Timeline:
         """Newest first: those of which some row matches the filter of `log`, after the item `before`. Of the first
         `counted` ones the lines are counted. A filter that makes no sense is a UsageError."""
         wanted = filters.parse(filter)
-        with self.ws._alone():
+        with self.ws.alone():
             board, now = self._folded(), self.ws.clock()
             found: list[_Group] = []
             skipping = bool(before)
@@ -196,7 +212,7 @@ class Timeline:
 
     def item(self, id: str) -> Item:
         """Any item by its id, as `turns` or `children` had it; NotFound if it is gone."""
-        with self.ws._alone():
+        with self.ws.alone():
             board = self._folded()
             if (group := board.by_id.get(id)) is not None:
                 return self._item(board, group, lines=True)
@@ -209,7 +225,7 @@ class Timeline:
     def children(self, id: str, filter: str = "") -> list[CallItem | EffectItem]:
         """What is in a turn or call, newest first; of a filter's matches only those, unless none of them matches."""
         wanted = filters.parse(filter)
-        with self.ws._alone():
+        with self.ws.alone():
             board, now = self._folded(), self.ws.clock()
             if id in board.history.brackets:
                 effects = [board.rows[each] for each in reversed(board.of_call.get(id, ())) if each in board.rows]
@@ -224,26 +240,26 @@ class Timeline:
 
     def parent(self, id: str) -> str:
         """The id of the turn that a call, effect or checkpoint is listed in; empty if it is in none."""
-        with self.ws._alone():
+        with self.ws.alone():
             return self._folded().parents.get(id, "")
 
     def effects(self, filter: str = "") -> list[EffectItem]:
         """Every effect that matches, newest first: for searches and for pictures of activity over time."""
         wanted = filters.parse(filter)
-        with self.ws._alone():
+        with self.ws.alone():
             board, now = self._folded(), self.ws.clock()
             rows = reversed(board.effects)
             return [board.effect(id) for id in rows if wanted.matches(board.rows[id], now)]
 
     def checkpoints(self) -> list[Mark]:
         """Newest first."""
-        with self.ws._alone():
+        with self.ws.alone():
             board = self._folded()
             return [_mark(board.rows[each.id]) for each in reversed(board.history.checkpoints) if each.id in board.rows]
 
     def checkpoint_at(self, id: str) -> Mark | None:
         """A checkpoint itself; of another item the newest one from before it began, or that it began with."""
-        with self.ws._alone():
+        with self.ws.alone():
             board = self._folded()
             item, history = self.item(id), board.history
             if isinstance(item, TurnItem) and item.marks:
@@ -259,13 +275,13 @@ class Timeline:
 
     def tree(self, checkpoint: str) -> list[tuple[str, str, int, int]]:
         """(path, kind, mode, size) of all that a checkpoint holds."""
-        with self.ws._alone():
+        with self.ws.alone():
             return list(views.tree_of(self.ws, checkpoint))
 
     def detail(self, id: str, masked: bool = True, most: int = _COMPARED) -> Detail:
         """An item in full; `masked` holds back what secret files hold, and secrets in others and in threads. Of its
         paths the first `most` are compared, and `shown.more` says how many there are besides."""
-        with self.ws._alone():
+        with self.ws.alone():
             board = self._folded()
             item = self.item(id)
             named = board.named(item)
@@ -277,7 +293,7 @@ class Timeline:
             act = shown.act
             return Detail(
                 item, shown._replace(files=files), tuple(held), tuple(self._exchange(act, masked)) if act else (),
-                tuple(self._moved(board, item, shown, masked)), act,
+                tuple(self._moved(board, item, masked)), act,
             )  # fmt: skip
 
     # -- inside --------------------------------------------------------------
@@ -287,6 +303,15 @@ class Timeline:
         if self._board is None or self._board.history is not history:
             self._board = _Board(self.ws, history)
         return self._board
+
+    def _damage(self, history: History) -> str:
+        """What was found when the journal was read, which takes no second reading."""
+        if (cut := self.ws.store.journal.cut()) is not None:
+            return f"the journal's tail is cut: rows {cut[0]} to {cut[1]} are lost"
+        if not history.damaged:
+            return ""
+        more = f" ({len(history.damaged) - 1} more are, too)" if len(history.damaged) > 1 else ""
+        return f"journal row {min(history.damaged)} was altered or lost{more}: take-backs across it are refused"
 
     def _item(self, board: _Board, group: _Group, lines: bool) -> TurnItem:
         item = board.turn(group)
@@ -313,21 +338,28 @@ class Timeline:
         diffs = tuple(views.file_diffs(found[:most], self.ws.store.blobs.get, self.ws.store.blobs.get))
         return Shown(row, diffs, undone_by=item.undone_by, effects=rows, more=len(found) - len(found[:most]))
 
-    def _moved(self, board: _Board, item: Item, shown: Shown, masked: bool) -> Iterable[Moved]:
+    def _moved(self, board: _Board, item: Item, masked: bool) -> Iterable[Moved]:
         """What it did to threads of state; of a turn or call, each effect of it by itself."""
-        found = list(shown.threads)
-        for row in shown.effects if item.kind != EFFECT else ():
-            if row.domain == "state":
-                found += views.show_named(self.ws, names.Named(row.id, "effect", 0, ""), board.rows).threads
-        for thread, before, after in found:
-            differences: Sequence[StateDifference] = ()
+        changes = [c for e in board.effects_of(item) if e.domain == "state" for c in e.changes.values()]
+        ends = views.moved_threads(self.ws, [Difference(c.path, c.before, c.after) for c in changes])
+        for change, (thread, before, after) in zip(changes, ends):
+            is_known = (change.before is None or before) and (change.after is None or after)  # else it was pruned
+            found = self._differences(thread, before, after) if is_known else ()
+            yield Moved(thread, before, after, tuple(map(masking.mask_difference, found) if masked else found))
+
+    def _differences(self, thread: str, before: str, after: str) -> Sequence[StateDifference]:
+        """Between two state checkpoints; without one of them, all that the other holds."""
+        from . import plain
+        from .states import StateDifference
+
+        threads = self.ws.threads
+        try:
             if before and after:
-                try:
-                    differences = self.ws.threads.diff(thread, before, after)
-                except TakebackError:  # pruned since
-                    differences = ()
-            told = map(masking.mask_difference, differences) if masked else differences
-            yield Moved(thread, before, after, tuple(told))
+                return threads.diff(thread, before, after)
+            was, now = (threads.load(threads.get(thread, id)) if id else {} for id in (before, after))
+        except TakebackError:  # pruned since
+            return ()
+        return [StateDifference(*found) for found in plain.differences(was, now)]
 
     def _exchange(self, act: Act, masked: bool) -> Iterable[tuple[str, str]]:
         """What was sent and answered, or run; recorded without secrets. The text of a mail is kept as it is."""
@@ -532,6 +564,16 @@ class _Board:
                 found.append((effect.at, at, self.effect(effect.id)))
         return [item for *_, item in sorted(found, key=lambda each: each[:2], reverse=True)]
 
+    def effects_of(self, item: Item) -> Sequence[Effect]:
+        """What was found in it, oldest first; of a take-back, what it did."""
+        if item.id in self.effects:
+            return [self.effects[item.id]]
+        if item.id in self.history.brackets:
+            return [self.effects[id] for id in self.of_call.get(item.id, ())]
+        if item.id in self.history.takebacks:
+            return [self.history.by_seq[seq] for seq in self.history.takebacks[item.id].rows]
+        return self.by_id[item.id].effects
+
     def named(self, item: Item) -> names.Named | None:
         """As `show` calls it; None for a turn that has no row of its own."""
         if item.kind in (CALL, EFFECT):
@@ -554,7 +596,7 @@ class _Board:
     def _totals(self, effects: Sequence[Effect]) -> dict[str, int]:
         paths: dict[str, set[bytes]] = {}
         for effect in effects:
-            mine = [path for path, change in effect.changes.items() if not _is_folder(change)]
+            mine = [path for path, change in effect.changes.items() if not is_folder(change)]
             paths.setdefault(effect.domain, set()).update(mine or effect.changes)
         return {domain: len(found) for domain, found in sorted(paths.items(), key=_states_first)}
 
@@ -605,7 +647,7 @@ def _mark(row: LogRow) -> Mark:
     return Mark(row.id, row.number, row.label, row.named, row.pinned, row.at)
 
 
-def _is_folder(change: Change) -> bool:
+def is_folder(change: Change) -> bool:
     state = change.after or change.before
     return state is not None and state.kind == FOLDER
 

@@ -536,7 +536,7 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
         changes = [Difference(c.path, c.before, c.after) for c in effect.changes.values()]
         by = {e.takeback for e in history.effects if e.takeback for c in e.changes.values() if effect.seq in c.took}
         if effect.domain == "state":
-            moved = tuple(_moved_threads(ws, changes))
+            moved = tuple(moved_threads(ws, changes))
             return Shown(row, undone_by=tuple(sorted(by)), threads=moved, **_work_of(ws, history, row))
         diffs, more = _first_diffs(changes, get, most)
         return Shown(row, diffs, undone_by=tuple(sorted(by)), more=more, **_work_of(ws, history, row))
@@ -549,7 +549,7 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
     undos = tuple(u for u in history.undos.values() if u.takeback == takeback.id)
     outside = frozenset(id for _, id in [*took, *kept] if id in history.acts)
     of_threads = [c for e in parts if e.domain == "state" for c in e.changes.values()]
-    moved = tuple(_moved_threads(ws, [Difference(c.path, c.before, c.after) for c in of_threads]))
+    moved = tuple(moved_threads(ws, [Difference(c.path, c.before, c.after) for c in of_threads]))
     told: dict[str, Any] = {"took": tuple(took), "kept": tuple(kept), "undos": undos, "outside": outside}
     return Shown(row, diffs, threads=moved, more=more, **told)
 
@@ -562,7 +562,7 @@ def _first_diffs(
     return tuple(file_diffs(seen[:most], get, get)), len(seen) - len(seen[:most])
 
 
-def _moved_threads(ws: Workspace, changes: Iterable[Difference]) -> Iterable[tuple[str, str, str]]:
+def moved_threads(ws: Workspace, changes: Iterable[Difference]) -> Iterable[tuple[str, str, str]]:
     """Each thread with the state checkpoints it stood at before and after; empty where it was not there, or pruned."""
     for path, *ends in changes:
         thread = thread_of(path)

@@ -77,7 +77,7 @@ class Workspace(Hooked, Twins):
 
     def glance(self) -> Look:
         """Looks at the whole tree without leaving a trace: for status and diff."""
-        with self._alone(), self.open_tree() as tree:
+        with self.alone(), self.open_tree() as tree:
             return self.observer.scan(tree, self.observer.known(), dry=True)
 
     def git_not_recorded(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Workspace(Hooked, Twins):
 
     def names_at_top(self) -> list[bytes]:
         """What is known to lie right below the root."""
-        with self._alone():
+        with self.alone():
             folder = self.observer.known().folder(b"")
             return [] if folder is None else list(folder.names)
 
@@ -102,7 +102,7 @@ class Workspace(Hooked, Twins):
         """How many paths a checkpoint will hold, to tell how long it may take; 0 where counting takes longer."""
         from .capture.counting import count
 
-        with self._alone(), self.open_tree() as tree:
+        with self.alone(), self.open_tree() as tree:
             limits = self.observer.limits()
             beyond = limits.mounts | ({limits.own_store} if limits.own_store else frozenset())
             return count(tree, self.observer.rules(tree), beyond, seconds)
@@ -111,16 +111,9 @@ class Workspace(Hooked, Twins):
         self, label: str = "", *, actor: str = "", named: bool | None = None, deadline: float | None = None
     ) -> Checkpoint:
         """Captures the whole tree. An actor vouches for what changed; without a label its checkpoint is automatic."""
-        self._must_be_on()
-        if not isinstance(label, str) or "\0" in label or "\n" in label:
-            raise UsageError("a label is one line of text", "name it without line breaks")
-        if len(label) > _LABEL:
-            raise UsageError(f"a label of {len(label):,} characters is too long", f"{_LABEL:,} at most")
-        if label:
-            from . import redact
-
-            label = redact.text(label)
-        return self._checkpoint(label, actor, named if named is not None else bool(label) or not actor, deadline)
+        self.must_be_on()
+        is_named = named if named is not None else bool(label) or not actor
+        return self._checkpoint(_clean(label), actor, is_named, deadline)
 
     def _checkpoint(
         self,
@@ -133,9 +126,9 @@ class Workspace(Hooked, Twins):
     ) -> Checkpoint:
         """What changed is the actor's, or of whoever is at work, runs that end now among them; it may be told in a
         line."""
-        self._must_be_on()
-        with self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
+        self.must_be_on()
+        with self.writing(), self.open_tree() as tree:
+            self.must_not_be_interrupted()
             observer = self.observer
             look = observer.scan(tree, observer.known(), deadline=deadline)
             vouches = "" if running else actor
@@ -158,10 +151,10 @@ class Workspace(Hooked, Twins):
 
     def track(self, paths: Iterable[str | bytes], *, actor: str = "") -> Tracked:
         """Captures just these paths, before they change or after."""
-        self._must_be_on()
+        self.must_be_on()
         wanted = [self.relative(p) for p in paths]
-        with self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
+        with self.writing(), self.open_tree() as tree:
+            self.must_not_be_interrupted()
             for path in wanted:
                 _refuse_links(tree, path)
             scan = Scan(
@@ -179,7 +172,7 @@ class Workspace(Hooked, Twins):
         """A watcher of what is covered: it tells when to look, and where."""
         from . import moments
 
-        with self._alone(), self.open_tree() as tree:
+        with self.alone(), self.open_tree() as tree:
             return moments.follow(self.observer, tree)
 
     def moment(self) -> Moment | None:
@@ -187,9 +180,9 @@ class Workspace(Hooked, Twins):
         running take-back: what that changes is its own."""
         from . import moments
 
-        self._must_be_on()
-        with self._applying(), self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
+        self.must_be_on()
+        with self.applying(), self.writing(), self.open_tree() as tree:
+            self.must_not_be_interrupted()
             self._moments = self._moments or moments.Moments(self.observer)
             found = self._moments.capture(tree)
             last = self.store.journal.last("checkpoint")
@@ -219,7 +212,7 @@ class Workspace(Hooked, Twins):
         from . import views
         from .capture import isolate
 
-        with self._alone():
+        with self.alone():
             found = isolate.look_at(self.observer, layer, since, dry=True)
             get = self.store.blobs.get
             return found, views.file_diffs(found.differences, get, get, layer.view)
@@ -228,9 +221,9 @@ class Workspace(Hooked, Twins):
         """Brings what an isolated command did into the tree, as one turn; says what came of each path."""
         from .capture import isolate
 
-        self._must_be_on()
-        with self._applying(), self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
+        self.must_be_on()
+        with self.applying(), self.writing(), self.open_tree() as tree:
+            self.must_not_be_interrupted()
             return isolate.keep(self.observer, tree, layer, since, f"run: {command}")
 
     def finish_layers(self) -> list[Result]:
@@ -241,8 +234,8 @@ class Workspace(Hooked, Twins):
         from .capture import isolate
 
         results: list[Result] = []
-        with self._applying(), self._writing(), self.open_tree() as tree:
-            self._must_not_be_interrupted()
+        with self.applying(), self.writing(), self.open_tree() as tree:
+            self.must_not_be_interrupted()
             for layer in isolate.cut_off(folder):
                 results += isolate.finish(self.observer, tree, layer)
                 isolate.remove(layer)
@@ -272,19 +265,19 @@ class Workspace(Hooked, Twins):
         `only` and `without` name domains; `leave` has the ids of outside effects that stay. `state` takes threads
         along, which undo and rollback leave alone; the verb "thread", with a thread and one of its state checkpoints,
         takes that back, and `with_files` everything since, or what was done in these turns alone."""
-        self._must_be_on()
+        self.must_be_on()
         options = _options(verb, actors, everything, merge, force, markers, only, without, leave, state, with_files)
         options = options._replace(turns=tuple(sorted(set(turns))))
-        with self._applying(), self._writing(), self._tree_for(verb, what, options) as tree:
-            self._must_not_be_interrupted()
+        with self.applying(), self.writing(), self._tree_for(verb, what, options) as tree:
+            self.must_not_be_interrupted()
             plan = self._takebacks.plan(tree, self._asked(verb, what, options))
             return self._takebacks.save(plan) if save else plan
 
     def planned(self, request: Request, ask: Callable[[History, Request], Request] = lambda _, asked: asked) -> Plan:
         """The same for what was asked with every name resolved; `ask` resolves what only a look can tell."""
-        self._must_be_on()
-        with self._applying(), self._writing(), self._tree_of(request) as tree:
-            self._must_not_be_interrupted()
+        self.must_be_on()
+        with self.applying(), self.writing(), self._tree_of(request) as tree:
+            self.must_not_be_interrupted()
             return self._takebacks.plan(tree, lambda planner: ask(planner.history, request))
 
     @contextmanager
@@ -318,9 +311,9 @@ class Workspace(Hooked, Twins):
 
     def saved_plan(self, name: str) -> Plan:
         """A saved plan as it still stands, to be looked at before it is applied; refused if it is stale."""
-        self._must_be_on()
-        with self._applying(), self._writing(), self._tree_of(self._takebacks.requested(name)) as tree:
-            self._must_not_be_interrupted()
+        self.must_be_on()
+        with self.applying(), self.writing(), self._tree_of(self._takebacks.requested(name)) as tree:
+            self.must_not_be_interrupted()
             return self._takebacks.again(tree, name)
 
     def apply(self, plan: Plan | str) -> Outcome:
@@ -356,15 +349,15 @@ class Workspace(Hooked, Twins):
         planned: Callable[[OpenFolder | None], Plan],
     ) -> Outcome:
         """Plans and applies with nobody in between; an interrupted take-back is finished instead, and nothing more."""
-        self._must_be_on()
-        with self._applying():
+        self.must_be_on()
+        with self.applying():
             if (earlier := self._finish_interrupted(abort=False)) is not None:
                 return earlier
-            with self._writing(), looked_at() as tree:
+            with self.writing(), looked_at() as tree:
                 return self._takebacks.run(tree, planned(tree))
 
     def _finish_interrupted(self, abort: bool) -> Outcome | None:
-        with self._writing():
+        with self.writing():
             if self.observer.open_intents() is None:
                 return None
             with self.open_tree() as tree:
@@ -372,8 +365,8 @@ class Workspace(Hooked, Twins):
 
     def resume(self, abort: bool = False) -> Outcome | None:
         """Finishes an interrupted take-back, or goes back from it; None if there is none."""
-        self._must_be_on()
-        with self._applying():
+        self.must_be_on()
+        with self.applying():
             return self._finish_interrupted(abort)
 
     def undo(
@@ -433,7 +426,7 @@ class Workspace(Hooked, Twins):
         """Brings single files or folders back from any checkpoint, in place or into another folder."""
         if to is None:
             return self.take_back("restore", checkpoint, *paths, force=force)
-        with self._alone():
+        with self.alone():
             return self._takebacks.export(checkpoint, [self.relative(p) for p in paths], Path(to), force)
 
     # -- outside the files -----------------------------------------------------
@@ -447,9 +440,9 @@ class Workspace(Hooked, Twins):
         `instead` is asked first, while nobody else can record: an act that it finds in the ledger stands for it."""
         from . import recording
 
-        self._must_be_on()
+        self.must_be_on()
         act, whose = recording.prepared(self, act, by or {})
-        with self._writing(), self.open_tree() as tree:
+        with self.writing(), self.open_tree() as tree:
             return recording.record(self, tree, act, whose, content, instead)
 
     def record_http(
@@ -513,10 +506,10 @@ class Workspace(Hooked, Twins):
         """Journals what became of an act: its state, its inverse, a verdict that changed."""
         from . import recording
 
-        self._must_be_on()
+        self.must_be_on()
         known = self.find_effect(id)
         found = recording.facts(self, known, what)
-        with self._writing(), self.open_tree() as tree:
+        with self.writing(), self.open_tree() as tree:
             return recording.tell(self, tree, known, found)
 
     def outside(self, name: str) -> Outside:
@@ -585,39 +578,39 @@ class Workspace(Hooked, Twins):
 
     def effects(self) -> list[Act]:
         """The ledger: every outside effect, newest first."""
-        with self._alone():
+        with self.alone():
             return self.history().ledger()
 
     def find_effect(self, name: str) -> Act:
         """An outside effect by its number, the beginning of its id, or the id of what tried to take it back."""
         from . import recording
 
-        with self._alone():
+        with self.alone():
             return recording.find(self.history(), name)
 
     def unapproved(self, plan: Plan) -> tuple[list[Step], list[Credential]]:
         """What a plan would do outside the files that a person has to approve: steps, and credentials that would be
         sent where no setting binds them."""
-        with self._alone():
+        with self.alone():
             return self._takebacks.unapproved(plan) if plan.outside else ([], [])
 
     def approve(self, plan: Plan, credentials: Iterable[Credential] = ()) -> Approval:
         """A person's yes to exactly this plan, good for one apply."""
-        self._must_be_on()
-        with self._writing():
+        self.must_be_on()
+        with self.writing():
             return self._takebacks.approve(plan, credentials)
 
     def resolve(self, name: str, done: bool) -> Act:
         """A person says what came of an inverse nobody heard of again: it took effect, or it may be sent again."""
-        self._must_be_on()
-        with self._applying():  # first: what another process is at just now is not in doubt
+        self.must_be_on()
+        with self.applying():  # first: what another process is at just now is not in doubt
             act = self.find_effect(name)
             if act.shown_state != "unknown":
                 raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
             if act.domain == "email" and act.did.get("releasing"):
                 return self._outbox.resolve(act, done)
-            with self._writing():
-                self._must_not_be_interrupted()  # resume settles what it can, and what it cannot is asked for then
+            with self.writing():
+                self.must_not_be_interrupted()  # resume settles what it can, and what it cannot is asked for then
                 note = {"what": "resolve", "act": act.id, "done": done}
                 self.store.journal.append([New("note", new_id(), note)], self.clock())
             return self.find_effect(act.id)
@@ -645,8 +638,8 @@ class Workspace(Hooked, Twins):
         from .mail.message import compose
         from .outbox import attachments as attached
 
-        self._must_be_on()
-        with self._alone(), self.open_tree() as tree:
+        self.must_be_on()
+        with self.alone(), self.open_tree() as tree:
             files = attached(tree, [self.relative(path) for path in attachments])
         mail = compose(to, subject, body, cc, bcc, reply_to, html, files)
         return self._outbox.hold(mail, provider, delay, approved, by)
@@ -654,9 +647,9 @@ class Workspace(Hooked, Twins):
     def release_email(self, name: str = "", *, approved: bool = False, by: Mapping[str, str] | None = None) -> Act:
         """Sends a held mail, once: the point of no return. Needs a policy that allows it, or a person's yes, which
         `approved` says was given."""
-        self._must_be_on()
-        with self._applying():
-            self._must_not_be_interrupted()
+        self.must_be_on()
+        with self.applying():
+            self.must_not_be_interrupted()
             return self._outbox.release(name, approved, by)
 
     def release_due(self, by: Mapping[str, str] | None = None) -> list[tuple[Act, TakebackError | None]]:
@@ -671,8 +664,8 @@ class Workspace(Hooked, Twins):
 
     def cancel_email(self, name: str = "", *, trash_copy: bool = False) -> Act:
         """Drops a held mail, which then never left. Of one that was sent only one's own copy can be trashed."""
-        self._must_be_on()
-        with self._applying():
+        self.must_be_on()
+        with self.applying():
             if trash_copy:
                 return self._outbox.trash(name)
             act = self._outbox.before_cancel(name)
@@ -688,24 +681,24 @@ class Workspace(Hooked, Twins):
 
     def pending_email(self) -> list[Act]:
         """Mail that is held, oldest first."""
-        with self._alone():
+        with self.alone():
             return self._outbox.pending()
 
     def due_mail(self) -> list[Act]:
         """Held mail whose delay has passed."""
-        with self._alone():
+        with self.alone():
             if not any(act.did.get("due") for act in self.history().acts.values()):
                 return []  # asked by every status, which should load nothing for it
             return self._outbox.due()
 
     def find_email(self, name: str = "") -> Act:
         """A mail by its number, the beginning of its id or its provider's id; without a name the only one held."""
-        with self._alone():
+        with self.alone():
             return self._outbox.find(name)
 
     def read_email(self, act: Act, html: bool = False) -> str:
         """The text of a mail, as it was staged; or the HTML beside it, which is what most recipients see."""
-        with self._alone():
+        with self.alone():
             return self._outbox.read(act, html)
 
     @property
@@ -720,42 +713,42 @@ class Workspace(Hooked, Twins):
         """What changed since the newest named checkpoint, by whom, and what is not covered. Journals nothing."""
         from . import views
 
-        with self._alone():
+        with self.alone():
             return views.status(self)
 
     def diff(self, a: str = "", b: str = "", paths: Iterable[str] = ()) -> views.Diff:
         """Checkpoint A (the newest named one) to now, or to checkpoint B. Journals nothing."""
         from . import views
 
-        with self._alone():
+        with self.alone():
             return views.diff(self, a, b, [self.relative(p) for p in paths])
 
     def log(self, filter: str = "") -> list[views.LogRow]:
         """Checkpoints, effects and take-backs, newest first."""
         from . import views
 
-        with self._alone():
+        with self.alone():
             return views.log(self, filter)
 
     def turns_of(self, rows: Iterable[views.LogRow]) -> dict[str, TurnSeen]:
         """The agents' turns that rows of the log belong to, each with its prompt and totals, by id."""
         from . import views
 
-        with self._alone():
+        with self.alone():
             return views.turns_of(self, rows)
 
     def blame(self, path: str | bytes) -> blame.Blame:
         """Which effect, call and turn last wrote each line of a file. Journals nothing."""
         from . import blame
 
-        with self._alone():
+        with self.alone():
             return blame.blame(self, self.relative(path))
 
     def show(self, name: str) -> views.Shown:
         """One entry of the log in full: also an agent's turn, or one call of it."""
         from . import views
 
-        with self._alone():
+        with self.alone():
             return views.show(self, name)
 
     def find_checkpoint(self, name: str) -> Checkpoint:
@@ -768,18 +761,28 @@ class Workspace(Hooked, Twins):
 
     def pin(self, name: str, keep: bool = True) -> Checkpoint:
         """Keeps a checkpoint for ever, or no longer."""
-        self._must_be_on()
-        with self._writing():
+        self.must_be_on()
+        with self.writing():
             checkpoint = self.find_checkpoint(name)
             self.store.journal.append(
                 [New("note", new_id(), {"what": "pin" if keep else "unpin", "id": checkpoint.id})], self.clock()
             )
             return checkpoint._replace(pinned=keep)
 
+    def label(self, name: str, label: str) -> Checkpoint:
+        """Calls a checkpoint something else; empty, nothing. What it captured stays as it is."""
+        self.must_be_on()
+        label = _clean(label)
+        with self.writing():
+            checkpoint = self.find_checkpoint(name)
+            note = New("note", new_id(), {"what": "label", "id": checkpoint.id, "label": label})
+            self.store.journal.append([note], self.clock())
+            return checkpoint._replace(label=label, pinned=checkpoint.id in self.history().pins)
+
     def confirm_rules(self) -> str:
         """A person accepts that the project's own rules take paths out of cover."""
-        self._must_be_on()
-        with self._writing(), self.open_tree() as tree:
+        self.must_be_on()
+        with self.writing(), self.open_tree() as tree:
             fingerprint = self.observer.rules(tree).project_fingerprint
             self.store.journal.append([New("approval", new_id(), {"rules": fingerprint})], self.clock())
             return fingerprint
@@ -788,23 +791,23 @@ class Workspace(Hooked, Twins):
         """Makes room; `asked` are the fields of prune.Asked."""
         from . import prune
 
-        self._must_be_on()
-        with self._applying(), self._writing():
+        self.must_be_on()
+        with self.applying(), self.writing():
             return prune.prune(self, prune.Asked(**asked))
 
     def verify(self, data: bool = False) -> Verified:
         """Walks the hash chain and every blob's record; with `data` every byte."""
         from . import verify
 
-        with self._alone():
+        with self.alone():
             return verify.verify(self, data)
 
     def repair(self) -> Repaired:
         """Sets damaged blobs aside and rebuilds the caches."""
         from . import verify
 
-        self._must_be_on()
-        with self._applying(), self._writing():
+        self.must_be_on()
+        with self.applying(), self.writing():
             return verify.repair(self)
 
 
@@ -843,6 +846,19 @@ def open_workspace(
     if create and create != "state" and opened.journal.last("checkpoint") is None:
         workspace.checkpoint("start")
     return workspace
+
+
+def _clean(label: str) -> str:
+    """A label without secrets."""
+    if not isinstance(label, str) or "\0" in label or "\n" in label:
+        raise UsageError("a label is one line of text", "name it without line breaks")
+    if len(label) > _LABEL:
+        raise UsageError(f"a label of {len(label):,} characters is too long", f"{_LABEL:,} at most")
+    if not label:
+        return ""
+    from . import redact
+
+    return redact.text(label)
 
 
 def _refuse_links(tree: OpenFolder, path: bytes) -> None:

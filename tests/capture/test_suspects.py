@@ -36,7 +36,7 @@ def both(ws: Workspace) -> tuple[Look, Look]:
     """The same moment, seen by asking the watcher and by visiting every folder; the first is journaled."""
     observer = ws.observer
     assert observer.suspects is not None
-    with ws._writing(), ws.open_tree() as tree:
+    with ws.writing(), ws.open_tree() as tree:
         known = observer.known()
         full = Scan(tree, known.copy(), observer.rules(tree), None, observer.limits()).whole()
         few = observer.scan(tree, known)
@@ -190,7 +190,7 @@ def test_a_look_that_was_not_journaled_lets_nothing_go(watched: Workspace):
     watched.glance()
     watched.glance()
     assert [c.path for c in watched.glance().changes] == [b"a/d/file"]
-    with pytest.raises(RuntimeError), watched._writing(), watched.open_tree() as tree:
+    with pytest.raises(RuntimeError), watched.writing(), watched.open_tree() as tree:
         watched.observer.scan(tree, watched.observer.known())
         raise RuntimeError("killed before anything was journaled")
     assert [c.path for c in both(watched)[0].changes] == [b"a/d/file"]
@@ -251,7 +251,7 @@ def test_what_no_event_tells_is_found_by_a_thorough_look(watched: Workspace):
     both(watched)
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 4096) as mapped:
         mapped[:3] = b"new"  # the map stays open: no event
-        with watched._writing(), watched.open_tree() as tree:
+        with watched.writing(), watched.open_tree() as tree:
             few = watched.observer.scan(tree, watched.observer.known())
             full = watched.observer.scan(tree, watched.observer.known(), thorough=True)
         assert not few.changes

@@ -590,9 +590,10 @@ def test_what_nobody_approved_is_refused_and_nothing_is_taken(ws: takeback.Works
             graph.invoke({"done": ["asked"]}, config(), durability="sync")
         head = graph.get_state(config())
         target = next(one for one in graph.get_state_history(config()) if one.next == ("charge",))
-        for how in ({}, {"approve": lambda plan: False}):
-            with pytest.raises(takeback.ApprovalNeeded):
+        for how in ({"approve": lambda plan: False}, {}):
+            with pytest.raises(takeback.ApprovalNeeded) as refused:
                 saver.rollback_to("t", id_of(target), with_files=True, **how)
+        assert "approve" in refused.value.hint and "--" not in refused.value.hint
         assert graph.get_state(config()) == head
         assert (ws.root / "label.txt").exists() and server.ledger()["balance"] == 4200
 

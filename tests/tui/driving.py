@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 import takeback
 from takeback.surfaces.tui.app import TimelineApp
+from takeback.surfaces.tui.planning import APPLYING, PLANNING
 
 
 def screen(app: App) -> str:
@@ -49,11 +50,13 @@ class Player:
         raise AssertionError(f"waited in vain for {what}; on the screen is:\n{screen(self.app)}")
 
     async def rest(self) -> None:
-        """Until nothing is being read or drawn any more."""
-        for _ in range(3):
-            await self.pilot.pause(0.15)
-            await self.app.workers.wait_for_complete()
-        await self.pilot.pause()
+        """Until nothing is being read, planned or done, for longer than a cursor has to rest before its item is read."""
+        quiet = 0
+        while quiet < 3:
+            await self.pilot.pause(0.05)
+            at_work = any(worker.is_running for worker in self.app.workers) or getattr(self.app, "is_early", False)
+            stage = getattr(self.app.screen, "stage", "")
+            quiet = 0 if at_work or stage in (PLANNING, APPLYING) else quiet + 1
 
 
 def play(

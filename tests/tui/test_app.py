@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import threading
 from urllib.request import Request, urlopen
@@ -10,12 +11,13 @@ import pytest
 
 pytest.importorskip("textual", reason="the extra takeback[ui] is not installed")
 
-from driving import play, screen
+from driving import Player, play, screen
 
 import takeback
 from scene import CLAUDE, CODEX, Scene, fifty_turns
 from servers.payments import serving
 from takeback.brackets import Call
+from takeback.surfaces.tui.app import TimelineApp
 
 
 @pytest.fixture
@@ -235,11 +237,18 @@ def test_a_checkpoint_is_taken_pinned_and_compared(ws, scene, project):
         await player.see("“good”", '"good": 1 path')
         await player.press("home", "p")
         await player.see("“good” · pinned", "kept for ever")
+        await player.press("n")
+        await player.see("What to call checkpoint")
+        await player.write("better")
+        await player.press("enter")
+        await player.see("“better” · pinned", "is called “better” now")
+        await player.press("n", "end", "backspace", "backspace", "enter")
+        await player.see("“bett” · pinned", "is called “bett” now")
         (project / "a.txt").write_text("changed\n")
         await player.press("equals_sign")
         await player.see("compare: choose the other point")
         await player.press("equals_sign")
-        await player.see("“good” → now", "+changed", "-a")
+        await player.see("“bett” → now", "+changed", "-a")
         await player.press("escape", "equals_sign", "end", "equals_sign")
         await player.see("“start”", "→", "+ a.txt", "new +1")
 
@@ -366,6 +375,8 @@ def test_what_agents_remember_is_compared_and_goes_back_when_asked(ws, scene, pr
         await player.see("thread main stays", "w Threads too")
         await player.press("w")
         await player.see("thread main  back to")
+        await player.press("d")
+        await player.see("− messages[1]  world")
         await player.press("y")
         await player.see("took back")
 
@@ -431,7 +442,13 @@ def test_an_unknown_is_resolved_by_a_person(ws, scene, project):
         await player.see("v Resolve", "nobody knows what came of it")
         await player.press("v")
         await player.see("it took effect")
-        await player.press("enter")
+        await player.press("enter")  # a stray one says nothing
+        await player.until(lambda: len(player.app.screen_stack) == 1)
+        await player.rest()
+        assert ws.find_effect(act.id).shown_state == "unknown"
+        await player.press("v")
+        await player.see("it took effect")
+        await player.press("down", "enter")
         await player.see("noted: made a bucket was taken back")
 
     play(project, script)
@@ -578,7 +595,8 @@ def test_what_the_system_refuses_is_told_and_never_under_way_for_ever(scene, pro
     play(project, script)
 
 
-def test_a_diff_that_comes_late_does_not_cover_the_result(scene, project, monkeypatch):
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_diff_that_comes_late_does_not_cover_the_result(scene, project, monkeypatch, fails):
     scene.turn("one", a_txt="a\n")
     free, seen = threading.Event(), threading.Event()
 
@@ -590,10 +608,10 @@ def test_a_diff_that_comes_late_does_not_cover_the_result(scene, project, monkey
 
         def slow(plan):
             free.wait(30)
-            try:
-                return real(plan)
-            finally:
-                seen.set()
+            seen.set()
+            if fails:
+                raise OSError(errno.EIO, "Input/output error")
+            return real(plan)
 
         monkeypatch.setattr(planning, "_diff_lines", slow)
         await player.press("d", "y")
@@ -707,5 +725,265 @@ def test_where_there_was_no_file_none_is_offered(scene, project):
         await player.see("“one”")
         await player.press("f")
         await player.see("there was no file at")
+
+    play(project, script)
+
+
+def test_takeback_that_is_off_is_told_at_the_top(ws, scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+    monkeypatch.setenv("TAKEBACK", "off")
+
+    async def script(player):
+        await player.see("“one”", "off, nothing is recorded or taken back (environment TAKEBACK)")
+        await player.press("u")
+        await player.see("Not done", "takeback is off")
+
+    play(project, script)
+
+
+def test_a_plan_says_who_it_waits_for(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        with ws.store.write.hold(5):
+            await player.press("u")
+            await player.see("Waiting for another process")
+        await player.see("y Apply", without="Waiting for")
+        await player.press("escape")
+        free = threading.Event()
+
+        def hold() -> None:
+            with player.app.acting.alone():
+                free.wait(30)
+
+        busy = threading.Thread(target=hold)
+        busy.start()
+        try:
+            await player.press("u")
+            await player.see("Waiting for what was begun here before")
+        finally:
+            free.set()
+            busy.join()
+        await player.see("y Apply", without="Waiting for")
+
+    play(project, script)
+
+
+def test_whoever_leaves_before_the_plan_gets_none(scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+    free, held, planned = threading.Event(), threading.Event(), []
+
+    async def script(player):
+        acting = player.app.acting
+        monkeypatch.setattr(acting, "plan", lambda *_, **__: planned.append(1))
+
+        def hold() -> None:
+            with acting.alone():
+                held.set()
+                free.wait(30)
+
+        busy = threading.Thread(target=hold)
+        busy.start()
+        held.wait(30)
+        try:
+            await player.press("u")
+            await player.see("Working out the plan")
+            await player.press("escape")
+            await player.until(lambda: len(player.app.screen_stack) == 1)
+        finally:
+            free.set()
+            busy.join()
+        await player.rest()
+
+    play(project, script)
+    assert not planned
+
+
+def test_what_was_interrupted_is_not_left_while_it_is_finished(ws, scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+
+    def cut_off(*_):
+        raise KeyboardInterrupt
+
+    ws.told = cut_off
+    with pytest.raises(KeyboardInterrupt):
+        ws.undo()
+    free = threading.Event()
+
+    async def script(player):
+        real = player.app.acting.resume
+        monkeypatch.setattr(player.app.acting, "resume", lambda: free.wait(30) and real())
+        await player.press("u")
+        await player.see("Finishing what was interrupted")
+        await player.press("escape", "ctrl+q")
+        await player.pilot.pause(0.3)
+        assert player.app.is_running and len(player.app.screen_stack) == 2
+        free.set()
+        await player.see("finished the undo that was interrupted")
+
+    play(project, script)
+
+
+def test_whoever_reads_stays_where_he_is_when_others_act(ws, scene, project):
+    scene.turn("one", a_txt="".join(f"line {n}\n" for n in range(100)))
+
+    async def script(player):
+        await player.see("“one”", "+line 3")
+        await player.press("tab", "pagedown", "pagedown")
+        await player.until(lambda: player.app.detail.cursor > 40, "the middle")
+        was = player.app.detail.cursor, player.app.detail.scroll_offset
+        scene.turn("two", CODEX, b_txt="b\n")
+        await player.see("“two”")
+        await player.rest()
+        assert (player.app.detail.cursor, player.app.detail.scroll_offset) == was
+        await player.press("tab", "up")
+        await player.see("+b")
+        assert player.app.detail.scroll_offset.y == 0
+
+    play(project, script)
+
+
+def test_an_act_waits_for_the_list_that_was_asked_for_last(scene, project, monkeypatch):
+    """An answer to an older question that comes late is none."""
+    scene.turn("one", a_txt="a\n")
+    scene.turn("two", b_txt="b\n")
+    posted, free = threading.Event(), threading.Event()
+
+    async def script(player):
+        app = player.app
+        await player.see("“two”")
+        await player.rest()
+        later, turns = app.later, app.timeline.turns
+
+        def noted(call, *args):
+            later(call, *args)
+            posted.set()
+
+        monkeypatch.setattr(app, "later", noted)
+        app.load()
+        started = [worker for worker in app.workers if worker.group == "load"]
+        assert started
+        while not posted.is_set():
+            await asyncio.sleep(0)  # the thread has to start; what it posts is not handled before the next line
+        monkeypatch.setattr(app.timeline, "turns", lambda *how, **more: free.wait(30) and turns(*how, **more))
+        app.filter_text = "one"
+        app.load()
+        app.action_take_back()
+        await player.pilot.pause(0.3)
+        assert len(app.screen_stack) == 1
+        free.set()
+        await player.see("Take back claude “one”")
+
+    play(project, script)
+
+
+def test_enter_while_the_filter_is_being_read_means_what_it_leaves(ws, scene, project, monkeypatch):
+    scene.by_hand("good", a_txt="a\n")
+    scene.by_hand("other", a_txt="b\n")
+    free, asked = threading.Event(), threading.Event()
+
+    async def script(player):
+        await player.see("“other”", "“good”")
+        await player.rest()
+        turns = player.app.timeline.turns
+
+        def slow(filter="", *how, **more):
+            if filter == "label:good":
+                asked.set()
+                free.wait(30)
+            return turns(filter, *how, **more)
+
+        monkeypatch.setattr(player.app.timeline, "turns", slow)
+        await player.press("slash")
+        await player.write("label:good")
+        await player.until(asked.is_set)
+        await player.press("enter", "p")
+        await player.pilot.pause(0.3)
+        assert not ws.history().pins
+        free.set()
+        await player.see("“good” · pinned")
+
+    play(project, script)
+
+
+def test_a_tie_leads_back_only_where_it_came_from_and_says_what_the_filter_hides(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+    scene.turn("two", b_txt="b\n")
+    ws.undo()
+
+    async def script(player):
+        await player.see("undo: 1 path", "“two”", "“one”")
+        await player.press("t")
+        await player.until(lambda: player.app.item.title == "two", "what was undone")
+        await player.press("down", "t")
+        await player.see("nothing has taken this back, and it took nothing")
+        await player.press("slash")
+        await player.write("two -kind:takeback")
+        await player.see("“two”", without="“one”")
+        await player.press("enter", "t")
+        await player.see("the filter leaves it out")
+
+    play(project, script)
+
+
+def test_a_checkpoint_that_is_not_whole_says_so(scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+
+    async def script(player):
+        real, lacking = player.app.acting.checkpoint, (("secret.txt", "permission denied"),)
+        monkeypatch.setattr(player.app.acting, "checkpoint", lambda label: real(label)._replace(partial=lacking))
+        await player.press("c", "enter")
+        await player.see("it is partial, without secret.txt (permission denied)")
+
+    play(project, script)
+
+
+def test_a_list_that_cannot_be_read_at_first_is_read_later(scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+    from takeback.timeline import Timeline
+
+    def gone(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with takeback.open(project) as looking, takeback.open(project) as acting:
+        app = TimelineApp(looking, acting)
+
+        async def go():
+            async with app.run_test(size=(100, 30)) as pilot:
+                player = Player(pilot)
+                await player.see("Input/output error")
+                patch.undo()
+                await player.see("“one”", without="Input/output error")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Timeline, "now", gone)
+            asyncio.run(go())
+
+
+def test_a_bug_is_raised_for_the_command_line_and_no_value_is_printed(scene, project, monkeypatch, capfd):
+    scene.turn("one", a_txt="a\n")
+
+    class Broken(TimelineApp):
+        def on_ready(self):
+            password = "hunter2hunter2"
+            raise ZeroDivisionError(len(password))
+
+    with takeback.open(project) as looking, takeback.open(project) as acting:
+        app = Broken(looking, acting)
+        monkeypatch.setattr(app, "run", lambda: TimelineApp.run(app, headless=True))
+        with pytest.raises(ZeroDivisionError):
+            app.finish()
+    assert "hunter2" not in "".join(capfd.readouterr())
+
+
+def test_a_long_diff_says_that_it_is_cut(scene, project, monkeypatch):
+    scene.turn("one", a_txt="".join(f"line {n}\n" for n in range(100)))
+    monkeypatch.setattr("takeback.surfaces.tui.planning._MOST", 10)
+
+    async def script(player):
+        await player.press("u")
+        await player.see("y Apply")
+        await player.press("d")
+        await player.see("lines more")
 
     play(project, script)

@@ -77,7 +77,7 @@ def test_a_key_is_answered_while_the_workspace_is_busy(many, project):
                 held, free = threading.Event(), threading.Event()
 
                 def hold() -> None:
-                    with looking._alone(), acting._alone():
+                    with looking.alone(), acting.alone():
                         held.set()
                         free.wait(60)
 

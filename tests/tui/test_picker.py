@@ -92,3 +92,20 @@ def test_the_newest_named_one_stays_chosen_below_newer_ones(ws, scene, project):
         assert player.app.item.title == "where it began"
 
     pick(project, script)
+
+
+def test_keys_of_the_timeline_do_nothing_here_and_help_has_its_own(ws, scene, project):
+    async def script(player):
+        await player.see("“second”", "-three")
+        for key in ("c", "p", "f", "equals_sign", "t", "1", "3", "x", "u", "r"):
+            await player.press(key)
+            assert len(player.app.screen_stack) == 1, key
+        await player.rest()
+        await player.see("-three", without="compare")
+        await player.press("question_mark")
+        await player.see("back to this checkpoint", "leave all as it is", without="pin it")
+        await player.press("escape")
+        await player.until(lambda: len(player.app.screen_stack) == 1)
+
+    pick(project, script)
+    assert not ws.history().pins and len(ws.history().checkpoints) == 3

@@ -60,12 +60,13 @@ def after(*keys: str):
         await player.until(lambda: pilot.app.now is not None)
         await player.rest()
         for key in keys:
+            if key != "down":  # what is behind a dialog is drawn as it was when that came
+                await player.rest()
             await player.press(key)
-            await player.rest()
         app = pilot.app
         for box in app.screen.query(Input):
             box.cursor_blink = False
-        await player.until(lambda: not app._is_loading and not app.timeline.changed_since(app.now.head), "all of it")
+        await player.until(lambda: not app.is_early and not app.timeline.changed_since(app.now.head), "all of it")
         await player.rest()
 
     return before

@@ -155,7 +155,7 @@ def test_a_page_of_somebody_else_gets_nothing(ws, scene, look, served, tmp_path)
     evil = tmp_path / "evil"
     evil.mkdir()
     (evil / "index.html").write_text(
-        f"""<iframe id=f src="{served.origin}/timeline"></iframe>
+        f"""<link rel=icon href="data:,"><iframe id=f src="{served.origin}/timeline"></iframe>
         <form id=g method=post action="{served.origin}/plan"><input name=how value=undo></form>
         <script>
         fetch("{served.origin}/timeline.json", {{credentials: "include"}}).then(r => r.text()).then(
@@ -183,11 +183,40 @@ def test_a_page_of_somebody_else_gets_nothing(ws, scene, look, served, tmp_path)
     assert not [row for row in ws.log() if row.kind == "takeback"]
 
 
+SAYS = """document.addEventListener("DOMContentLoaded", () => {
+  const live = document.getElementById("live");
+  window.said = [];
+  if (live) new MutationObserver(() => window.said.push(live.textContent)).observe(live, { childList: true });
+});"""
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            'event: progress\ndata: {"done": 1, "of": 3}\n\nevent: progress\ndata: {"done": 3, "of": 3}\n\n',
+            ["Applying: 1 of 3 steps done", ""],
+        ),
+        ('event: failed\ndata: {"message": "the journal is damaged <b>"}\n\n', ["the journal is damaged <b>"]),
+    ],
+    ids=["a take-back elsewhere", "a journal that cannot be read"],
+)
+def test_what_is_told_from_elsewhere_is_said_while_it_is_so(look, served, told, said):
+    page = look().page
+    stream = {"content_type": "text/event-stream", "body": f"retry: 60000\n\n{told}"}
+    page.add_init_script(SAYS)
+    page.route("**/events*", lambda route: route.fulfill(**stream))
+    page.goto(served.entry)
+    page.wait_for_url("**/timeline")
+    page.wait_for_function("count => window.said && window.said.length >= count", arg=len(said))
+    assert page.evaluate("window.said")[: len(said)] == said
+
+
 def test_a_page_says_when_the_server_is_gone(ws, look, serve):
     person = look()
     with serve() as served:
         page = person.enter(served)
-    page.wait_for_function("document.getElementById('live').textContent.includes('lost')")
+    page.wait_for_function("() => document.getElementById('live').textContent.includes('lost')")
     person.wrong.clear()  # the browser's own complaint of a refused connection
 
 

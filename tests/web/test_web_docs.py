@@ -11,6 +11,7 @@ pytest.importorskip("starlette", reason="the extra takeback[web] is not installe
 
 from takeback.surfaces.cli.parsing import module_of
 from takeback.surfaces.web import site
+from takeback.surfaces.web.guard import Keys
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/web.md").read_text(encoding="utf-8")
@@ -22,6 +23,15 @@ def test_every_address_is_on_the_page():
     routes += [f"`{line}" for line in re.findall(r"^POST \S+", site.__doc__ or "", re.MULTILINE)]
     assert len(routes) > 6
     assert not [route for route in routes if route.partition("?")[0] not in PAGE]
+
+
+def test_every_route_is_said_where_they_are_made():
+    made = site.Site(None, lambda: None, Keys(), False, lambda: False, lambda error: None).app().routes
+    told = site.__doc__ or ""
+    for route in made:
+        path = route.path.replace("{id}", "HASH" if route.path.startswith("/plan") else "ID")
+        way = "POST " if "POST" in route.methods else ""
+        assert path in ("/", "/static/{name}") or re.search(rf"(^|\s){way}{re.escape(path)}(\s|\?)", told), path
 
 
 def test_every_option_is_on_the_page():

@@ -86,7 +86,23 @@ def test_a_name_that_leads_here_is_refused(served):
     port = served.host.rpartition(":")[2]
     for host in ("evil.example", f"evil.example:{port}", f"localhost:{port}", served.host.partition(":")[0], ""):
         assert served.ask("/timeline", Host=host).status in (400, 403), host
-    assert served.ask("/timeline", Host=served.host.upper()).status in (200, 403)
+    assert served.ask("/timeline", Host=served.host + ".").status == 403
+    assert served.ask("/timeline").status == 200
+
+
+def test_two_hosts_are_refused(served):
+    """Whichever of them a server in between would look at."""
+    address, _, port = served.host.partition(":")
+    with socket.create_connection((address, int(port))) as wire:
+        wire.sendall(f"GET /timeline HTTP/1.1\r\nHost: {served.host}\r\nHost: evil.example\r\n"
+                     f"Cookie: {served.cookie}\r\nConnection: close\r\n\r\n".encode())  # fmt: skip
+        assert wire.makefile("rb").readline().split()[1] in (b"400", b"403")
+
+
+def test_where_the_port_goes_without_saying_a_browser_does_not_say_it():
+    from takeback.surfaces.web.server import host_of
+
+    assert (host_of("127.0.0.1", 80), host_of("127.0.0.1", 8080)) == ("127.0.0.1", "127.0.0.1:8080")
 
 
 @pytest.mark.parametrize(
@@ -106,11 +122,36 @@ def test_a_form_without_an_origin_is_refused(bad, served):
 def test_other_sites_load_nothing_of_ours(served):
     for site in ("cross-site", "same-site"):
         assert served.ask("/timeline.json", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors").status == 403
-        assert served.ask("/plan", "POST", {}, Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate").status == 403
+        form = {"form": served.form_token(), "how": "undo"}
+        assert served.ask("/plan", "POST", form, Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate").status == 403
+        assert served.ask("/plan", "POST", form, Sec_Fetch_Site="same-origin").status == 303
     assert served.ask("/timeline", Sec_Fetch_Site="none", Sec_Fetch_Mode="navigate").status == 200
 
 
 # -- changing --------------------------------------------------------------------
+
+
+@pytest.fixture
+def posts():
+    """Every address that changes something, as the site itself has them."""
+    from takeback.surfaces.web.site import Site
+
+    site = Site(None, lambda: None, Keys(), False, lambda: False, lambda error: None)
+    found = [route.path.replace("{id}", "x" * 32) for route in site.app().routes if "POST" in route.methods]
+    assert len(found) >= 7
+    return found
+
+
+def test_every_change_needs_the_cookie_the_origin_and_the_form(bad, served, posts):
+    head, token = bad.store.journal.head().seq, served.form_token()
+    form = {"form": token, "how": "undo", "label": "x"}
+    for path in posts:
+        assert served.ask(path, "POST", form, Cookie="").status == 401, path
+        assert served.ask(path, "POST", form, Origin="http://evil.example").status == 403, path
+        assert served.ask(path, "POST", form, Origin="").status == 403, path
+        assert served.ask(path, "POST", {**form, "form": "wrong"}).status == 403, path
+        assert "not one of ours" in served.ask(path, "POST", {"how": "undo", "label": "x"}).text, path
+    assert bad.store.journal.head().seq == head
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong"])
@@ -133,11 +174,12 @@ def test_a_form_that_is_too_large_is_refused(served):
     assert served.ask("/plan", "POST", {"form": served.form_token(), "how": "x" * 70_000}).status == 413
 
 
-def test_nothing_is_changed_by_get_or_another_method(bad, served):
+def test_nothing_is_changed_by_get_or_another_method(bad, served, posts):
     place = served.plan(how="undo")
     before = bad.store.journal.head().seq
-    for path in ("/plan?how=undo", f"{place}/apply", place, f"{place}.json", "/timeline", "/timeline.json"):
+    for path in ("/plan?how=undo", f"{place}/apply", place, f"{place}.json", "/timeline", "/timeline.json", *posts):
         served.ask(path)
+        served.ask(f"{path}?form={served.form_token()}&label=x&how=undo&done=yes")
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         assert served.ask("/timeline", method).status in (404, 405)
     assert bad.store.journal.head().seq == before and (bad.root / "a.txt").exists()
@@ -157,12 +199,15 @@ def test_a_plan_that_is_stale_by_now_is_refused(bad, served):
     assert (bad.root / "a.txt").read_text() == "a person was here\n"
 
 
-def test_read_only_changes_nothing(bad, serve):
+def test_read_only_changes_nothing(bad, serve, posts):
+    head = bad.store.journal.head().seq
     with serve("--read-only") as served:
         page = served.ask("/timeline")
-        assert "read-only" in page.text and 'method="post"' not in page.text
-        refused = served.ask("/plan", "POST", {"how": "undo"})
-        assert refused.status == 403 and "this is read-only" in refused.text
+        assert "read-only" in page.text and 'method="post"' not in page.text and 'name="form"' not in page.text
+        for path in posts:
+            refused = served.ask(path, "POST", {"how": "undo", "label": "x"})
+            assert refused.status == 403 and "this is read-only" in refused.text, path
+    assert bad.store.journal.head().seq == head
 
 
 # -- how it answers ----------------------------------------------------------------
@@ -180,6 +225,7 @@ def test_every_answer_has_its_headers(bad, served):
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy and "script-src 'self'" in policy
         assert "frame-ancestors 'none'" in policy and "trusted-types 'none'" in policy
+        assert "form-action 'self'" in policy and "base-uri 'none'" in policy and "http" not in policy
         assert "server" not in headers
 
 

@@ -98,6 +98,10 @@ def busy(ws):
     inverse = {"method": "DELETE", "url": "https://shop.example/v1/charges/{response.body.id}"}
     ws.record_http("POST", "https://shop.example/v1/charges", status=201, response_body={"id": "c1"}, inverse=inverse)
     ws.record_http("POST", "https://shop.example/v1/mails", status=202)
+    ws.hold_email("bob@example.com", "Order 17", "Dear Bob,\n\nthank you for your order.\n")
+    act = ws.record_command("made a bucket", argv=["sleep", "60"], timeout=0.1)
+    ws.approve(plan := ws.plan("revert", act.id))
+    ws.apply(plan)
     scene.turn("change the form", src__form_html="<form>\n  <input name=q>\n</form>\n")
     ws.undo()
     ws.pin("release 1")
@@ -129,7 +133,27 @@ def test_every_view_can_be_used_by_everybody(busy, look, served, way):
     found |= {"outcome": wrong} if (wrong := page.evaluate(CHECKS)) else {}
     page.goto(served.origin + "/timeline?filter=nokey:x")
     found |= {"wrong filter": wrong} if (wrong := page.evaluate(CHECKS)) else {}
+    acts = {act.shown_state: act.id for act in busy.effects()}
+    for asks in (f"/item/{acts['held']}", f"/release/{acts['held']}", f"/resolve/{acts['unknown']}?done=no"):
+        page.goto(served.origin + asks)
+        assert page.locator("main .button, main button.apply").count()
+        found |= {asks: wrong} if (wrong := page.evaluate(CHECKS)) else {}
     assert not found
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_so_can_the_page_of_what_was_interrupted(busy, look, served, way):
+    def stop(steps, results):
+        raise KeyboardInterrupt
+
+    busy.told = stop
+    with pytest.raises(KeyboardInterrupt):
+        busy.redo()
+    page = look(**WAYS[way]).enter(served)
+    assert page.locator("#now .button").count() == 2 and page.evaluate(CHECKS) == []
+    page.click("#now >> text=go back…")
+    page.wait_for_url("**/resume?abort=yes")
+    assert page.locator("button.apply").is_visible() and page.evaluate(CHECKS) == []
 
 
 def _turn(served):

@@ -164,6 +164,36 @@ def test_what_drifted_is_kept_or_merged(ws, scene, served):
     assert (ws.root / "a.txt").read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
 
 
+def test_others_work_is_taken_too_if_asked(ws, scene, served):
+    from scene import CODEX
+
+    scene.by_hand("good", a_txt="one\n")
+    good = ids(served)[0]
+    scene.turn("mine", a_txt="two\n")
+    scene.turn("another's", CODEX, b_txt="b\n")
+    (ws.root / "c.txt").write_text("by hand\n")
+    ws.checkpoint()
+    place = served.plan(item=good, how="rollback")
+    page = served.ask(place).text
+    assert "Others&#x27; work too…" in page and "c.txt" not in told(served, f"{place}.json")["plan"]["steps"].__repr__()
+    every = served.plan(again=place.rpartition("/")[2], everything="1")
+    assert "c.txt" in repr(told(served, f"{every}.json")["plan"]["steps"]) and "--all" in served.ask(every).text
+
+
+def test_a_failure_keeps_the_place(ws, scene, served):
+    scene.turn("break it", a_txt="broken\n")
+    form = {"form": served.form_token(), "how": "nothing", "filter": "path:a.txt"}
+    answer = served.ask("/plan", "POST", form)
+    assert answer.status == 400 and 'value="path:a.txt"' in answer.text
+    assert 'value="path:a.txt"' in served.ask("/item/nothing?filter=path:a.txt").text
+
+
+def test_where_nothing_older_is_left_there_is_a_way_back(ws, scene, served):
+    scene.turn("one", a_txt="a\n")
+    page = served.ask("/timeline?before=" + "x" * 32).text
+    assert "nothing older" in page and "← newest" in page and "nothing has happened" not in page
+
+
 def _plan_turn(served):
     turn = next(t["id"] for t in told(served, "/timeline.json")["turns"] if t["kind"] == "agent")
     return served.plan(item=turn, how="revert")
@@ -185,10 +215,14 @@ def test_a_checkpoint_is_taken_and_pinned(ws, served):
         answer = served.ask("/pin", "POST", {"form": token, "item": found.id, "keep": keep})
         assert answer.status == 303 and word in served.ask(answer.headers["location"]).text
         assert told(served, f"/item/{found.id}.json")["item"]["marks"][0]["pinned"] is (keep == "yes")
+    answer = served.ask("/label", "POST", {"form": token, "item": found.id, "label": f" called {EVIL}"})
+    page = served.ask(answer.headers["location"]).text
+    assert answer.status == 303 and "called &lt;script&gt;" in page and "before &lt;script&gt;" not in page
     head = ws.store.journal.head().seq
-    assert served.ask("/checkpoint", "POST", {"form": token, "label": "a\nb"}).status == 400
+    for path in ("/checkpoint", "/label"):
+        assert served.ask(path, "POST", {"form": token, "item": found.id, "label": "a\nb"}).status == 400
     assert served.ask("/pin", "POST", {"form": token, "item": "../../etc", "keep": "yes"}).status == 404
-    for path in ("/checkpoint", "/pin"):
+    for path in ("/checkpoint", "/pin", "/label"):
         assert served.ask(path, "POST", {"label": "x", "item": found.id, "keep": "yes"}).status == 403
         assert served.ask(f"{path}?label=x&item={found.id}&keep=yes").status == 404
     assert ws.store.journal.head().seq == head
@@ -305,6 +339,17 @@ def test_secrets_are_not_shown(ws, scene, served):
     assert key not in served.ask(place).text and "masked" in served.ask(place).text
 
 
+def test_secrets_are_not_shown_where_two_points_are_compared(ws, scene, served):
+    key = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    scene.by_hand("good", a_txt="one\n")
+    good = ids(served)[0]
+    scene.by_hand("bad", _env=f"STRIPE={key}\n", **{f"app{n}_py": f"key = '{key}'\n" for n in range(6)})
+    for path in (f"/compare?a={good}", f"/compare.json?a={good}"):
+        seen = served.ask(path).text
+        assert key not in seen and ".env" in seen and "masked" in seen
+    assert "secrets are masked: .env, app0.py, app1.py, app2.py, app3.py, …" in served.ask(f"/compare?a={good}").text
+
+
 def test_secrets_in_threads_and_mails_are_not_shown(ws, served):
     key = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
     ws.threads.save("main", {"api_key": "named-secret-1", "note": "a"})
@@ -329,6 +374,15 @@ def test_attributes_that_lead_away_or_run_are_refused():
             html.tag("a", **{name: "x"})
     assert html.tag("a", "<&\"'", title="<&\"'") == '<a title="&lt;&amp;&quot;&#x27;">&lt;&amp;&quot;&#x27;</a>'
     assert html.url("item", "../x?y", filter="a&b") == "/item/..%2Fx%3Fy?filter=a%26b"
+
+
+def test_nothing_but_html_makes_markup():
+    from pathlib import Path
+
+    made = [file.name for file in Path(html.__file__).parent.glob("*.py") if "Markup(" in file.read_text()]
+    assert made == ["html.py"]
+    with pytest.raises(ValueError, match="not for these pages"):
+        html.tag("a", onclick=True)
 
 
 def test_lines_stand_beside_each_other():
@@ -356,6 +410,114 @@ def test_every_line_of_a_difference_is_there_once():
             assert [s.text.encode() for s in right] == [line[1:] for line in hunk.lines if line[:1] in b" +"]
 
     holds()
+
+
+# -- the day at a glance ------------------------------------------------------------------
+
+
+def test_what_is_quoted_is_no_time():
+    from takeback.surfaces.web.strip import without_times
+
+    assert without_times("since:2h path:src/ until:2026-01-31 x") == "path:src/ x"
+    assert without_times('"wait until:  then" since:2h') == '"wait until:  then"'
+    assert without_times('label:"a since:1h" -x') == 'label:"a since:1h" -x'
+
+
+def test_whoever_asks_gets_what_was_asked_for():
+    """Two pages at once, narrowed differently: the one that is quicker must not answer for the other."""
+    from takeback.surfaces.web.strip import Kept
+
+    kept = Kept()
+
+    def slow():
+        kept.of("other", lambda: [(0.0, "http"), (0.0, "http")])
+        return [(0.0, "files")]
+
+    (day,) = kept.of("mine", slow).days.values()
+    assert day.popitem()[1] == {"files": 1}
+    assert kept.of("mine", lambda: pytest.fail("it is known")).days
+
+
+# -- what is wrong is said ------------------------------------------------------------------
+
+
+def harm(ws, sql):
+    import sqlite3
+
+    db = sqlite3.connect(ws.store.folder / "journal.db")
+    db.execute(sql)
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("UPDATE log SET at = at + 1 WHERE seq = 2", "journal row 2 was altered or lost: take-backs across it are refused"),
+        ("UPDATE log SET at = at + 1 WHERE seq IN (2, 3)", "journal row 2 was altered or lost (1 more are, too)"),
+        ("DELETE FROM log WHERE seq = (SELECT max(seq) FROM log)", "the journal&#x27;s tail is cut: rows"),
+        ("SELECT 1", ""),
+    ],
+    ids=["altered", "two", "cut", "whole"],
+)  # fmt: skip
+def test_every_page_says_that_the_journal_is_damaged(ws, scene, serve, sql, said):
+    scene.by_hand("good", a_txt="one\n")
+    scene.turn("break it", a_txt="two\n")
+    harm(ws, sql)
+    with serve() as served:
+        found = ids(served)
+        assert found
+        for page in ("/timeline", f"/item/{found[-1]}", "/timeline?filter=nokey:x", "/item/nothing", "/resume"):
+            section = served.ask(page).text.partition('id="now"')[2].partition("</section>")[0]
+            assert section and said in section
+            assert ("takeback verify names what is lost" in section) is bool(said)
+        assert bool(told(served, "/timeline.json")["damaged"]) is bool(said)
+
+
+def test_what_the_system_refuses_is_no_bug(ws):
+    import errno
+
+    from starlette.requests import Request
+
+    from takeback.surfaces.web.guard import Keys
+    from takeback.surfaces.web.listing import Place
+    from takeback.surfaces.web.site import Site
+
+    heard = []
+    site = Site(ws, lambda: ws, Keys(), False, lambda: False, heard.append)
+    request = Request({"type": "http", "method": "GET", "path": "/x", "headers": [], "query_string": b""})
+
+    def full():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    answer = site._told(request, Place(), full)
+    assert answer.status_code == 500 and len(heard) == 1
+    assert b"No space left on device" in answer.body and b"free space on that disk" in answer.body
+    assert b"a bug in takeback" not in answer.body
+    assert b"a bug in takeback web" in site._told(request, Place(), lambda: 1 // 0).body
+
+
+def test_a_journal_that_cannot_be_read_is_told_to_pages_that_are_open():
+    from concurrent.futures import ThreadPoolExecutor
+
+    import anyio
+
+    from takeback.errors import Damaged, Locked
+    from takeback.surfaces.web.live import Doing, events
+
+    class Broken:
+        def __init__(self):
+            self.found = [Locked("in use", "wait"), Damaged("the journal is damaged", "run takeback verify")]
+
+        def head(self):
+            raise self.found.pop(0)
+
+    async def heard():
+        return [line async for line in events(Broken(), 7, Doing(), lambda: False)]
+
+    with ThreadPoolExecutor(1) as elsewhere:  # a browser's own loop may run in this thread
+        lines = elsewhere.submit(anyio.run, heard).result()
+    assert [line.partition("\n")[0] for line in lines] == ["retry: 2000", "event: failed"]
 
 
 def test_the_address_as_json(ws):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Iterator
@@ -94,3 +95,33 @@ def test_told_twice_it_stops_and_says_what_is_left(ws: Any, serve: Any, slow: Sl
         assert served.process.wait(30) == 1
         thread.join(30)
     assert ws.interrupted()
+
+
+def test_so_is_a_mail(ws: Any, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import takeback
+    from servers.smtp import Smtp
+
+    asked, answers = threading.Event(), threading.Event()
+
+    def slowly(server: Any) -> None:
+        asked.set()
+        answers.wait(60)
+
+    with Smtp() as smtp:
+        smtp.after_data = slowly
+        monkeypatch.setenv("TAKEBACK_SMTP_URL", f"smtp://127.0.0.1:{smtp.port}")
+        monkeypatch.setenv("TAKEBACK_SMTP_FROM", "shop@example.com")
+        with takeback.open(ws.root) as own:
+            mail = own.hold_email("bob@example.com", "Order 17", "Dear Bob,\n")
+        with serve() as served:
+            seen = json.loads(served.ask(f"/release/{mail.id}.json").text)["confirms"]
+            form = {"form": served.form_token(), "seen": seen, "yes": "yes"}
+            thread = threading.Thread(target=lambda: served.ask(f"/release/{mail.id}", "POST", form))
+            thread.start()
+            assert asked.wait(30)
+            served.process.send_signal(signal.SIGINT)
+            assert "Ctrl-C again" in line_with(served, "a mail is under way")
+            answers.set()
+            thread.join(30)
+            assert served.process.wait(30) == 0
+    assert ws.find_effect(mail.id).shown_state == "irreversible" and len(smtp.got) == 1

@@ -24,6 +24,8 @@ _VERBS = {
     "apply": "applying a plan",
     "resolve": "saying what came of an undo",
     "prune": "forgetting history",
+    "unpin": "letting a checkpoint go",
+    "label": "calling a checkpoint something else",
     "repair": "mending the store",
     "unprotect": "taking the hooks away",
     "hook": "speaking for the hooks",

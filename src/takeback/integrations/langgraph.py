@@ -46,7 +46,7 @@ from .. import lineage, plain
 from .. import open as open_workspace
 from ..consent import awaiting, is_yes
 from ..doing import to_the_end
-from ..errors import Damaged, NoWorkspace, TakebackError, UsageError
+from ..errors import ApprovalNeeded, Damaged, NoWorkspace, TakebackError, UsageError
 from ..state_stores import StateStore
 from ..states import Checked, NewState, StateCheckpoint, Write
 from ..steps import Approve
@@ -478,7 +478,11 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         if with_files:
             self.workspace.checkpoint(actor=self._agent)  # what a step did that failed is the graph's, too
         if approve is None:
-            self.workspace.roll_back_thread(target.thread, target.id, with_files=with_files)
+            try:
+                self.workspace.roll_back_thread(target.thread, target.id, with_files=with_files)
+            except ApprovalNeeded as error:
+                how = "give rollback_to an approve: it is shown the plan and says True; or roll back without files"
+                raise ApprovalNeeded(error.message, how) from None
         else:
             plan = self.workspace.plan("thread", target.thread, target.id, with_files=with_files)
             if any(self.workspace.unapproved(plan)) and is_yes(approve(plan), "await arollback_to"):

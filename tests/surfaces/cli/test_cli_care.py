@@ -38,6 +38,33 @@ def test_checkpoint_says_how_to_come_back(cli) -> None:
     cli.ok("rollback", "before the refactor", "--yes")
 
 
+def test_a_checkpoint_is_called_something_else(cli) -> None:
+    cli.ok("pin", "start")
+    ran = cli.ok("label", "start", "the", "good", "one")
+    assert 'is called "the good one" now' in ran.out and "takeback label" in ran.err
+    assert '"the good one"' in cli.ok("log").out and cli("show", "start").code != 0
+    assert "the good one" in cli.ok("completion", "--names", "rollback").out
+    assert "start" not in cli.ok("completion", "--names", "rollback").out
+    (cli.project / "README.md").write_text("changed")
+    cli.ok("rollback", "the good one", "--yes")
+    assert (cli.project / "README.md").read_text() == "hello\n"
+    cli.ok("checkpoint")
+    cli.ok("prune", "--keep", "1", "--yes")
+    assert cli.ok("label", "the good one", "better", "--json").json["checkpoint"]["pinned"] is True
+    assert cli.ok("label", "1", "--json").json["checkpoint"]["label"] == ""
+    assert cli.ok("verify").out.startswith("whole: ")
+
+
+def test_a_label_is_one_line_without_secrets_and_a_persons(cli) -> None:
+    assert cli("label", "start", "a\nb").code == 2 and cli("label", "start", "x" * 5000).code == 2
+    assert cli("label", "nothing", "x").code == 2
+    token = "ghp_" + "a1B2" * 9
+    assert token not in cli.ok("label", "start", token).out
+    for words in (["label", "1", "x"], ["unpin", "1"]):
+        ran = cli(*words, env={"CLAUDECODE": "1"})
+        assert ran.code == 4 and "is for a person" in ran.err
+
+
 def test_pin_and_unpin(cli) -> None:
     assert "is kept for ever" in cli.ok("pin", "start").out
     assert "pinned" in cli.ok("log").out
@@ -326,10 +353,11 @@ def test_bash_completes_ids_and_labels(drifted) -> None:
         assert not ran.stderr
         return ran.stdout.split("\n")[:-1]
 
-    named = {*ids["checkpoint"], "before the fix", "base", "start"}
+    named = {*ids["checkpoint"], "before\\ the\\ fix", "base", "start"}
     assert set(complete("rollback", "")) == named | set(ids["effect"])
     assert set(complete("pin", "")) == named
-    assert complete("rollback", "before\\ t") == ["before the fix"]
+    assert complete("rollback", "before\\ t") == ["before\\ the\\ fix"]
+    assert complete("rollback", '"before t') == ["before the fix"]
     assert complete("plan", "rollback", "bas") == ["base"]
     assert complete("apply", "") == [plan]
     assert {*ids["effect"], "notes.md"} <= set(complete("revert", ""))

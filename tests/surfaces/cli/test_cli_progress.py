@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -24,6 +27,7 @@ EAGER = (
 def line(doing: str, total: int, unit: str, count: int, seconds: float) -> str:
     progress = Progress(Terminal({}), doing, total, unit)
     progress._next = float("inf")
+    progress(0)
     progress(count)
     return progress.line(progress._began + seconds)
 
@@ -38,12 +42,25 @@ def line(doing: str, total: int, unit: str, count: int, seconds: float) -> str:
             ("verified", 4_000_000, "bytes", 1_000_000, 2.0),
             "█████░░░░░░░░░░░░░░░ verified 1 MB of 4 MB · 500 KB/s · 6s left",
         ),
-        (("captured", 10, "paths", 12, 5.0), "████████████████████ captured 12 of 10 paths · 2.4/s"),
+        (("captured", 10, "paths", 12, 5.0), "captured 12 paths · 2.4/s"),
+        (("captured", 1, "paths", 1, 0.5), "████████████████████ captured 1 of 1 path"),
+        (("verified", 0, "bytes", 8, 2.0), "verified 8 B · 4 B/s"),
         (("captured", 9000, "paths", 9, 3.0), "░░░░░░░░░░░░░░░░░░░░ captured 9 of 9,000 paths · 3.0/s · 49m57s left"),
     ],
 )
 def test_how_much_how_fast_and_how_long(given: tuple[str, int, str, int, float], said: str) -> None:
     assert line(*given) == said
+
+
+def test_its_speed_is_measured_from_the_first_count_on() -> None:
+    """What it waited for before, a lock or a slow disk, would make it look slow, and what it found at once fast."""
+    progress = Progress(Terminal({}), "captured", 10_000, "paths")
+    progress._next = float("inf")
+    progress._began -= 60.0
+    progress(5000)
+    assert progress.line(progress._began + 2.0) == "██████████░░░░░░░░░░ captured 5,000 of 10,000 paths"
+    progress(1000)
+    assert progress.line(progress._began + 2.0).endswith(" captured 6,000 of 10,000 paths · 500/s · 8s left")
 
 
 def test_a_second_process_counts_and_draws_nothing(capfd: pytest.CaptureFixture[str]) -> None:
@@ -122,3 +139,70 @@ def test_nothing_under_pipes_and_no_colour_in_it(changed) -> None:
     assert done.stderr == "" and "verified" not in done.stdout
     out = changed.typing("verify", "--data", program=EAGER, env={"NO_COLOR": "1"}).out
     assert "verified" in out and not re.search(r"\x1b\[\d+m", out)
+
+
+def stopped(how: str) -> tuple[str, ...]:
+    """The program, stopped just after the third time it has drawn."""
+    return (
+        sys.executable, "-c",
+        "import os, signal, sys\nfrom takeback.errors import Damaged\n"
+        "from takeback.surfaces.cli import main, progress\n"
+        "progress._PATIENCE = progress._OFTEN = -1.0\ndraw, times = progress.Progress._draw, []\n"
+        "def stop(self):\n    draw(self)\n    times.append(1)\n    if len(times) == 3:\n"
+        f"        {how}\n"
+        "progress.Progress._draw = stop\nsys.exit(main(sys.argv[1:]))",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGINT)", 130, "takeback: interrupted"),
+        ("raise Damaged('it broke', 'mend it')", 1, "takeback: it broke"),
+        ("raise ZeroDivisionError", 70, "takeback: "),
+    ],
+    ids=["ctrl-c", "error", "bug"],
+)
+def test_it_is_wiped_whatever_ends_it(changed, how: str, code: int, said: str) -> None:
+    for n in range(8):
+        (changed.project / f"d{n}").mkdir()
+        (changed.project / f"d{n}" / "f").write_text("x")
+    ran = changed.typing("checkpoint", program=stopped(how), env={"NO_COLOR": "1"})
+    drawn, _, rest = ran.out.rpartition("\r\x1b[K")
+    assert "captured" in drawn and rest.startswith(said) and "captured" not in rest
+    assert ran.code == code
+
+
+def test_what_is_said_meanwhile_stands_on_a_line_of_its_own(cli) -> None:
+    (cli.project / "README.md").write_text("changed\n")
+    cli.ok("checkpoint")
+    out = cli.typing("undo", "5", "--yes", program=EAGER, env={"NO_COLOR": "1"}).out
+    assert "taking back 1 of 1 step" in out
+    assert "\r\x1b[Kthere is only 1 turn to undo\n" in out
+
+
+def test_the_line_fits_where_it_is_drawn(changed) -> None:
+    """Standard error is the narrow terminal; output goes elsewhere. A line that wraps could not be wiped."""
+    mine, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "xterm"}
+    words = [*EAGER, "verify", "--data"]
+    subprocess.run(words, cwd=changed.project, env=env, stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+    shown = os.read(mine, 65536).decode()
+    os.close(theirs)
+    os.close(mine)
+    drawn = [part for part in shown.split("\r\x1b[K") if part]
+    assert drawn and all(len(part) <= 29 for part in drawn) and drawn[-1].endswith("…")
+
+
+def test_paths_are_counted_only_where_somebody_sees_it(bare) -> None:
+    """It is a walk over the whole tree."""
+    program = (
+        sys.executable, "-c",
+        "import sys\nfrom takeback.surfaces.cli import main\nfrom takeback.workspace import Workspace\n"
+        "Workspace.count_paths = lambda self: sys.exit('walked over')\nsys.exit(main(sys.argv[1:]))",
+    )  # fmt: skip
+    for name, env, words in (("a", {}, ["--quiet"]), ("b", {"TERM": "dumb"}, []), ("c", {}, [])):
+        (bare.project / name).mkdir()
+        out = bare.typing("-C", name, "init", *words, program=program, env=env).out
+        assert ("walked over" in out) == (name == "c"), out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from takeback.surfaces.cli.takebacks import Asked
+
 
 def test_rollback_and_redo_bring_back_every_byte(changed, contents) -> None:
     after = contents()
@@ -351,3 +353,8 @@ def test_restore_refuses_the_store_as_its_place(changed, store_folder) -> None:
     ran = changed("restore", "start", ".", "--to", str(store_folder() / "out"))
     assert ran.code == 2
     assert "takeback's own store" in ran.err and "→ name a folder elsewhere" in ran.err
+
+
+def test_the_command_for_the_files_alone_names_no_other_domain() -> None:
+    wanted = Asked("undo", (2,), only=("files", "http"), without=("git",), state=True)
+    assert wanted.inside == "take back the files alone: takeback undo 2 --only files"

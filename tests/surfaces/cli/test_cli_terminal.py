@@ -98,6 +98,18 @@ def test_long_output_goes_through_the_pager_on_a_terminal_only(changed) -> None:
     assert "paged:" not in changed.ok("diff", env=pager).out
     assert "extra59" in changed.typing("diff", env={"PAGER": "/no/such/pager", **PLAIN}).out
     assert "extra59" in changed.typing("diff", env={"PAGER": "", **PLAIN}).out, "an empty one is none"
+    assert "extra59" in changed.typing("diff", env={"PAGER": "less '", **PLAIN}).out, "one that makes no sense is none"
+
+
+def test_ctrl_c_is_the_pagers(changed) -> None:
+    """less stops a search with it; a program that died of it would leave the terminal to nobody."""
+    (changed.project / "src/new.py").write_text("".join(f"extra{n}\n" for n in range(60)))
+    script = (
+        "import os, signal, sys, time; signal.signal(signal.SIGINT, lambda *_: print('caught', flush=True)); "
+        "sys.stdin.read(); os.killpg(0, signal.SIGINT); time.sleep(0.5); print('still here')"
+    )
+    ran = changed.typing("diff", env={"PAGER": f'{sys.executable} -c "{script}"', **PLAIN})
+    assert ran.code == 0 and "caught" in ran.out and "still here" in ran.out and "interrupted" not in ran.out
 
 
 def test_yes_does_not_ask_on_a_terminal_either(drifted) -> None:
@@ -126,7 +138,7 @@ def test_progress_is_drawn_on_a_terminal_only(bare) -> None:
         "import os, sys, time\nfrom takeback.surfaces.cli.terminal import Terminal\n"
         "progress = Terminal(os.environ).progress('captured', 10)\n"
         "if progress is None: sys.exit('none')\n"
-        "time.sleep(0.4); progress(5); progress.close()"
+        "time.sleep(0.4); progress(5); progress.wipe()"
     )
     program = (sys.executable, "-c", script)
     assert subprocess.run(program, capture_output=True, text=True).stderr == "none\n"

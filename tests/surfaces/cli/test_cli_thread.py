@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+import takeback
+
 
 def save(cli: Any, state: Any, *more: str, thread: str = "main", **how: Any) -> str:
     """The id of the new head."""
@@ -398,6 +400,16 @@ def test_a_blob_that_is_missing(cli: Any, store_folder: Callable[[], Path]) -> N
 
 
 # -- beside --------------------------------------------------------------------
+
+
+def test_status_names_a_few_threads_and_counts_the_rest(cli: Any) -> None:
+    with takeback.open(cli.project) as workspace:
+        for n in range(9):
+            workspace.threads.save(f"user-{n}", {"n": n})
+    (told,) = [line for line in cli.ok("status").out.splitlines() if line.startswith("threads: ")]
+    assert told.count("state checkpoint") == 4 and told.endswith(" and 5 more (takeback thread list)")
+    (told,) = [line for line in cli.ok("status", "--all").out.splitlines() if line.startswith("threads: ")]
+    assert told.count("state checkpoint") == 9 and "more" not in told
 
 
 def test_doctor_status_and_completion_know_threads(three: Any) -> None:

@@ -41,6 +41,11 @@ def test_it_needs_a_terminal(cli) -> None:
         assert ran.code == 2 and "ui needs a terminal" in ran.err
 
 
+def test_a_filter_that_makes_no_sense_is_told_before_anything_opens(cli) -> None:
+    ran = cli.typing("ui", "colour:red")
+    assert ran.code == 2 and "unknown key 'colour'" in ran.out
+
+
 def test_no_other_verb_loads_it(cli) -> None:
     for verb in ("log", "status", "rollback"):
         code = f"import sys\nfrom takeback.surfaces.cli import main\nmain([{verb!r}])\nprint(*sys.modules)"

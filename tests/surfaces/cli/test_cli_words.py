@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from takeback.surfaces.cli import terminal
+from takeback.surfaces.cli import log, terminal
 from takeback.surfaces.cli.terminal import (
     age,
     cells,
@@ -19,6 +19,7 @@ from takeback.surfaces.cli.terminal import (
     safe,
     safe_line,
 )
+from takeback.turns import TurnSeen
 
 
 def test_no_character_that_steers_a_terminal_is_left() -> None:
@@ -104,3 +105,8 @@ def test_a_text_however_long_is_cut_by_reading_its_beginning(monkeypatch):
     assert clip(long, 200) == "é" * 199 + "…" and clip_path(long, 200) == "…" + "é" * 199
     assert clip_middle(long, 200) == "é" * 133 + "…" + "é" * 66
     assert sum(read) < 2_500
+
+
+def test_a_branch_whose_name_turns_text_round_is_written_out() -> None:
+    turn = TurnSeen("k" * 32, "claude", "s1", "push", 0.0, (), 1, (), 0, 0, "branch \u202efdp", 0, True)
+    assert "git: branch \\u202efdp" in log.heading(terminal.Terminal({}), turn)

@@ -35,12 +35,12 @@ def with_progress(
         return work()
     finally:
         workspace.progress = workspace.told = None
-        progress.close()
+        progress.wipe()
 
 
 def first_checkpoint(context: Context, workspace: Workspace, label: str) -> Checkpoint:
-    """Nothing is known yet: on a terminal the paths are counted before, so that it can be told how long it takes."""
-    total = workspace.count_paths() if context.terminal.err_is_tty and not context.json else 0
+    """Nothing is known yet: where it is told how long it takes, the paths are counted before."""
+    total = workspace.count_paths() if context.terminal.draws and not context.json else 0
     return with_progress(context, workspace, lambda: workspace.checkpoint(label), total=total)
 
 

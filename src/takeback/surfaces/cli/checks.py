@@ -152,6 +152,9 @@ def _permissions(folder: Path) -> Check:
     if loose:
         fix = f"chmod -R go-rwx {folder}"
         return Check("store", False, f"others may read {counted(len(set(loose)), 'path')} in {folder}", fix)
+    if not os.access(folder, os.W_OK):
+        fix = "mend its owner, its permissions (0700) or its disk; until then log, show, diff and restore --to DIR work"
+        return Check("store", False, f"{folder} can only be read", fix)
     return Check("store", True, f"{folder}, private")
 
 
@@ -201,6 +204,8 @@ def _threads(workspace: Workspace) -> Iterator[Check]:
 
 
 def _lock(workspace: Workspace) -> Check:
+    if workspace.store.is_read_only:
+        return Check("lock", True, "none is needed to read")
     try:
         with workspace.store.write.hold(1.0):
             return Check("lock", True, "can be taken")

@@ -166,13 +166,18 @@ def _released(context: Context, workspace: Workspace, act: Act) -> tuple[Act, Ta
         return act, error
     approving.only_a_person(context, "releasing mail", workspace)
     write_mail(context.terminal, workspace, act)
-    to = listed([box for field in ("to", "cc", "bcc") for box in act.did.get("mail", {}).get(field, ())], 6)
-    if not approving.typed_yes(context, f"Type yes to send it to {to} (this cannot be undone):"):
+    if not approving.typed_yes(context, release_question(act)):
         return act, ApprovalNeeded(f"{act.id[:8]} stays held", f"drop it with takeback email cancel {act.id[:8]}")
     try:
         return workspace.release_email(act.id, approved=True, by=_by(context)), None
     except TakebackError as error:
         return act, error
+
+
+def release_question(act: Act) -> str:
+    from ...outbox import recipients
+
+    return f"Type yes to send it to {listed(recipients(act), 6)} (this cannot be undone):"
 
 
 def _told(

@@ -123,7 +123,7 @@ def _turns(plan: Plan, history: History) -> str:
         return ""
     if len(turns) > 1:
         return f"{len(turns)} turns ({listed_turns(turns, history)})"
-    prompt = safe(clip(history.agent_turns[turns[0]].prompt, 60))
+    prompt = clip(safe(history.agent_turns[turns[0]].prompt), 60)
     return f"{safe(turns[0].actor)}'s turn" + (f" “{prompt}”" if prompt else "")
 
 

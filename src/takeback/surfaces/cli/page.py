@@ -14,7 +14,15 @@ class Page(Terminal):
         self.lines: list[str] = []
         self.quiet = self.color = self.interactive = False
         self.out_is_tty = self.err_is_tty = False
-        self.environ = {"COLUMNS": "120", "LINES": "50"}
+        self.environ = {}
+
+    @property
+    def width(self) -> int:
+        return 120
+
+    @property
+    def height(self) -> int:
+        return 50
 
     def write(self, line: str = "") -> None:
         self.lines.append(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import shapes
+from .approving import only_a_person
 from .terminal import safe
 
 TYPE_CHECKING = False
@@ -24,6 +25,8 @@ def run(context: Context, args: Namespace) -> int:
 
 def change(context: Context, name: str, keep: bool) -> int:
     with context.open() as workspace:
+        if not keep:
+            only_a_person(context, "letting a checkpoint go", workspace)
         checkpoint = workspace.pin(name, keep)
         if context.json:
             context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})

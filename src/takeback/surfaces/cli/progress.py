@@ -14,7 +14,7 @@ from time import monotonic
 
 from ...effects import STATES
 from ...units import format_duration, format_size
-from .terminal import clip
+from .terminal import clip, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,17 @@ class Progress:
         self._drawn = self._applies = False
         self._counts = True  # not while a step is under way that is counted when it has ended
         self._begin(doing, unit)
+        self._runs = False  # until something is counted: it may wait for others first, which is not its speed
 
     def _begin(self, doing: str, unit: str) -> None:
         self._doing, self._unit = doing, unit
         self._count = self._done = 0
-        self._began = monotonic()
         self._theirs[:] = _COUNT.pack(0)
+        self._run()
+
+    def _run(self) -> None:
+        """From here on its speed is measured."""
+        self._runs, self._began, self._before = True, monotonic(), self._counted()
 
     def __call__(self, count: int) -> None:
         if os.getpid() != self._process:
@@ -56,6 +61,8 @@ class Progress:
             return
         if self._counts:
             self._count += count
+        if not self._runs:
+            self._run()
         if monotonic() >= self._next:
             self._draw()
 
@@ -75,20 +82,19 @@ class Progress:
             return
         if not self._applies:  # until now the tree was looked at
             self._applies = True
-            total = self._total if self._fixed else 0
-            self._begin("taking back", "steps" if total != 1 else "step")
-            self._total = total
+            self._begin("taking back", "steps")
         if not self._fixed:
             self._total += len(steps)
         self._counts = bool(steps) and steps[0].domain == "files"
         if steps and steps[0].domain not in STATES:
-            self._doing = f"taking back ({steps[0].domain})"
+            self._doing = f"taking back ({safe(steps[0].domain)})"
             self._draw()  # it may take long to answer
         else:
             self._doing = "taking back"
 
-    def close(self) -> None:
-        if self._drawn:
+    def wipe(self) -> None:
+        """Takes the line away, until something more is counted."""
+        if self._drawn and os.getpid() == self._process:
             self._terminal.err.write("\r\x1b[K")
             self._terminal.err.flush()
             self._drawn = False
@@ -97,27 +103,36 @@ class Progress:
 
     def _draw(self) -> None:
         self._next = monotonic() + _OFTEN
-        self._terminal.err.write(f"\r\x1b[K{clip(self.line(monotonic()), self._terminal.width - 1)}")
+        self._drawn = True  # before it is so: Ctrl-C may come in between
+        self._terminal.err.write(f"\r\x1b[K{clip(self.line(monotonic()), self._terminal.err_width - 1)}")
         self._terminal.err.flush()
-        self._drawn = True
 
     def line(self, now: float) -> str:
-        count = self._count + int(_COUNT.unpack(self._theirs[:])[0])
+        count = self._counted()
         total = 0 if self._fixed and not self._applies and self._doing == _LOOKING else self._total
+        if count > total:  # more than anybody knew of: how much is left, nobody knows
+            total = 0
         bar = ""
         if total:
-            filled = min(_BAR, _BAR * count // total)
+            filled = _BAR * count // total
             bar = f"{'█' * filled}{'░' * (_BAR - filled)} "
         of = f" of {self._amount(total)}" if total else ""
-        unit = f" {self._unit}" if self._unit not in ("", "bytes") else ""
-        parts = [f"{bar}{self._doing} {self._amount(count)}{of}{unit}"]
-        elapsed = now - self._began
-        if elapsed >= _KNOWN and count:
-            rate = count / elapsed
-            parts.append(f"{self._amount(round(rate)) if rate >= 10 else f'{rate:.1f}'}/s")
+        parts = [f"{bar}{self._doing} {self._amount(count)}{of}{self._of_what(total or count)}"]
+        elapsed, since = now - self._began, count - self._before
+        if elapsed >= _KNOWN and since > 0:
+            rate = since / elapsed
+            parts.append(f"{f'{rate:.1f}' if rate < 10 and self._unit != 'bytes' else self._amount(round(rate))}/s")
             if total > count:
                 parts.append(f"{format_duration(max(1, round((total - count) / rate)))} left")
         return " · ".join(parts)
 
+    def _counted(self) -> int:
+        return self._count + int(_COUNT.unpack(self._theirs[:])[0])
+
     def _amount(self, count: int) -> str:
         return format_size(count) if self._unit == "bytes" else f"{count:,}"
+
+    def _of_what(self, count: int) -> str:
+        if self._unit in ("", "bytes"):
+            return ""
+        return f" {self._unit.removesuffix('s') if count == 1 else self._unit}"

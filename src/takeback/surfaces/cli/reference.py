@@ -90,7 +90,7 @@ _SHAPES = {
         '"effect", "at", "actor", "turn", "session", "call", "prompt", "summary", "lines"}], "masked"}`, '
         'with `"turns"` and `"calls"` where several share it'
     ),
-    "`checkpoint`, `pin`, `unpin`": f'`{{"checkpoint": {{{_CHECKPOINT}}}}}`',
+    "`checkpoint`, `label`, `pin`, `unpin`": f'`{{"checkpoint": {{{_CHECKPOINT}}}}}`',
     "`init`": '`{"root", "created", "checkpoint"}`',
     "`protect`, `unprotect`": (
         '`{"root", "agents": [{"agent", "scope": "project\\|user", "files": [{"path", "kept", '

@@ -8,7 +8,7 @@ from .terminal import counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...report import Report
+    from ...account import Report
     from .context import Context
     from .parsing import Namespace, Parser
 
@@ -49,12 +49,12 @@ def run(context: Context, args: Namespace) -> int:
     if args.output is not None:
         _may_be_written(args.output, args.force)  # said before the work is done
     with context.open(when_off=True) as workspace:
-        from ... import report
+        from ... import report, span
 
-        span = report.find_span(workspace, args.span, args.since or "", args.session or "")
+        asked = span.find(workspace, args.span, args.since or "", args.session or "")
         size = sum(workspace.store.blobs.sizes().values()) if args.data else 0
         found = with_progress(
-            context, workspace, lambda: report.make(workspace, span, args.diffs, args.data), "verified", size, "bytes"
+            context, workspace, lambda: report.make(workspace, asked, args.diffs, args.data), "verified", size, "bytes"
         )
     written = _written(found, form)
     if args.output is not None:

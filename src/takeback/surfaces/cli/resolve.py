@@ -8,6 +8,7 @@ from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...acts import Act
     from .context import Context
     from .parsing import Namespace, Parser
 
@@ -29,19 +30,25 @@ def add(parser: Parser) -> None:
     ]
 
 
+def meaning(doubted: Act, done: bool) -> str:
+    """What a person's word says about an act, as it was while it was in doubt."""
+    what = "was taken back" if done else "stands, and may be taken back again"
+    if doubted.domain == "email" and (doubted.did.get("releasing") or not done):  # then it is about its sending
+        what = "was sent" if done else "is held as before"
+    return f"{safe(doubted.summary)} {what}"
+
+
 def run(context: Context, args: Namespace) -> int:
     if args.done == args.not_done:
         raise UsageError("say one of --done and --not-done", f"takeback resolve {args.name} --done")
     with context.open() as workspace:
         approving.only_a_person(context, "saying what came of an undo", workspace)
+        doubted = workspace.find_effect(args.name)
         act = workspace.resolve(args.name, args.done)
         if context.json:
             context.terminal.json({"effect": shapes.effect(act, workspace.history())})
             return 0
-        what = "was taken back" if args.done else "stands, and may be taken back again"
-        if act.domain == "email" and not act.undone_by:  # in doubt was not its undo, but whether it was sent
-            what = "was sent" if args.done else "is held as before"
-        context.terminal.say(f"noted: {safe(act.summary)} {what}")
+        context.terminal.say(f"noted: {meaning(doubted, args.done)}")
         if act.shown_state in ("live", "held"):
             context.terminal.hint(f"take it back: takeback revert {act.id[:8]}")
         return 0

@@ -7,8 +7,11 @@ from .capturing import with_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...effects import Outcome
+    from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
+    from .terminal import Terminal
 
 
 def add(parser: Parser) -> None:
@@ -34,19 +37,26 @@ def run(context: Context, args: Namespace) -> int:
             terminal.json({"resumed": outcome is not None, "aborted": bool(outcome) and args.abort, **shape})
         elif outcome is None:
             terminal.say("nothing was interrupted")
-        elif args.abort:
-            verb = outcome.plan.request.verb
-            if outcome.id in workspace.history().takebacks:  # parts of it had ended, around an act outside the files
-                terminal.say(f"went back from the last part of the interrupted {verb}; what it had finished stays so")
-                terminal.hint("take that back too: takeback redo")
-            else:
-                terminal.say(f"went back from the interrupted {verb}: the tree is as before it")
-            outcomes.failures(terminal, workspace, outcome)
         else:
-            terminal.say(outcomes.sentence(outcome, workspace.history()))
-            outcomes.failures(terminal, workspace, outcome)
-            for line in outcomes.kept_lines(outcome, workspace.history()):
-                terminal.hint(line)
-            if outcomes.can_be_redone(outcome):
-                terminal.hint(f"take this back: {outcomes.way_back(outcome, workspace.history())}")
+            write_resumed(terminal, workspace, outcome, args.abort)
         return 0 if outcome is None or outcome.whole else 3
+
+
+def write_resumed(terminal: Terminal, workspace: Workspace, outcome: Outcome, aborted: bool) -> None:
+    """What came of finishing it, or of going back from it."""
+    history = workspace.history()
+    if aborted:
+        verb = outcome.plan.request.verb
+        if outcome.id in history.takebacks:  # parts of it had ended, around an act outside the files
+            terminal.say(f"went back from the last part of the interrupted {verb}; what it had finished stays so")
+            terminal.hint("take that back too: takeback redo")
+        else:
+            terminal.say(f"went back from the interrupted {verb}: the tree is as before it")
+        outcomes.failures(terminal, workspace, outcome)
+        return
+    terminal.say(outcomes.sentence(outcome, history))
+    outcomes.failures(terminal, workspace, outcome)
+    for line in outcomes.kept_lines(outcome, history):
+        terminal.hint(line)
+    if outcomes.can_be_redone(outcome):
+        terminal.hint(f"take this back: {outcomes.way_back(outcome, history)}")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MANY = 40
 _TURNS = 5
+_THREADS = 4
 _OF_LATE = 86_400.0  # seconds
 
 
@@ -79,8 +80,10 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
     if found.git:
         yield f"git: {safe(amount(map(raw, found.git)))}"
     if found.state:
-        told = (f"{safe(thread)} ({counted(n, 'state checkpoint') if n else 'gone'})" for thread, n in found.state)
-        yield f"threads: {', '.join(told)}"
+        most = len(found.state) if everything else _THREADS
+        told = [f"{safe(name)} ({counted(n, 'state checkpoint') if n else 'gone'})" for name, n in found.state[:most]]
+        hidden = len(found.state) - len(told)
+        yield f"threads: {', '.join(told)}" + (f" and {hidden:,} more (takeback thread list)" if hidden else "")
     elif workspace.store.journal.newest_id("state") and (names := workspace.threads.names()):
         yield style(f"threads: {listed(names)} (takeback thread list)", "dim")
     yield from _agents(terminal, found, workspace.clock())
@@ -97,8 +100,8 @@ def _agents(terminal: Terminal, found: Status, now: float) -> Iterator[str]:
         asked = f" “{clip(safe(turn.prompt), 48)}”" if turn.prompt else ""
         told = f"{terminal.style(safe(turn.agent), 'cyan')}{asked} · {age(now - turn.at)} · {counted(paths, 'path')}"
         yield f"by {told} (takeback show {turn.id[:8]})"
-    if hidden := len(found.turns) - _TURNS:
-        yield from [terminal.style(f"… and {counted(hidden, 'turn')} more (takeback log)", "dim")] if hidden > 0 else []
+    if (hidden := len(found.turns) - _TURNS) > 0:
+        yield terminal.style(f"… and {hidden:,} more (takeback log)", "dim")
     for call in found.at_work:
         who = terminal.style(safe(call.agent), "cyan") + (f" ({safe(call.lane)})" if call.lane else "")
         if call.gone:

@@ -76,7 +76,7 @@ class Asked(NamedTuple):
         if self.verb == "thread":  # which has no --only: alone it is a thread
             alone = self._replace(with_files=False, everything=False, merge=False, markers=False, force=False)
             return f"take back the thread alone: {alone.command}"
-        return f"take back the files alone: {self.command} --only files"
+        return f"take back the files alone: {self._replace(only=('files',), without=(), state=False).command}"
 
 
 def add_options(parser: Parser, whose: bool = True, merging: bool = True, scope: bool = False) -> None:
@@ -240,7 +240,7 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
             if any(step.domain == "state" for step in plan.taken):
                 from . import threads_seen
 
-                shown += threads_seen.planned(terminal, workspace, plan, mask)
+                shown += threads_seen.planned(terminal, workspace, plan, mask.differences)
             terminal.page(shown)
             mask.tell()
         elif answer in ("m", "merge") and merges:

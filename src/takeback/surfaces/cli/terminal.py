@@ -145,6 +145,8 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 class Terminal:
     """Where this run prints and asks. Results go to standard output, hints and progress to standard error."""
 
+    _progress: Progress | None = None  # drawn on a line of its own, which is wiped before anything else is said
+
     def __init__(self, environ: Mapping[str, str], color: bool = True, quiet: bool = False) -> None:
         self.quiet = quiet
         self.environ = environ
@@ -169,17 +171,22 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        return self._size("COLUMNS", 0, 100 if not self.out_is_tty else 80)
+        return self._size(self.out, "COLUMNS", 0, 100 if not self.out_is_tty else 80)
+
+    @property
+    def err_width(self) -> int:
+        """Of standard error, which may be a terminal where output is not."""
+        return self._size(self.err, "COLUMNS", 0, 80)
 
     @property
     def height(self) -> int:
-        return self._size("LINES", 1, 24)
+        return self._size(self.out, "LINES", 1, 24)
 
-    def _size(self, variable: str, which: int, otherwise: int) -> int:
+    def _size(self, stream: TextIO, variable: str, which: int, otherwise: int) -> int:
         if (given := self.environ.get(variable, "")).isdecimal() and int(given) > 0:
             return int(given)
         try:
-            return os.get_terminal_size(self.out.fileno())[which] or otherwise
+            return os.get_terminal_size(stream.fileno())[which] or otherwise
         except (OSError, ValueError, AttributeError):
             return otherwise
 
@@ -192,6 +199,7 @@ class Terminal:
 
     def write(self, line: str = "") -> None:
         """A result."""
+        self._wipe()
         self.out.write(line + "\n")
 
     def say(self, line: str = "") -> None:
@@ -202,15 +210,21 @@ class Terminal:
     def hint(self, line: str) -> None:
         """What to do next, on standard error."""
         if not self.quiet:
-            self.out.flush()
-            self.err.write(f"\x1b[2m{line}\x1b[0m\n" if self._err_color else f"{line}\n")
-            self.err.flush()
+            self._tell(line, "2")
 
     def warn(self, line: str) -> None:
         """Something that should not be missed, quiet or not."""
+        self._tell(line, "33")
+
+    def _tell(self, line: str, colour: str) -> None:
+        self._wipe()
         self.out.flush()
-        self.err.write(f"\x1b[33m{line}\x1b[0m\n" if self._err_color else f"{line}\n")
+        self.err.write(f"\x1b[{colour}m{line}\x1b[0m\n" if self._err_color else f"{line}\n")
         self.err.flush()
+
+    def _wipe(self) -> None:
+        if self._progress is not None:
+            self._progress.wipe()
 
     def json(self, value: object) -> None:
         import json
@@ -230,17 +244,24 @@ class Terminal:
 
     def _through_pager(self, text: str) -> bool:
         import shlex
+        import signal
         import subprocess
 
-        command = shlex.split(self.environ.get("PAGER", "less -FRX"))  # an empty one means none
+        try:
+            command = shlex.split(self.environ.get("PAGER", "less -FRX"))  # an empty one means none
+        except ValueError:  # a quote that does not end
+            return False
         if not command or command == ["cat"]:
             return False
         self.out.flush()
+        before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the pager's, which would die with us
         try:
             # The user's own choice of pager, run without a shell.
             found = subprocess.run(command, input=text.encode("utf-8", "backslashreplace"), check=False)
         except OSError:
             return False
+        finally:
+            signal.signal(signal.SIGINT, before)
         return found.returncode != 127
 
     # -- asking --------------------------------------------------------------
@@ -260,10 +281,16 @@ class Terminal:
 
     # -- progress ------------------------------------------------------------
 
+    @property
+    def draws(self) -> bool:
+        """Whether somebody sees progress, and wants to."""
+        return self.err_is_tty and not self.quiet and self.environ.get("TERM", "") not in ("dumb", "")
+
     def progress(self, doing: str, total: int = 0, unit: str = "") -> Progress | None:
         """A line on standard error that counts, on a terminal only."""
-        if not self.err_is_tty or self.quiet or self.environ.get("TERM", "") in ("dumb", ""):
+        if not self.draws:
             return None
         from .progress import Progress
 
-        return Progress(self, doing, total, unit)
+        self._progress = Progress(self, doing, total, unit)
+        return self._progress

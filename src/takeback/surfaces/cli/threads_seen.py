@@ -13,7 +13,7 @@ from .terminal import age, cells, clip, moment, pad, safe, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...effects import Plan
@@ -289,8 +289,13 @@ def diff(context: Context, workspace: Workspace, args: Namespace, words: list[st
     return 0
 
 
-def planned(terminal: Terminal, workspace: Workspace, plan: Plan, mask: masks.Mask) -> Iterator[str]:
-    """What a plan would change in threads, by path."""
+def planned(
+    terminal: Terminal,
+    workspace: Workspace,
+    plan: Plan,
+    as_seen: Callable[[Sequence[StateDifference]], Sequence[StateDifference]],
+) -> Iterator[str]:
+    """What a plan would change in threads, by path; `as_seen` holds secrets back, or not."""
     from ...effects import thread_of
     from .plans import read
 
@@ -302,7 +307,7 @@ def planned(terminal: Terminal, workspace: Workspace, plan: Plan, mask: masks.Ma
         told = threads.told_by(thread, read(workspace, step.goal.content)) or {}
         if (head := threads.find(thread)) is not None and (goal := told.get("")) is not None:
             yield terminal.style(f"thread {safe(thread)}", "bold")
-            yield from difference_lines(terminal, mask.differences(threads.diff(thread, head.id, goal.id)))
+            yield from difference_lines(terminal, as_seen(threads.diff(thread, head.id, goal.id)))
 
 
 def difference_lines(terminal: Terminal, found: Sequence[StateDifference]) -> Iterator[str]:
@@ -336,9 +341,8 @@ def totals(terminal: Terminal, found: Sequence[StateDifference], between: str) -
 def search(context: Context, workspace: Workspace, args: Namespace, words: list[str]) -> int:
     if args.thread and not workspace.threads.list(args.thread, limit=1):
         workspace.threads.get(args.thread)  # says that there is none
-    found = workspace.threads.search(" ".join(words), args.thread or "", _limit(args) or 20)
     mask = masks.Mask(context, workspace, args.unmasked)
-    found = [each._replace(excerpt=mask.state(each.excerpt, each.where)) for each in found]
+    found = workspace.threads.search(" ".join(words), args.thread or "", _limit(args) or 20, mask=mask.state)
     if context.json:
         context.terminal.json({"query": " ".join(words), "found": [thread_shapes.hit(each) for each in found]})
     else:

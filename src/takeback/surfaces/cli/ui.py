@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import filters
 from ...errors import ApprovalNeeded, TakebackError, UsageError
 from . import approving
 from .log import is_term, terms
@@ -35,12 +36,13 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     if context.json or not context.terminal.interactive:
         raise UsageError("ui needs a terminal", "elsewhere: takeback log --json")
+    filters.parse(terms(args))
     with context.open(when_off=True) as looking, context.open(when_off=True, tell=False) as acting:
         must_be_there()
         from ..tui.app import TimelineApp
 
         plain = not context.terminal.color
-        return TimelineApp(looking, acting, above(context, acting), terms(args), plain).run() or 0
+        return TimelineApp(looking, acting, above(context, acting), terms(args), plain).finish()
 
 
 def must_be_there() -> None:
@@ -65,9 +67,9 @@ def run_picker(context: Context, looking: Workspace, acting: Workspace, wanted: 
 
     agent = above(context, acting)
     app = Picker(looking, acting, wanted, agent, not context.terminal.color)
-    code = app.run()
+    code = app.finish()
     for line in app.said:
         context.terminal.write(line)
     if not app.said:
         raise ApprovalNeeded("nothing was changed: no checkpoint was chosen", "name one: takeback rollback CHECKPOINT")
-    return code or 0
+    return code

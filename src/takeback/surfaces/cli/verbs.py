@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "resident": ("outside", "the process that makes hooks fast: whether it runs, start it, stop it"),
     "mcp": ("outside", "serve agents over the Model Context Protocol"),
     "prune": ("care", "forget old history and free its space"),
+    "label": ("care", "call a checkpoint something else"),
     "pin": ("care", "keep a checkpoint for ever"),
     "unpin": ("care", "let a checkpoint be pruned again"),
     "verify": ("care", "check the journal's chain and everything stored"),

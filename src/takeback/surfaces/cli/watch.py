@@ -98,6 +98,7 @@ class Watch:
 
     def run(self) -> int:
         workspace, first = init.ensure(self.context)
+        workspace.must_be_on()
         begun, code = False, None
         while code is None:
             with workspace:

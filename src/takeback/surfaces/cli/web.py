@@ -64,8 +64,8 @@ def run(context: Context, args: Namespace) -> int:
         else:
             bug(error, context.terminal, as_json=False, verb="web")
 
-    def finishing() -> None:
-        context.terminal.hint("a take-back is under way: stops when it is done; Ctrl-C again stops in the middle of it")
+    def finishing(what: str) -> None:
+        context.terminal.hint(f"{what} is under way: stops when it is done; Ctrl-C again stops in the middle of it")
 
     def opened() -> Workspace:
         return context.open(when_off=True, tell=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ...report import EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
+from ...account import EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
 from ..cli.terminal import counted, safe, safe_line
 from . import picture, words
 
@@ -18,11 +18,7 @@ def written(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield f"# Report on {code(report.project)}"
     yield ""
-    agents = ", ".join(f"{code(name)} ({counted(n, 'turn')})" for name, n in report.agents.items())
-    yield from _facts(
-        ("span", code(report.span)), ("time", words.when(report)), ("by", agents or "nobody"),
-        ("root", code(report.root)), ("made", f"{words.moment(report.made)} by takeback {report.version}"),
-    )  # fmt: skip
+    yield from _facts(words.facts(report))
     yield ""
     yield " · ".join(f"**{number}** {what}" for number, what, _ in words.headline(report))
     yield from _activity(report)
@@ -51,8 +47,8 @@ def _heading(title: str) -> Iterator[str]:
     yield from ("", f"## {title}", "")
 
 
-def _facts(*facts: tuple[str, str]) -> Iterator[str]:
-    yield from (f"- {name}: {what}" for name, what in facts)
+def _facts(facts: list[tuple[str, str]]) -> Iterator[str]:
+    yield from (f"- {name}: {code(what)}" for name, what in facts)
 
 
 def _activity(report: Report) -> Iterator[str]:
@@ -62,7 +58,7 @@ def _activity(report: Report) -> Iterator[str]:
         return
     yield from fenced("\n".join(picture.written(report.activity)))
     yield ""
-    yield f"Effects in each {picture.step(report.activity)}; the tallest bar of a lane is its most."
+    yield picture.caption(report.activity)
     yield ""
     yield f"- by domain: {_amounts(report.totals.domains.items())}"
     yield f"- by verdict: {_amounts(report.totals.verdicts.items())}"
@@ -77,7 +73,7 @@ def _remaining(found: Remains) -> Iterator[str]:
     yield f"  - {code(found.why)}"
     if found.command:
         yield f"  - settle it: {code(found.command)}"
-    yield f"  - {words.moment(found.at)}, in turn {code(_short(found.turn))}, effect {code(found.effect[:8])}"
+    yield f"  - {words.moment(found.at)}, in turn {code(words.short(found.turn))}, effect {code(found.effect[:8])}"
 
 
 def _takeback(found: TakebackTold) -> Iterator[str]:
@@ -88,16 +84,20 @@ def _takeback(found: TakebackTold) -> Iterator[str]:
     parts += ["after the span"] * found.later
     yield f"- {' · '.join(parts)}"
     if found.took:
-        yield f"- took from {', '.join(code(_short(id)) for id in found.took)}"
+        yield f"- took from {', '.join(code(words.short(id)) for id in found.took)}"
     if found.paths:
         yield f"- {_names(found.paths, found.more_paths)}"
-    yield from (f"- not done: **{step.result}** {code(step.target)} {code(step.why)}" for step in found.not_done)
+    for step in found.not_done:
+        why = f" {code(step.why)}" if step.why else ""
+        yield f"- not done: **{step.result}** {code(step.target)}{why}"
+    if found.more_not_done:
+        yield f"- and {found.more_not_done:,} more not done"
     yield ""
 
 
 def _turn(found: TurnTold) -> Iterator[str]:
     state = words.stands(found)
-    yield f"### {code(_short(found.id))} {code(words.who(found))}" + (f" · {state}" if state else "")
+    yield f"### {code(words.short(found.id))} {code(words.who(found))}" + (f" · {state}" if state else "")
     yield ""
     if found.prompt:
         yield f"> {code(found.prompt)}"
@@ -106,14 +106,16 @@ def _turn(found: TurnTold) -> Iterator[str]:
     parts += [counted(len(found.calls), "call") if found.calls else "", _amounts(found.domains.items())]
     parts += [words.lines(found.lines), _amounts(found.verdicts.items())]
     yield f"- {' · '.join(filter(None, parts))}"
+    if found.in_part:
+        yield f"- {words.IN_PART}"
     for call in found.calls:
         told = f" · {call.state}" if call.state != "done" else ""
         lane = f" · {code(call.lane)}" if call.lane else ""
-        yield f"- {code(call.summary or call.tool)} · {words.clock(call.at)}{lane}{told}"
+        yield f"- {code(call.summary or call.tool)} · {words.clock(call.at, found)}{lane}{told}"
         for effect in call.effects:
-            yield from _effect(effect, "  ")
+            yield from _effect(effect, found, "  ")
     for effect in found.effects:
-        yield from _effect(effect, "")
+        yield from _effect(effect, found, "")
     for thread in found.threads:
         yield from _thread(thread)
     for file in found.files:
@@ -123,9 +125,10 @@ def _turn(found: TurnTold) -> Iterator[str]:
     yield ""
 
 
-def _effect(found: EffectTold, indent: str) -> Iterator[str]:
+def _effect(found: EffectTold, turn: TurnTold, indent: str) -> Iterator[str]:
     gone = words.stands(found)
-    told = [f"{code(found.domain)} {code(found.summary)}", f"**{found.verdict}**", gone, code(found.id[:8])]
+    told = [f"{code(found.domain)} {code(found.summary)}", f"**{found.verdict}**", gone]
+    told += [code(found.id[:8]), words.clock(found.at, turn)]
     yield f"{indent}- {' · '.join(filter(None, told))}"
     if found.paths:
         yield f"{indent}  - {_names(found.paths, found.more_paths)}"
@@ -154,15 +157,11 @@ def _thread(found: ThreadTold) -> Iterator[str]:
 
 
 def _file(found: FileTold) -> Iterator[str]:
-    diff = found.diff
-    name = f"{diff.old_path} → {diff.path}" if diff.old_path else diff.path
-    told = [diff.status, "binary" if diff.binary else words.lines((diff.added, diff.removed)) if diff.hunks else "",
-            code(diff.note) if diff.note else "", "masked" if found.masked else ""]  # fmt: skip
-    yield f"- {code(name)} {' · '.join(filter(None, told))}"
-    if not diff.hunks:
+    yield f"- {code(words.renamed(found))} {' · '.join(map(code, words.changed(found)))}"
+    if not found.diff.hunks:
         return
     shown = []
-    for hunk in diff.hunks:
+    for hunk in found.diff.hunks:
         shown.append(f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@")
         shown += [safe_line(line.rstrip(b"\r\n")) for line in hunk.lines]
     yield ""
@@ -177,28 +176,25 @@ def _checkpoints(report: Report) -> Iterator[str]:
         return
     yield from _heading("Checkpoints")
     for mark in report.checkpoints:
-        label = f" {code(mark.label)}" if mark.label else ""
-        yield f"- {code(mark.id[:8])} {words.moment(mark.at)}{label}{' · pinned' * mark.pinned}"
+        label = code(mark.label) if mark.label else ""
+        yield f"- {' · '.join(filter(None, (code(mark.id[:8]), words.moment(mark.at), label, words.marked(mark))))}"
 
 
 def _integrity(report: Report) -> Iterator[str]:
     found = report.integrity
     yield from _heading("Whether the journal holds")
-    yield "Each row of the journal has the hash of the one before: whoever altered or removed one would have to"
-    yield "make all that follow anew, up to the head that is named here."
+    yield words.CHAINED
     yield ""
-    yield from _facts(*((name, code(what)) for name, what in words.chain(found)))
+    yield from _facts(words.chain(found))
     yield from (f"- problem: {code(problem)}" for problem in found.problems)
     yield from (f"- lost in {x.kind} {code(x.entry[:8])}: {code(x.path)} ({code(x.why)})" for x in found.lost)
+    yield from ([f"- and {found.more_lost:,} more lost"] if found.more_lost else [])
     yield from (f"- checkpoint {code(id[:8])} lacks {code(path)}: {code(why)}" for id, path, why in found.partial)
+    yield from ([f"- and {found.more_partial:,} more that could not be captured"] if found.more_partial else [])
 
 
 def _names(paths: tuple[str, ...], more: int) -> str:
     return ", ".join(map(code, paths)) + (f", and {more:,} more" if more else "")
-
-
-def _short(id: str) -> str:
-    return id.rpartition("-")[2][:8]
 
 
 def code(said: str) -> str:

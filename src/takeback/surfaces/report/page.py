@@ -10,8 +10,8 @@ import base64
 import hashlib
 from pathlib import Path
 
+from ...account import CallTold, EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
 from ...effects import text
-from ...report import CallTold, EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
 from ..cli.terminal import counted
 from ..web.html import Child, Markup, document, joined, lines, tag
 from . import picture, words
@@ -44,12 +44,7 @@ def _header(report: Report) -> Markup:
         tag("li", tag("strong", number), " ", tag("span", what), class_=f"figure {kind}")
         for number, what, kind in words.headline(report)
     ]
-    agents = ", ".join(f"{name} ({counted(n, 'turn')})" for name, n in report.agents.items())
-    facts = [("span", report.span), ("time", words.when(report)), ("by", agents or "nobody"), ("root", report.root),
-             ("made", f"{words.moment(report.made)} by takeback {report.version}")]  # fmt: skip
-    return tag(
-        "header", tag("h1", report.project), _facts(facts), tag("ul", *figures, class_="figures"),
-    )  # fmt: skip
+    return tag("header", tag("h1", report.project), _facts(words.facts(report)), tag("ul", *figures, class_="figures"))
 
 
 def _facts(facts: list[tuple[str, str]], kind: str = "facts") -> Markup:
@@ -63,7 +58,7 @@ def _section(id: str, title: str, *children: Child) -> Markup:
 def _activity(report: Report) -> Markup:
     if not report.activity.bins:
         return _section("activity", "Activity", tag("p", "Nothing was done in this span."))
-    total, step = report.totals, picture.step(report.activity)
+    total = report.totals
     rows = [tag("tr", tag("th", domain, scope="row"), tag("td", f"{n:,}")) for domain, n in total.domains.items()]
     verdicts = [
         tag("tr", tag("th", verdict, scope="row"), tag("td", f"{n:,}")) for verdict, n in total.verdicts.items()
@@ -71,7 +66,7 @@ def _activity(report: Report) -> Markup:
     return _section(
         "activity", "Activity by domain over time",
         tag("figure", picture.drawn(report.activity),
-            tag("figcaption", f"Effects in each {step}; the tallest bar of a lane is its most.")),
+            tag("figcaption", picture.caption(report.activity))),
         tag("div",
             tag("table", tag("caption", "Effects by domain"), tag("tbody", *rows)),
             tag("table", tag("caption", "Effects by verdict"), tag("tbody", *verdicts)), class_="tables"),
@@ -92,7 +87,8 @@ def _remaining(found: Remains, known: frozenset[str]) -> Markup:
     return tag(
         "li", tag("p", _badge(found.state or "failed"), " ", tag("code", found.domain), " ", found.summary),
         tag("p", found.why, class_="why"), todo,
-        tag("p", words.moment(found.at), " · in turn ", _link(found.turn, known), class_="meta"),
+        tag("p", words.moment(found.at), " · in turn ", _link(found.turn, known), ", effect ",
+            tag("code", found.effect[:8]), class_="meta"),
     )  # fmt: skip
 
 
@@ -113,6 +109,7 @@ def _takeback(found: TakebackTold, known: frozenset[str]) -> Markup:
         tag("li", _badge(step.result), " ", tag("code", step.target), f" {step.why}" if step.why else None)
         for step in found.not_done
     ]
+    missed += [tag("li", f"and {found.more_not_done:,} more")] if found.more_not_done else []
     took = (
         tag("p", "took from ", joined([_link(id, known) for id in found.took], ", "), class_="meta")
         if found.took
@@ -137,12 +134,12 @@ def _turns(report: Report) -> Markup:
 def _turn(found: TurnTold) -> Markup:
     parts: list[Child] = [
         words.moment(found.at), f"session {found.session}" if found.session else None,
-        counted(len(found.calls), "call") if found.calls else None, words.amounts(dict(found.domains)) or None,
-        words.lines(found.lines) or None, words.amounts(dict(found.verdicts)) or None,
+        counted(len(found.calls), "call") if found.calls else None, words.amounts(found.domains) or None,
+        words.lines(found.lines) or None, words.amounts(found.verdicts) or None,
     ]  # fmt: skip
     state = words.stands(found)
     prompt = tag("blockquote", found.prompt) if found.kind == "agent" and found.prompt else None
-    title = [tag("code", found.id.rpartition("-")[2][:8]), " ", words.who(found)]
+    title = [tag("code", words.short(found.id)), " ", words.who(found)]
     if prompt is None and found.prompt:
         title += [": ", tag("code", found.prompt)]
     return tag(
@@ -150,34 +147,34 @@ def _turn(found: TurnTold) -> Markup:
         tag("h3", *title, " ", _badge(state, "gone") if state else None),
         prompt,
         tag("p", joined([part for part in parts if part]), class_="meta"),
-        *(_call(call) for call in found.calls),
-        *(_effect(effect) for effect in found.effects),
+        tag("p", words.IN_PART, class_="meta") if found.in_part else None,
+        *(_call(call, found) for call in found.calls),
+        *(_effect(effect, found) for effect in found.effects),
         *(_thread(thread) for thread in found.threads),
         _files(found),
         id=f"i-{found.id}", class_=f"turn {'gone' if found.stands == 'none' else ''}".strip(),
     )  # fmt: skip
 
 
-def _call(found: CallTold) -> Markup:
+def _call(found: CallTold, turn: TurnTold) -> Markup:
     state = None if found.state == "done" else _badge(found.state)
     lane = f" · {found.lane}" if found.lane else ""
     return tag(
         "div",
         tag("p", tag("code", found.summary or found.tool), " ", state,
-            tag("span", f" {words.clock(found.at)}{lane}", class_="meta")),
-        *(_effect(effect) for effect in found.effects), class_="call",
+            tag("span", f" {words.clock(found.at, turn)}{lane}", class_="meta")),
+        *(_effect(effect, turn) for effect in found.effects), class_="call",
     )  # fmt: skip
 
 
-def _effect(found: EffectTold) -> Markup:
+def _effect(found: EffectTold, turn: TurnTold) -> Markup:
     gone = words.stands(found)
     head = tag(
         "p", tag("code", found.domain, class_=f"domain {picture.colour(found.domain)}"), " ",
-        found.summary, " ", _badge(found.verdict), _badge(gone, "gone") if gone else None,
-        tag("span", f" {found.id[:8]} · {words.clock(found.at)}", class_="meta"),
+        found.summary, " ", _badge(found.verdict), " ", _badge(gone, "gone") if gone else None,
+        tag("span", f" {found.id[:8]} · {words.clock(found.at, turn)}", class_="meta"),
     )  # fmt: skip
-    if not found.exchange and not found.inverse and not found.attempts:
-        return tag("div", head, _names(found.paths, found.more_paths), class_="effect")
+    named = _names(found.paths, found.more_paths)
     facts: list[Child] = []
     for name, said in (*found.exchange, *((("taken back by", found.inverse),) if found.inverse else ())):
         facts += [tag("dt", name), tag("dd", tag("pre", lines(said)))]
@@ -186,8 +183,9 @@ def _effect(found: EffectTold) -> Markup:
         facts += [tag("dt", "tried"), tag("dd", f"{words.moment(attempt.at)}, {attempt.result}{note}")]
     if found.left_to_do:
         facts += [tag("dt", "left to do"), tag("dd", found.left_to_do)]
-    more = tag("details", tag("summary", "what was sent, answered or run"), tag("dl", *facts, class_="exchange"))
-    return tag("div", head, more, class_="effect")
+    about = tag("summary", "what was sent, answered or run")
+    more = tag("details", about, tag("dl", *facts, class_="exchange")) if facts else None
+    return tag("div", head, named, more, class_="effect")
 
 
 def _thread(found: ThreadTold) -> Markup:
@@ -211,15 +209,11 @@ def _files(found: TurnTold) -> Markup | None:
 
 
 def _file(found: FileTold) -> Markup:
-    diff = found.diff
-    name = f"{diff.old_path} → {diff.path}" if diff.old_path else diff.path
-    told = [diff.status, "binary" if diff.binary else words.lines((diff.added, diff.removed)) if diff.hunks else "",
-            diff.note, "masked" if found.masked else ""]  # fmt: skip
-    summary = tag("summary", tag("code", name), tag("span", " " + " · ".join(filter(None, told)), class_="meta"))
-    if not diff.hunks:
-        return tag("p", tag("code", name), tag("span", " " + " · ".join(filter(None, told)), class_="meta"))
+    named = tag("code", words.renamed(found)), tag("span", " " + " · ".join(words.changed(found)), class_="meta")
+    if not found.diff.hunks:
+        return tag("p", *named)
     shown: list[Child] = []
-    for hunk in diff.hunks:
+    for hunk in found.diff.hunks:
         where = f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
         shown.append(tag("span", where, class_="at"))
         for line in hunk.lines:
@@ -227,7 +221,7 @@ def _file(found: FileTold) -> Markup:
             shown.append(tag("span", text(line.rstrip(b"\r\n")), class_=kind))
     more = tag("p", f"and {counted(found.more_lines, 'more line')}", class_="meta") if found.more_lines else None
     broken = [part for each in shown for part in (each, lines("\n"))]
-    return tag("details", summary, tag("pre", *broken, class_="diff"), more)
+    return tag("details", tag("summary", *named), tag("pre", *broken, class_="diff"), more)
 
 
 def _checkpoints(report: Report) -> Markup | None:
@@ -235,7 +229,7 @@ def _checkpoints(report: Report) -> Markup | None:
         return None
     rows = [
         tag("tr", tag("td", tag("code", mark.id[:8])), tag("td", words.moment(mark.at)), tag("td", mark.label),
-            tag("td", ", ".join(word for word, is_so in (("named", mark.named), ("pinned", mark.pinned)) if is_so)))
+            tag("td", words.marked(mark)))
         for mark in report.checkpoints
     ]  # fmt: skip
     head = tag("tr", *(tag("th", name, scope="col") for name in ("checkpoint", "taken", "label", "")))
@@ -249,10 +243,11 @@ def _integrity(report: Report) -> Markup:
     lacking = [
         tag("li", f"checkpoint {id[:8]} lacks ", tag("code", path), f": {why}") for id, path, why in found.partial
     ]
+    problems += [tag("li", f"and {found.more_lost:,} more lost")] if found.more_lost else []
+    lacking += [tag("li", f"and {found.more_partial:,} more")] if found.more_partial else []
     return _section(
         "integrity", "Whether the journal holds",
-        tag("p", "Each row of the journal has the hash of the one before: whoever altered or removed one would have to "
-                 "make all that follow anew, up to the head that is named here."),
+        tag("p", words.CHAINED),
         _facts(words.chain(found), f"facts {'good' if found.ok else 'bad'}"),
         tag("ul", *problems) if problems else None,
         (tag("p", "Could not be captured:"), tag("ul", *lacking)) if lacking else None,
@@ -277,7 +272,7 @@ def _badge(word: str, kind: str = "") -> Markup:
 
 def _link(id: str, known: frozenset[str]) -> Markup:
     """To a turn or take-back; what is not in this report is named alone."""
-    short = id.rpartition("-")[2][:8]
+    short = words.short(id)
     return tag("a", short, href=f"#i-{id}") if id in known else tag("code", short)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 
-from ...report import Activity
+from ...account import Activity
+from ...units import format_duration
 from ..cli.terminal import counted
 from ..web.html import Child, Markup, tag
 
@@ -62,9 +63,7 @@ def drawn(activity: Activity) -> Markup:
         )  # fmt: skip
     total = sum(sum(each.effects.values()) for each in activity.bins)
     label = f"{counted(total, 'effect')} over time, by domain: {', '.join(lanes) or 'none'}"
-    return tag(
-        "svg", *shown, viewBox=f"0 0 {_WIDTH} {height}", role="img", aria_label=label, xmlns=None, class_="activity"
-    )
+    return tag("svg", *shown, viewBox=f"0 0 {_WIDTH} {height}", role="img", aria_label=label, class_="activity")
 
 
 def written(activity: Activity) -> list[str]:
@@ -83,10 +82,11 @@ def written(activity: Activity) -> list[str]:
     return [*rows, f"{'':<11}{ends[0]}" + (f" … {ends[1]}" if last > first else "")]
 
 
-def step(activity: Activity) -> str:
-    from ...units import format_duration
-
-    return format_duration(activity.step)
+def caption(activity: Activity) -> str:
+    """What its bars are; with the offset: it may be read elsewhere."""
+    offset = time.strftime("%z", time.localtime(activity.bins[0].at))
+    each = format_duration(activity.step)
+    return f"Effects in each {each}, times at {offset}; the tallest bar of a lane is its most."
 
 
 def colour(domain: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...report import FileTold, Report
+from ...account import FileTold, Report
 from ..cli.shapes import file_diff
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
-from ...report import EffectTold, Integrity, Report, TakebackTold, Totals, TurnTold
-from ...timeline import NONE, PART
+from ...account import EffectTold, FileTold, Integrity, Report, TakebackTold, Totals, TurnTold
+from ...timeline import NONE, PART, Mark
 from ...units import format_duration
 from ..cli.terminal import counted
 
 WELL = {"whole": "taken back whole", "partly": "taken back in part", "nothing": "nothing was taken back"}
 KINDS = {"agent": "", "hand": "by hand", "run": "a run", "watch": "a watched moment"}
+CHAINED = (
+    "Each row of the journal has the hash of the one before: whoever altered or removed one would have to make all "
+    "that follow anew, up to the head that is named here."
+)
+IN_PART = "in part: the rest of it is outside the span; amounts and lines are of all of it"
 
 
 def moment(at: float) -> str:
@@ -18,13 +24,35 @@ def moment(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(at)) if at else "never"
 
 
-def clock(at: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at))
+def clock(at: float, turn: TurnTold) -> str:
+    """Of what a turn did; with its day, if that is not the turn's."""
+    same = time.localtime(at)[:3] == time.localtime(turn.at)[:3]
+    return time.strftime("%H:%M:%S", time.localtime(at)) if same else moment(at)
+
+
+def short(id: str) -> str:
+    """An id as people type it; what comes before it says what it is of."""
+    return id.rpartition("-")[2][:8]
+
+
+def facts(report: Report) -> list[tuple[str, str]]:
+    """(name, what): of what and of when it tells, and who made it."""
+    agents = ", ".join(f"{name} ({counted(n, 'turn')})" for name, n in report.agents.items())
+    return [
+        ("span", report.span),
+        ("from", moment(report.begins) if report.begins else "the beginning"),
+        ("to", moment(report.ends)),
+        ("done in it", when(report)),
+        ("by", agents or "nobody"),
+        ("root", report.root),
+        *([("store", report.store)] if report.store else []),
+        ("made", f"{moment(report.made)} by takeback {report.version}"),
+    ]
 
 
 def when(report: Report) -> str:
     if not report.since:
-        return "nothing was done in it"
+        return "nothing"
     lasted = format_duration(report.until - report.since)
     return f"{moment(report.since)} to {moment(report.until)}, {lasted}"
 
@@ -39,10 +67,9 @@ def stands(turn: TurnTold | EffectTold) -> str:
     return {NONE: f"taken back{by}", PART: f"taken back in part{by}"}.get(turn.stands, "")
 
 
-def amounts(found: dict[str, int] | object) -> str:
+def amounts(found: Mapping[str, int]) -> str:
     """'3 files, 1 http'"""
-    items = found.items() if isinstance(found, dict) else ()
-    return ", ".join(counted(n, "file") if name == "files" else f"{n:,} {name}" for name, n in items)
+    return ", ".join(counted(n, "file") if name == "files" else f"{n:,} {name}" for name, n in found.items())
 
 
 def lines(changed: tuple[int, int] | None) -> str:
@@ -52,7 +79,24 @@ def lines(changed: tuple[int, int] | None) -> str:
 def done(back: TakebackTold) -> str:
     """'5 exact, 1 compensating; 2 not done'"""
     told = ", ".join(f"{n:,} {verdict}" for verdict, n in back.done.items()) or "nothing"
-    return told + (f"; {len(back.not_done):,} not done" if back.not_done else "")
+    missed = len(back.not_done) + back.more_not_done
+    return told + (f"; {missed:,} not done" if missed else "")
+
+
+def renamed(found: FileTold) -> str:
+    diff = found.diff
+    return f"{diff.old_path} → {diff.path}" if diff.old_path else diff.path
+
+
+def changed(found: FileTold) -> list[str]:
+    """What is told of a file beside its name; its note comes last, for it is the file's own."""
+    diff = found.diff
+    size = "binary" if diff.binary else lines((diff.added, diff.removed)) if diff.hunks else ""
+    return [word for word in (diff.status, size, "masked" if found.masked else "", diff.note) if word]
+
+
+def marked(found: Mark) -> str:
+    return ", ".join(word for word, is_so in (("named", found.named), ("pinned", found.pinned)) if is_so)
 
 
 def headline(report: Report) -> list[tuple[str, str, str]]:

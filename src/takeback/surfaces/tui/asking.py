@@ -24,15 +24,16 @@ class Ask(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [_CANCEL]
 
-    def __init__(self, question: str, placeholder: str = "") -> None:
+    def __init__(self, question: str, placeholder: str = "", text: str = "") -> None:
         super().__init__()
         self._question = question
         self._placeholder = placeholder
+        self._text = text
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog small"):
             yield Label(self._question, markup=False)
-            yield Input(placeholder=self._placeholder)
+            yield Input(self._text, placeholder=self._placeholder)
             yield Footer(show_command_palette=False, compact=True)
 
     @on(Input.Submitted)

@@ -13,11 +13,12 @@ from ...timeline import NONE, PART, CallItem, Detail, EffectItem, TurnItem
 from ..cli import diffs, show
 from ..cli.terminal import age, counted, moment, safe
 from .listing import BADGES, amounts
-from .paper import Paper, styled, wrapped
+from .paper import Paper, cut, styled, wrapped
 
 VIEWS = ("changes", "about", "json")
 _MOST = 5_000  # lines
 _LONG = 400  # lines of one request, response or mail
+_KEPT = 20  # paths that a take-back left alone
 
 
 class Line(NamedTuple):
@@ -79,8 +80,7 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
             pinned = ", pinned" if mark.pinned else ""
             marked = f"{'●' if mark.named else '○'} checkpoint {mark.number} {mark.id[:8]}{label}{pinned}"
             yield from wrapped(Text(marked, "green"), width)
-    for path, id in detail.shown.kept[:20]:
-        yield Text(f"kept {safe(path)} of {id[:8]}", "red")
+    yield from cut([Text(f"kept {safe(path)} of {id[:8]}", "red") for path, id in detail.shown.kept], _KEPT)
     if detail.item.kind == "checkpoint":
         yield Text("")
         yield from wrapped(Text(f"{safe(detail.shown.row.summary)}. b goes back to it; = compares it.", "dim"), width)
@@ -100,7 +100,7 @@ def _outside(detail: Detail, width: int) -> Iterator[Text]:
             yield from wrapped(Text.assemble((f"{safe(name):<9}", "dim"), safe(told[0])), width, 9)
             continue
         yield Text(safe(name), "dim")
-        yield from (Text(f"  {safe(line)}") for line in told[:_LONG])
+        yield from cut([Text(f"  {safe(line)}") for line in told], _LONG)
     if detail.shown.inverse:
         yield from wrapped(Text.assemble(("inverse  ", "dim"), (safe(detail.shown.inverse), "yellow")), width, 9)
     else:
@@ -127,6 +127,8 @@ def _state(detail: Detail, width: int) -> Iterator[Text]:
                 yield from wrapped(Text(f"- {safe(found.path)}: {safe(_brief(found.before))}", "red"), width)
             if found.change != "removed":
                 yield from wrapped(Text(f"+ {safe(found.path)}: {safe(_brief(found.after))}", "green"), width)
+        if (more := len(moved.differences) - _LONG) > 0:
+            yield Text(f"… and {counted(more, 'difference')} more", "dim")
 
 
 def _brief(value: object) -> str:

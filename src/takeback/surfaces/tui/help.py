@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.text import Text
 
@@ -26,7 +26,7 @@ _KEYS = {
         ("f", "bring one file back as it was here"),
     ),
     "and": (
-        ("c, p", "take a checkpoint, with a label; pin it, or unpin it"),
+        ("c, n, p", "take a checkpoint; name it anew; pin it, or unpin it"),
         ("=", "compare two points: = here, then = there (twice: with now)"),
         ("s, v", "send a held mail; say what came of an unknown undo"),
         ("ctrl+p", "every command, by its name"),
@@ -42,23 +42,53 @@ _SIGNS = (
 )
 
 
+_PICKER = {
+    "look": (
+        ("↑ ↓ PgUp PgDn Home End", "move; j k g G too"),
+        ("tab", "to the plan on the right and back; there the arrows scroll"),
+        ("z", "the pane at hand fills the screen, and back"),
+        ("/", "filter as you type; esc ends it"),
+    ),
+    "and": (
+        ("enter, b", "back to this checkpoint: its plan, and y applies it"),
+        ("ctrl+p", "every command, by its name"),
+        ("esc, q", "leave all as it is"),
+    ),
+}
+
+
 def lines(width: int) -> Iterator[Text]:
     """On as many lines as they need."""
-    for line in _lines():
+    return _wrapped([*_keys(_KEYS), *_signs(), *_filter()], width)
+
+
+def picker_lines(width: int) -> Iterator[Text]:
+    """Of the picker of `takeback rollback`."""
+    return _wrapped([*_keys(_PICKER), *_filter()], width)
+
+
+def _wrapped(told: Iterable[Text], width: int) -> Iterator[Text]:
+    for line in told:
         yield from wrapped(line, width, 26 if line.plain.startswith("  ") else 0)
 
 
-def _lines() -> Iterator[Text]:
+def _keys(groups: Mapping[str, Iterable[tuple[str, str]]]) -> Iterator[Text]:
     yield Text("Nothing changes before you have seen its plan and said y. Every take-back can be taken back.", "dim")
-    for group, keys in _KEYS.items():
+    for group, keys in groups.items():
         yield Text("")
         yield Text(group, "bold")
         for key, what in keys:
             yield Text.assemble((f"  {key:<24}", "cyan"), what)
+
+
+def _signs() -> Iterator[Text]:
     yield Text("")
     yield Text("signs", "bold")
     for sign, what in _SIGNS:
         yield Text.assemble((f"  {sign:<24}", "cyan"), what)
+
+
+def _filter() -> Iterator[Text]:
     yield Text("")
     yield Text("filter: all terms must match; a comma is an or, - before a term a not", "bold")
     for key, (_, about) in KEYS.items():

@@ -62,12 +62,14 @@ class TimelineList(Rows):
         return row_text(self.rows_shown[at], width, self.clock(), at == self.cursor, self.compared, self.numbered)
 
     def show_rows(self, rows: Sequence[Row], keep: str = "") -> None:
-        """The cursor stays on its item, or goes to `keep`. Until somebody has touched it, it is on the newest."""
+        """The cursor goes to `keep`, if that is there, or stays on its item. Until somebody has touched it, it is on
+        the newest."""
         was, top = self.cursor, int(self.scroll_offset.y)
         self.is_touched |= bool(keep)
-        wanted = keep or (self.item.id if self.item is not None and self.is_touched else "")
+        here = self.item.id if self.item is not None and self.is_touched else ""
+        places = {row.item.id: n for n, row in enumerate(rows)}
         self.rows_shown = rows
-        moved = next((n for n, row in enumerate(rows) if row.item.id == wanted), 0) if wanted else 0
+        moved = places.get(keep, places.get(here, 0))
         self.set_reactive(Rows.cursor, moved)
         self.resize_rows()
         if moved != was and (top or moved >= self.size.height):  # what came above must not push it about

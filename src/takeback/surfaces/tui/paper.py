@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from ..cli.terminal import Terminal
+from ..cli.terminal import Terminal, counted
 
 _TAB = 4
 _CONSOLE = Console(color_system=None)  # wrapping needs one; nothing is printed on it
@@ -72,3 +72,10 @@ def wrapped(text: Text, width: int, indent: int = 2) -> list[Text]:
     for line in lines:
         line.rstrip()
     return lines
+
+
+def cut(lines: Sequence[Text], most: int) -> list[Text]:
+    """The first ones; that there are more is told."""
+    if len(lines) <= most:
+        return list(lines)
+    return [*lines[:most], Text(f"… and {counted(len(lines) - most, 'line')} more", "dim")]

@@ -6,7 +6,8 @@ plan ─► y ─► (yes, typed, for what acts outside the files; for each cred
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from time import monotonic
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -16,27 +17,31 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label
+from textual.worker import get_current_worker
 
 from ...acts import Credential
-from ...effects import DONE, FAILED, STATES, Outcome, Plan, Result, Step, text
+from ...effects import Outcome, Plan, Result, Step
 from ...errors import ApprovalNeeded, TakebackError
-from ...masking import mask_file
+from ...masking import mask_difference, mask_file
+from ...states import StateDifference
 from ...workspace import Workspace
-from ..cli import acts, approving, diffs, failures, outcomes, plans, takebacks
+from ..cli import approving, diffs, failures, outcomes, plans, takebacks, threads_seen
 from ..cli.takebacks import Asked
-from ..cli.terminal import clip, counted, safe
-from .later import Later
-from .paper import Paper, wrapped
+from ..cli.terminal import safe
+from .later import HasThreads
+from .paper import Paper, cut, wrapped
 from .rows import Lines
+from .steps import Part, parts_of
 
-_SIGNS = {DONE: ("✓", "green"), FAILED: ("✗", "red"), "unknown": ("?", "magenta"), "kept": ("!", "red")}
 _MOST = 2_000  # lines of a diff
 _ALL = 500  # steps of a plan that are all shown; of more, a screenful
+_OFTEN = 0.25  # seconds between looks at who is waited for
+_PATIENCE = 1.0  # and before other work of this program is told of
 
 PLANNING, SHOWN, TYPING, APPLYING, OVER = "planning", "shown", "typing", "applying", "over"
 
 
-class Planning(ModalScreen[Outcome | None]):
+class Planning(HasThreads, ModalScreen[Outcome | None]):
     """Returns what came of it; None if nothing was done."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -56,14 +61,16 @@ class Planning(ModalScreen[Outcome | None]):
         self._workspace = workspace
         self._asked = asked
         self._agent = agent  # at work here: what only a person may do is refused
-        self._stage = PLANNING
+        self.stage = PLANNING
         self._plan: Plan | None = None
         self._outcome: Outcome | None = None
         self._is_diff = False
         self._unapproved: tuple[list[Step], list[Credential]] = ([], [])
         self._questions: list[str] = []
-        self._steps: list[_Progress] = []
-        self._count = 0
+        self._parts: list[Part] = []
+        self._count = 0  # paths that are done of the part under way
+        self._title = ""
+        self._waits_since: float | None = None  # for other work of this program to end
         self.said: list[str] = []  # the result, as the command line would print it
 
     def compose(self) -> ComposeResult:
@@ -76,23 +83,24 @@ class Planning(ModalScreen[Outcome | None]):
 
     def on_mount(self) -> None:
         self._begin()
+        self.set_interval(_OFTEN, self._say_who_is_waited_for)
 
     @property
     def is_applying(self) -> bool:
-        return self._stage == APPLYING
+        return self.stage == APPLYING
 
     @property
     def width(self) -> int:
         return max(60, self.app.size.width - 8)
 
     def _begin(self) -> None:
-        self._plan, self._is_diff = None, False
+        self._plan, self._parts, self._is_diff = None, [], False
         self._enter(PLANNING, "Working out the plan …", [])
-        self.query_one("#plan", Lines).focus()
+        self._waits_since = monotonic()
         self._work_out()
 
     def _enter(self, stage: str, title: str, lines: Sequence[Text], question: str = "") -> None:
-        self._stage = stage
+        self.stage, self._title = stage, title
         self.query_one("#stage", Label).update(title)
         self.query_one("#plan", Lines).show_lines(lines)
         self._ask(question)
@@ -108,58 +116,60 @@ class Planning(ModalScreen[Outcome | None]):
         self.query_one("#question", Label).update(question)
         self.query_one("#question").display = bool(question)
         word = self.query_one("#word", Input)
-        word.display = self._stage == TYPING
+        word.display = self.stage == TYPING
         word.value = ""
         if word.display:
             word.focus()
         else:
             self.query_one("#plan", Lines).focus()
 
-    def _later(self, call: Callable[..., Any], *args: Any) -> None:
-        """From a thread, which never waits: see TimelineApp.later."""
-        self.post_message(Later(call, args))
-
-    @on(Later)
-    def _now_is_later(self, message: Later) -> None:
-        message.stop()
-        message.call(*message.args)
+    def _say_who_is_waited_for(self) -> None:
+        if self.stage in (PLANNING, APPLYING):
+            store, since = self._workspace.store, self._waits_since
+            who = store.apply.waits_for or store.write.waits_for
+            if since is not None and monotonic() > since + _PATIENCE:
+                who = "what was begun here before"
+            self.query_one("#stage", Label).update(f"Waiting for {safe(who)} …" if who else self._title)
 
     # -- the plan ------------------------------------------------------------
 
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
     def _work_out(self) -> None:
-        workspace, asked = self._workspace, self._asked
+        worker, workspace, asked = get_current_worker(), self._workspace, self._asked
         try:
-            if workspace.interrupted() and (outcome := workspace.resume()) is not None:
-                self._tell_from_thread(outcome)  # it was approved when it began
+            is_interrupted = workspace.interrupted()
+            self._waits_since = None
+            if worker.is_cancelled:  # whoever asked has left
                 return
+            if is_interrupted:
+                self.later(self._enter, APPLYING, "Finishing what was interrupted …", [])
+                if (outcome := workspace.resume()) is not None:  # it was approved when it began
+                    self._tell_from_thread(outcome)
+                    return
+                self.later(self._enter, PLANNING, "Working out the plan …", [])
             plan = workspace.plan(asked.verb, *asked.words, **asked.options)
+            if worker.is_cancelled:
+                return
             if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
                 self._tell_from_thread(workspace.apply(plan))
                 return
             unapproved = workspace.unapproved(plan)
             lines = self._plan_lines(plan)
-            self._steps = list(_progress(workspace, plan))
+            parts = list(parts_of(workspace, plan))
         except Exception as error:
-            self._later(self._fail, failures.told(error, "ui"))
+            self.later(self._fail, failures.told(error, "ui"))
             return
-        self._later(self._show, plan, unapproved, lines)
+        self.later(self._show, plan, parts, unapproved, lines)
 
     def _plan_lines(self, plan: Plan) -> list[Text]:
         paper = Paper(self.width, self._workspace.environ)
         takebacks.write_plan(paper, self._workspace, plan, all_steps=len(plan.steps) <= _ALL)
         return paper.read()
 
-    def _diff_lines(self, plan: Plan) -> list[Text]:
-        paper = Paper(self.width)
-        files = plans.diff_of(self._workspace, plan)
-        if self._agent:
-            files = [mask_file(file) for file in files]
-        paper.page(diffs.lines(paper, files))
-        return paper.read()[:_MOST]
-
-    def _show(self, plan: Plan, unapproved: tuple[list[Step], list[Credential]], lines: list[Text]) -> None:
-        self._plan, self._unapproved = plan, unapproved
+    def _show(
+        self, plan: Plan, parts: list[Part], unapproved: tuple[list[Step], list[Credential]], lines: list[Text]
+    ) -> None:
+        self._plan, self._parts, self._unapproved = plan, parts, unapproved
         outside = f" · {len(unapproved[0])} outside the files, asked for next by typing yes" if unapproved[0] else ""
         self._enter(SHOWN, lines[0].plain if lines else "", lines[1:], f"Apply? y does exactly this{outside}")
 
@@ -173,12 +183,15 @@ class Planning(ModalScreen[Outcome | None]):
         try:
             lines = self._diff_lines(plan) if is_diff else self._plan_lines(plan)[1:]
         except Exception as error:
-            self._later(self._fail, failures.told(error, "ui"))
-            return
-        self._later(self._show_diff, plan, lines or [Text("no file changes", "dim")])
+            told = failures.told(error, "ui")
+            lines = [Text(safe(told.message), "red"), Text(f"→ {safe(told.hint)}")]
+        self.later(self._show_diff, plan, lines or [Text("no file changes", "dim")])
+
+    def _diff_lines(self, plan: Plan) -> list[Text]:
+        return diff_lines(self._workspace, plan, self.width, masked=bool(self._agent))
 
     def _show_diff(self, plan: Plan, lines: list[Text]) -> None:
-        if self._plan is plan and self._stage == SHOWN:  # else something else has been asked for meanwhile
+        if self._plan is plan and self.stage == SHOWN:  # else something else has been asked for meanwhile
             self.query_one("#plan", Lines).show_lines(lines)
             self.on_resize()
 
@@ -191,7 +204,7 @@ class Planning(ModalScreen[Outcome | None]):
 
     def action_apply(self) -> None:
         plan = self._plan
-        if plan is None or self._stage != SHOWN:
+        if plan is None or self.stage != SHOWN:
             return
         steps, unbound = self._unapproved
         if not steps and not unbound:
@@ -241,38 +254,43 @@ class Planning(ModalScreen[Outcome | None]):
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
     def _apply_in_thread(self, plan: Plan, credentials: tuple[Credential, ...]) -> None:
         workspace = self._workspace
-        workspace.told = lambda steps, results: self._later(self._told, steps, results)
-        workspace.progress = self._counted
+        workspace.told, workspace.progress = self._told, self._counted
         try:
             if any(workspace.unapproved(plan)):
                 workspace.approve(plan, credentials)
             outcome = workspace.apply(plan)
         except Exception as error:  # a disk that is full too: it is never "taking back" for ever
-            self._later(self._fail, failures.told(error, "ui"))
+            self.later(self._fail, failures.told(error, "ui"))
             return
         finally:
             workspace.told = workspace.progress = None
         self._tell_from_thread(outcome)
 
     def _counted(self, count: int) -> None:
-        """Paths that are done; drawn a few times a second."""
+        """In that thread: paths that are done; drawn a few times a second."""
         before, self._count = self._count, self._count + count
         if before // 64 != self._count // 64:
-            self._later(self._draw)
+            self.later(self._draw)
 
     def _told(self, steps: Sequence[Step], results: Sequence[Result] | None) -> None:
+        """In that thread: steps begin, or have ended."""
+        if results is None:
+            self._count = 0
+        self.later(self._advance, steps, results)
+
+    def _advance(self, steps: Sequence[Step], results: Sequence[Result] | None) -> None:
         paths = {step.path for step in steps}
-        for progress in self._steps:
-            if progress.domain == steps[0].domain and paths & progress.paths:
-                progress.advance(results)
+        for part in self._parts:
+            if part.domain == steps[0].domain and paths & part.paths:
+                part.advance(results)
         self._draw()
 
     def _draw(self) -> None:
-        if self._stage == APPLYING:
+        if self.stage == APPLYING:
             self.query_one("#plan", Lines).show_lines(self._progress_lines(), keep=True)
 
     def _progress_lines(self) -> list[Text]:
-        return [progress.line(self.width, self._count) for progress in self._steps]
+        return [part.line(self.width, self._count) for part in self._parts]
 
     # -- the result ----------------------------------------------------------
 
@@ -281,21 +299,20 @@ class Planning(ModalScreen[Outcome | None]):
         try:
             takebacks.write_outcome(paper, self._workspace, outcome)
         except Exception as error:
-            self._later(self._fail, failures.told(error, "ui"))
+            self.later(self._fail, failures.told(error, "ui"))
             return
-        self._later(self._tell, outcome, paper.read())
+        self.later(self._tell, outcome, paper.read())
 
     def _tell(self, outcome: Outcome, lines: list[Text]) -> None:
         self._outcome = outcome
         self.said = [line.plain for line in lines]
-        listed = self._progress_lines() if self._stage == APPLYING else []
+        listed = self._progress_lines() if self.stage == APPLYING else []
         told = [part for line in lines[1:] for part in wrapped(line, self.width, 2)]
         title = wrapped(lines[0], self.width, 0) if lines else [Text("done")]
         first = [Text(line.plain, "bold green" if outcome.whole else "bold yellow") for line in title]
         self._enter(OVER, "Result", [*first, *told, Text(""), *listed] if listed else [*first, *told])
 
     def _fail(self, error: TakebackError) -> None:
-        self.said = [f"takeback: {error.message}", f"  → {error.hint}"]
         lines = wrapped(Text(safe(error.message), "bold red"), self.width, 0)
         for line in failures.what_differs(error):
             lines += wrapped(Text(f"  {line}"), self.width, 4)
@@ -306,7 +323,7 @@ class Planning(ModalScreen[Outcome | None]):
         self._begin()
 
     def action_cancel(self) -> None:
-        if self._stage == TYPING:
+        if self.stage == TYPING:
             self._done_nothing()
         else:
             self.dismiss(self._outcome)
@@ -316,7 +333,7 @@ class Planning(ModalScreen[Outcome | None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what would do something is shown."""
-        plan, shown = self._plan, self._stage == SHOWN
+        plan, shown = self._plan, self.stage == SHOWN
         if action in ("apply", "diff"):
             return shown
         if action == "widen":
@@ -332,56 +349,23 @@ class Planning(ModalScreen[Outcome | None]):
                 return any(step.verdict == "drifted" for step in plan.steps) or self._asked.force
             return bool(plan.distance.state) or self._asked.state
         if action == "cancel":
-            return self._stage in (PLANNING, SHOWN, TYPING)
+            return self.stage in (PLANNING, SHOWN, TYPING)
         if action == "close":
-            return self._stage == OVER
+            return self.stage == OVER
         if action == "take_back":
             done = self._outcome
-            is_over = self._stage == OVER and done is not None
+            is_over = self.stage == OVER and done is not None
             return is_over and outcomes.can_be_redone(done) and done.plan.request.verb != "redo"  # type: ignore[union-attr, arg-type]
         return True
 
 
-class _Progress:
-    """A part of a take-back as it goes: all paths of files together, and each act by itself."""
-
-    def __init__(self, domain: str, paths: frozenset[bytes], name: str) -> None:
-        self.domain = domain
-        self.paths = paths
-        self.name = name
-        self.state = ""  # then running, then the worst result
-        self.note = ""
-
-    def advance(self, results: Sequence[Result] | None) -> None:
-        if results is None:
-            self.state = "running"
-            return
-        mine = [result for result in results if result.path in self.paths]
-        bad = [result for result in mine if result.result != DONE]
-        self.state = bad[0].result if bad else DONE
-        self.note = bad[0].note if bad else ""
-
-    def line(self, width: int, count: int) -> Text:
-        sign, colour = _SIGNS.get(self.state, ("…", "cyan") if self.state else ("·", "dim"))
-        text = Text(f"{sign} {self.domain:<8} ", colour, no_wrap=True)
-        many = len(self.paths)
-        told = self.name
-        if self.domain == "files":
-            done = many if self.state == DONE else min(count, many) if self.state else 0
-            told = f"{done:,} of {counted(many, 'path')}"
-        text.append(clip(told, max(10, width - 12)), "" if self.state else "dim")
-        return text.append(f"  {safe(self.note)}", "red") if self.note else text
+def diff_lines(workspace: Workspace, plan: Plan, width: int, masked: bool) -> list[Text]:
+    """What a plan would change, line by line: in files, and in threads that go along."""
+    paper, files = Paper(width), plans.diff_of(workspace, plan)
+    paper.page(diffs.lines(paper, [mask_file(file) for file in files] if masked else files))
+    paper.page(threads_seen.planned(paper, workspace, plan, _masked if masked else list))
+    return cut(paper.read(), _MOST)
 
 
-def _progress(workspace: Workspace, plan: Plan) -> Iterator[_Progress]:
-    history, describe = workspace.history(), acts.describer(workspace)
-    together: dict[tuple[int, str], list[Step]] = {}
-    for step in plan.taken:
-        key = (step.segment, step.domain) if step.domain in STATES else (id(step), step.domain)
-        together.setdefault(key, []).append(step)
-    for (_, domain), steps in together.items():
-        act = acts.act_of(steps[0], history)
-        name = safe(describe(act)) if act is not None else counted(len(steps), "step")
-        if domain == "files" and len(steps) == 1:
-            name = safe(text(steps[0].path))
-        yield _Progress(domain, frozenset(step.path for step in steps), name)
+def _masked(found: Sequence[StateDifference]) -> list[StateDifference]:
+    return [mask_difference(each) for each in found]

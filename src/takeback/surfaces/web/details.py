@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from ...effects import short_id
+from ...acts import Act
+from ...effects import Checkpoint, short_id
 from ...timeline import NONE, CallItem, Detail, EffectItem, Item, Mark, Now, TurnItem
 from ...views import Diff, FileDiff
 from ..cli.diffs import totals
 from ..cli.page import Page
 from ..cli.terminal import clip, counted, moment, safe
 from . import sides
+from .forms import Forms, group
 from .html import Child, Markup, joined, lines, tag, url
-from .listing import Place, amounts, badges, inner, standing, title, when, who
+from .listing import Place, amounts, badges, inner, standing, title, way_back, when, who
 
 _MOST = 400  # parts of one item that are listed
 _LONG = 20_000  # characters of one request, answer or mail
-
-Form = Callable[..., Markup]  # of a plan: (text, **fields); nothing where nothing may be changed
 
 
 class Around:
@@ -33,20 +33,20 @@ class Around:
 Restores = Callable[[FileDiff], Child]  # the way to bring one file back; nothing where it cannot be
 
 
-def restores(mark: Mark | None, form: Form) -> Restores:
+def restores(mark: Mark | None, forms: Forms) -> Restores:
     """Files one by one, as a checkpoint has them; names that a page cannot hold as they are need the terminal."""
 
     def restore(file: FileDiff) -> Child:
         path = file.old_path or file.path
         if mark is None or file.status == "new" or file.kind not in ("file", "symlink") or safe(path) != path:
             return None
-        return form(f"This file as in checkpoint {mark.number}…", how="restore", item=mark.id, path=path) or None
+        return forms.plan(f"This file as in checkpoint {mark.number}…", how="restore", item=mark.id, path=path)
 
     return restore
 
 
 def item_page(
-    detail: Detail, around: Around, place: Place, now: float, form: Form, restore: Restores, only: str = ""
+    detail: Detail, around: Around, place: Place, now: float, forms: Forms, restore: Restores, only: str = ""
 ) -> list[Child]:
     item = detail.item
     return [
@@ -54,7 +54,7 @@ def item_page(
         tag("h2", title(item), id="heading"),
         tag("p", joined(_facts(detail, now)), class_="facts"),
         _ties(detail, around, place),
-        _acts(item, form, place),
+        _acts(detail, forms),
         _exchange(detail),
         _parts(around, place, now),
         _moved(detail),
@@ -64,10 +64,10 @@ def item_page(
 
 
 def _path(around: Around, place: Place) -> Markup:
-    steps: list[Child] = [tag("a", "← timeline", href=place.timeline(), class_="back")]
-    for item in around.path[:-1]:
-        steps.append(tag("a", clip(f"{who(item)} {title(item)}", 48), href=place.item(item.id)))
-    return tag("nav", joined(steps, " › "), aria_label="Where this is", class_="path")
+    above = around.path[:-1]
+    return way_back(
+        place, *(tag("a", clip(f"{who(item)} {title(item)}", 48), href=place.item(item.id)) for item in above)
+    )
 
 
 def _facts(detail: Detail, now: float) -> Iterator[Child]:
@@ -111,26 +111,47 @@ def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
     return tag("ul", *(tag("li", each) for each in told), class_="ties") if told else None
 
 
-def _acts(item: Item, form: Form, place: Place) -> Markup | None:
-    """What a person can do from here; each shows its plan first."""
-    made: list[Child] = []
+def _acts(detail: Detail, forms: Forms) -> Markup | None:
+    """What a person can do from here; all but a pin and a label ask first, and say what they do."""
+    item = detail.item
     if item.kind == "checkpoint":
-        made.append(form("Go back to this checkpoint…", item=item.id, how="rollback", class_="main"))
-        made.append(tag("a", "What changed since", href=url("compare", a=item.id), class_="button"))
         pinned = any(mark.pinned for mark in item.marks) if isinstance(item, TurnItem) else False
         text, keep = ("Unpin it", "no") if pinned else ("Pin it: keep it for ever", "yes")
-        made.append(form(text, action="/pin", item=item.id, keep=keep))
         field = _field("path", "path of a file", "A file to bring back, as src/auth.py", True)
-        made.append(form("Restore this file…", field=field, item=item.id, how="restore"))
-    else:
-        if item.revert and item.stands != NONE:
-            what = {"agent": "turn", "run": "run", "call": "call", "effect": "effect", "takeback": "take-back"}
-            text = f"Take back this {what.get(item.kind, 'work')}…"
-            made.append(form(text, item=item.id, how="revert", class_="main"))
-        if item.kind != "takeback" and item.rollback:
-            made.append(form("Go back to just before it…", item=item.id, how="rollback"))
-    made = [each for each in made if each]
-    return tag("div", *made, class_="acts", role="group", aria_label="Take it back") if made else None
+        return group(
+            "Take it back",
+            forms.plan("Go back to this checkpoint…", item=item.id, how="rollback", class_="main"),
+            tag("a", "What changed since", href=url("compare", a=item.id), class_="button"),
+            forms.note(text, "/pin", item=item.id, keep=keep),
+            forms.note("Call it so", "/label", field=_field("label", "another label", "What to call it"), item=item.id),
+            forms.plan("Restore this file…", field=field, item=item.id, how="restore"),
+        )
+    made: list[Child] = _settles(detail, forms)
+    if item.revert and item.stands != NONE:
+        what = {"agent": "turn", "run": "run", "call": "call", "effect": "effect", "takeback": "take-back"}
+        text = f"Take back this {what.get(item.kind, 'work')}…"
+        if detail.act is not None and _is_held_mail(detail.act):
+            text = "Cancel it: it never leaves…"
+        made.append(forms.plan(text, item=item.id, how="revert", class_="main"))
+    if item.kind != "takeback" and item.rollback:
+        made.append(forms.plan("Go back to just before it…", item=item.id, how="rollback"))
+    return group("Take it back", *made)
+
+
+def _settles(detail: Detail, forms: Forms) -> list[Child]:
+    """What only a person can say or do about an effect that is in doubt, or held."""
+    act = detail.act
+    if act is None or not isinstance(detail.item, EffectItem):
+        return []
+    if act.shown_state == "unknown":
+        done = "It was sent…" if act.did.get("releasing") else "It was taken back…"
+        stands = "It is held…" if act.domain == "email" else "It stands…"
+        return [forms.way(done, "resolve", act.id, done="yes"), forms.way(stands, "resolve", act.id, done="no")]
+    return [forms.way("Send it…", "release", act.id)] if _is_held_mail(act) else []
+
+
+def _is_held_mail(act: Act) -> bool:
+    return act.domain == "email" and act.shown_state == "held"
 
 
 def _field(name: str, hint: str, label: str, required: bool = False) -> Markup:
@@ -163,9 +184,10 @@ def _exchange(detail: Detail) -> Markup | None:
         )
         for undo in detail.shown.undos
     ]
+    id = act.id[:8]
     hint = {
-        "unknown": f"Nobody knows what came of it. Find out, then: takeback resolve {act.id[:8]} --done or --not-done",
-        "held": f"It is held: takeback email release {act.id[:8]} sends it, takeback email cancel drops it",
+        "unknown": f"Nobody knows what came of it. Find out, then: takeback resolve {id} --done or --not-done",
+        "held": f"It is held: takeback email release {id} sends it, takeback email cancel {id} drops it",
     }.get(act.shown_state)
     return tag(
         "section",
@@ -230,13 +252,12 @@ def _changes(detail: Detail, place: Place, restore: Restores, only: str) -> Mark
     back = (
         tag("p", tag("a", "all files of this", href=place.item(detail.item.id))) if len(chosen) < len(found) else None
     )
-    masked = f"secrets are masked: {', '.join(detail.masked[:5])}" if detail.masked else ""
     return tag(
         "section",
         tag("h3", f"Changes · {totals(Page(), found)}"),
         back,
         *sides.files(chosen, alone, detail.shown.more if len(chosen) == len(found) else 0, restore),
-        tag("p", masked, class_="note") if masked else None,
+        sides.masked_note(detail.masked),
         class_="changes",
     )
 
@@ -262,12 +283,12 @@ def _about(detail: Detail, place: Place) -> Markup:
 # -- without an item, and between two ----------------------------------------
 
 
-def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: Place) -> list[Child]:
+def overview(now: Now, newest: TurnItem | None, turns: int, forms: Forms, place: Place) -> list[Child]:
     """What is shown before anything is chosen: how things stand, and the likely next step."""
     made: list[Child] = []
     if newest is not None:
-        made.append(form("Undo the last turn…", how="undo", class_="main"))
-        made.append(form("Redo…", how="redo"))
+        made.append(forms.plan("Undo the last turn…", how="undo", class_="main"))
+        made.append(forms.plan("Redo…", how="redo"))
     last: Child = None
     if now.checkpoint is not None:
         mark = now.checkpoint
@@ -281,17 +302,13 @@ def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: P
             when(mark.at, now.at),
             ".",
         )
-    made.append(
-        form("Take a checkpoint", action="/checkpoint", field=_field("label", "label", "Label of a checkpoint"))
-    )
-    many = f"{counted(turns, 'entry')} shown, newest first" if turns else "Nothing has happened yet"
+    made.append(forms.note("Take a checkpoint", "/checkpoint", field=_field("label", "label", "Label of a checkpoint")))
+    many = f"{counted(turns, 'entry')} shown, newest first" if turns else "Nothing to show here"
     return [
         tag("h2", "What happened", id="heading"),
-        tag("p", f"{many}. Choose one to see what it did, and to take it back."),
+        tag("p", f"{many}. Choose one to see what it did, and to take it back." if turns else f"{many}."),
         last,
-        tag("div", *[each for each in made if each], class_="acts", role="group", aria_label="Take back")
-        if made
-        else None,
+        group("Take back", *made),
         tag(
             "p",
             "Nothing is changed before you have seen the plan and confirmed it; every take-back can be taken back.",
@@ -302,23 +319,16 @@ def overview(now: Now, newest: TurnItem | None, turns: int, form: Form, place: P
 
 def compare_page(diff: Diff, masked: Sequence[str], place: Place, restore: Restores) -> list[Child]:
     ends = [_checkpoint(end) for end in (diff.a, diff.b)]
-    note = f"secrets are masked: {', '.join(masked[:5])}" if masked else ""
     return [
-        tag(
-            "nav",
-            tag("a", "← timeline", href=place.timeline(), class_="back"),
-            aria_label="Where this is",
-            class_="path",
-        ),
+        way_back(place),
         tag("h2", f"{ends[0]} → {ends[1]}", id="heading"),
         tag("p", totals(Page(), diff.files) if diff.files else "nothing differs", class_="facts"),
         *sides.files(diff.files, {}, 0, restore),
-        tag("p", note, class_="note") if note else None,
+        sides.masked_note(masked),
     ]
 
 
-def _checkpoint(found: object) -> str:
+def _checkpoint(found: Checkpoint | None) -> str:
     if found is None:
         return "now"
-    number, label = getattr(found, "number", 0), getattr(found, "label", "")
-    return f"checkpoint {number}" + (f" “{label}”" if label else "")
+    return f"checkpoint {found.number}" + (f" “{found.label}”" if found.label else "")

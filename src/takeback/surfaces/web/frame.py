@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ...filters import KEYS
 from ...timeline import Now, TurnItem
 from ..cli.terminal import counted
-from .html import Child, Markup, document, tag, url
+from .forms import Forms
+from .html import Child, Markup, document, joined, tag, url
 from .listing import Place, listing
 from .strip import Activity, strip
 
@@ -38,7 +39,7 @@ class Seen:
         self.wrong = wrong  # with the filter: what, and what to do
 
 
-def page(view: View, seen: Seen, place: Place, root: str, read_only: bool, progress: str) -> str:
+def page(view: View, seen: Seen, place: Place, root: str, forms: Forms, progress: str) -> str:
     name = root.rstrip("/").rpartition("/")[2] or root
     head = [
         tag("meta", charset="utf-8"),
@@ -53,8 +54,8 @@ def page(view: View, seen: Seen, place: Place, root: str, read_only: bool, progr
         "body",
         tag("a", "Skip to the item", href="#detail", class_="skip"),
         tag("a", "Skip to the timeline", href="#timeline", class_="skip"),
-        _header(name, root, place, seen, read_only),
-        _now(seen.now, place),
+        _header(name, root, place, seen, forms.may_change),
+        _now(seen.now, place, forms),
         tag("div", strip(seen.activity, place), class_="top"),
         tag(
             "div",
@@ -76,7 +77,7 @@ def page(view: View, seen: Seen, place: Place, root: str, read_only: bool, progr
     return document(head, body)
 
 
-def _header(name: str, root: str, place: Place, seen: Seen, read_only: bool) -> Markup:
+def _header(name: str, root: str, place: Place, seen: Seen, may_change: bool) -> Markup:
     brand = tag("h1", tag("a", "takeback", href=url("timeline")), " ", tag("span", name, title=root, class_="project"))
     wrong = seen.wrong
     search = tag(
@@ -113,15 +114,19 @@ def _header(name: str, root: str, place: Place, seen: Seen, read_only: bool) -> 
         class_="help",
     )
     told = tag("p", tag("strong", wrong[0]), " ", wrong[1], role="alert", class_="wrong") if wrong else None
-    mode = tag("span", "read-only", class_="badge") if read_only else None
+    mode = None if may_change else tag("span", "read-only", class_="badge")
     return tag("header", tag("div", brand, mode, class_="brand"), search, help_, told)
 
 
-def _now(now: Now, place: Place) -> Markup:
+def _now(now: Now, place: Place, forms: Forms) -> Markup:
     """What a person should know before looking at anything."""
     told: list[Child] = []
+    if now.damaged:
+        told.append(tag("strong", f"{now.damaged}; takeback verify names what is lost", class_="poor"))
     if now.interrupted:
-        told.append(f"{now.interrupted}; the tree may be in between: takeback resume, or takeback resume --abort")
+        ways = [forms.way("finish it…", "resume"), forms.way("go back…", "resume", abort="yes")]
+        how = joined(ways, " ") if forms.may_change else "takeback resume, or takeback resume --abort"
+        told.append([f"{now.interrupted}; the tree may be in between: ", how])
     told += [f"{call.agent} is at work: {call.summary}" for call in now.at_work[:3]]
     if now.held:
         told.append(

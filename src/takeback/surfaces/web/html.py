@@ -69,10 +69,10 @@ def _attribute(name: str, value: Value) -> str:
     if value is None or value is False:
         return ""
     name = name.rstrip("_").replace("_", "-")
-    if value is True:
-        return f" {name}"
     if not _NAME.fullmatch(name) or name.startswith("on") or name == "style":
         raise ValueError(f"an attribute {name!r} is not for these pages")
+    if value is True:
+        return f" {name}"
     if name in _URLS and not re.match(r"(/(?!/)|#)", str(value)):
         raise ValueError(f"{value!r} leads away from here")
     return f' {name}="{_escaped(str(value))}"'

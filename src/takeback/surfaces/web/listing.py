@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from ...effects import STATES
-from ...timeline import NONE, PART, CallItem, EffectItem, Item, Mark, TurnItem
+from ...timeline import NONE, PART, CallItem, EffectItem, Item, TurnItem
 from ..cli.terminal import age, clip, counted, moment
 from .html import Child, Markup, joined, tag, url
 
@@ -21,26 +22,40 @@ class Place:
         self.before = before
         self.day = day
 
+    @property
+    def kept(self) -> dict[str, str]:
+        """What goes along to whatever is looked at next."""
+        found = {"filter": self.filter, "before": self.before, "day": self.day}
+        return {name: value for name, value in found.items() if value}
+
+    def to(self, *steps: str, **more: str) -> str:
+        return url(*steps, **{**self.kept, **more})
+
     def item(self, id: str, **more: str) -> str:
-        return url("item", id, filter=self.filter, before=self.before, day=self.day, **more)
+        return self.to("item", id, **more)
 
     def timeline(self, **other: str) -> str:
-        return url("timeline", **{"filter": self.filter, "before": self.before, "day": self.day, **other})
+        return self.to("timeline", **other)
+
+
+def way_back(place: Place, *further: Child) -> Markup:
+    """Where a view is: below the timeline, and what else it is part of."""
+    steps = [tag("a", "← timeline", href=place.timeline(), class_="back"), *further]
+    return tag("nav", joined(steps, " › "), aria_label="Where this is", class_="path")
 
 
 def listing(items: Sequence[TurnItem], place: Place, chosen: str, now: float, more: bool) -> Markup:
-    if not items:
-        empty = "nothing matches this filter" if place.filter else "nothing has happened yet"
-        return tag("nav", tag("p", empty, class_="empty"), id="timeline", aria_label="Timeline")
-    shown = [_entry(item, place, item.id == chosen, now) for item in items]
     ends: list[Child] = []
     if place.before:
         ends.append(tag("a", "← newest", href=place.timeline(before="")))
     if more:
         ends.append(tag("a", "older →", href=place.timeline(before=items[-1].id), rel="next"))
+    empty = "nothing older" if place.before else "nothing has happened yet"
+    empty = "nothing matches this filter" if place.filter else empty
     return tag(
         "nav",
-        tag("ol", *shown),
+        tag("ol", *(_entry(item, place, item.id == chosen, now) for item in items)) if items else None,
+        None if items else tag("p", empty, class_="empty"),
         tag("p", joined(ends, " "), class_="ends") if ends else None,
         id="timeline",
         aria_label="Timeline",
@@ -80,7 +95,7 @@ def _facts(item: TurnItem, now: float) -> list[Child]:
         found.append(tag("span", state, class_="state"))
     if item.is_open:
         found.append(tag("span", "at work", class_="badge open"))
-    found += [pinned(mark) for mark in item.marks if mark.pinned]
+    found += [badge("pinned") for mark in item.marks if mark.pinned]
     return found
 
 
@@ -143,13 +158,7 @@ def standing(item: Item) -> str:
     return "taken back" if item.stands == NONE else "taken back in part"
 
 
-def pinned(mark: Mark) -> Markup:
-    return tag("span", "pinned", class_="badge pinned")
-
-
 def when(at: float, now: float) -> Markup:
-    from datetime import datetime
-
     return tag("time", age(now - at), datetime=datetime.fromtimestamp(at).astimezone().isoformat(), title=moment(at))
 
 

@@ -1,4 +1,4 @@
-"""A plan as a page, in the words of the command line, and what came of it.
+"""A plan as a page, in the words of the command line.
 
 A plan is made by POST, kept under its hash while we run, and applied by POST of that very hash. The core plans again
 before it applies, and refuses if anything would be done that was not shown.
@@ -7,28 +7,26 @@ before it applies, and refuses if anything would be done that was not shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ... import masking
 from ...acts import Credential
 from ...effects import DRIFTED, STATES, Outcome, Plan, Step
-from ...errors import ApprovalNeeded, Stale, TakebackError
+from ...errors import Stale, TakebackError
 from ...typed import NamedTuple
 from ...views import FileDiff
 from ...workspace import Workspace
-from ..cli import acts, approving, outcomes, plans, shapes, states, takebacks, thread_shapes
+from ..cli import acts, approving, plans, shapes, states, takebacks
 from ..cli.page import Page
 from ..cli.plans import Shown
 from ..cli.takebacks import Asked
-from ..cli.terminal import counted
-from . import sides
-from .details import Form
+from . import sides, steps
+from .forms import Filled, Forms, group, must_say_yes, one, typed_yes
 from .html import Child, Markup, lines, tag, url
-from .listing import Place
+from .listing import Place, way_back
 
 _ID = re.compile("[a-z]{32}")
-_MANY = 500  # steps that are listed
 
 
 class Proposal(NamedTuple):
@@ -51,86 +49,83 @@ class Proposal(NamedTuple):
 
 def propose(workspace: Workspace, asked: Asked) -> Proposal:
     plan = workspace.plan(asked.verb, *asked.words, **asked.options)
-    history, page = workspace.history(), Page()
-    all_steps = len(plan.steps) <= _MANY
-    rows, hidden = plans.shown(page, workspace, plan, all_steps) if plan.steps else ([], 0)
+    history = workspace.history()
+    rows, hidden = steps.listed(workspace, plan)
     said = [*plans.left_lines(plan, history), *plans.unrecorded_lines(workspace, plan), *states.lines(plan)]
     found = plans.diff_of(workspace, plan)
     files = [masking.mask_file(file) for file in found]
-    steps, unbound = workspace.unapproved(plan)
+    asked_for, unbound = workspace.unapproved(plan)
     listed = Page()
-    if steps:
-        approving.listing(listed, workspace, steps)
-    questions = [approving.question(len(steps))] if steps else []
+    if asked_for:
+        approving.listing(listed, workspace, asked_for)
+    questions = [approving.question(len(asked_for))] if asked_for else []
     questions += [f"{approving.unbound_said(each)} {approving.credential_question(each)}" for each in unbound]
     heading = plans.heading(plan, history) if plan.steps and not plan.idle else takebacks.nothing_said(plan)
     shape = shapes.plan(plan, history, acts.describer(workspace))
     return Proposal(
         plan,
         asked,
-        tuple(rows),
+        rows,
         hidden,
         tuple(said),
         tuple(files),
         tuple(was.path for was, file in zip(found, files) if was != file),
         str(listed),
         tuple(questions),
-        tuple(steps),
+        tuple(asked_for),
         tuple(unbound),
         heading,
         shape,
     )
 
 
-def carry_out(workspace: Workspace, proposal: Proposal, hash: str, answers: Sequence[str]) -> Outcome:
+def otherwise(asked: Asked, filled: Filled) -> Asked:
+    """The same, with what was asked for in addition."""
+    for option in ("merge", "force", "everything", "state"):
+        if one(filled, option):
+            asked = asked._replace(**{option: True})  # type: ignore[arg-type]
+    return asked._replace(only=("files",)) if one(filled, "only") == "files" else asked
+
+
+def carry_out(workspace: Workspace, proposal: Proposal, filled: Filled) -> Outcome:
     """Applies exactly what was shown: the hash is the one on the page, and each question was answered by a yes."""
     plan = proposal.plan
-    if hash != plan.hash:
+    if one(filled, "hash") != plan.hash:
         raise Stale(
             "the plan that was confirmed is another one; nothing was changed", "look at it again, then apply it"
         )
-    said = [answer.strip().lower() for answer in answers]
-    if len(said) != len(proposal.questions) or any(answer != "yes" for answer in said):
-        raise ApprovalNeeded("nothing was changed: this needs a typed yes", "type yes into every field, or leave it")
+    must_say_yes(filled, proposal.questions)
     if workspace.interrupted():
         raise TakebackError(
             "a take-back was interrupted, and the tree may be in between; nothing was changed",
             "finish it with takeback resume, or go back with takeback resume --abort",
         )
-    steps, unbound = workspace.unapproved(plan)
-    if any(step not in proposal.unapproved for step in steps) or any(c not in proposal.credentials for c in unbound):
+    asked_for, unbound = workspace.unapproved(plan)
+    new = any(step not in proposal.unapproved for step in asked_for)
+    if new or any(credential not in proposal.credentials for credential in unbound):
         raise Stale("what has to be asked for has changed meanwhile; nothing was changed", "plan it again")
-    if steps or unbound:
+    if asked_for or unbound:
         workspace.approve(plan, proposal.credentials)
     return workspace.apply(plan)
 
 
-def plan_page(proposal: Proposal, form: Form, apply: Form, place: Place) -> list[Child]:
+def plan_page(proposal: Proposal, forms: Forms, place: Place) -> list[Child]:
     plan = proposal.plan
     changes = plan.steps and not plan.idle
-    body: list[Child] = [
-        tag(
-            "nav",
-            tag("a", "← timeline", href=place.timeline(), class_="back"),
-            aria_label="Where this is",
-            class_="path",
-        ),
-        tag("h2", proposal.heading, id="heading"),
-    ]
+    body: list[Child] = [way_back(place), tag("h2", proposal.heading, id="heading")]
     if changes:
-        body.append(_steps(proposal))
+        body.append(steps.table(proposal.rows, proposal.hidden))
         body.append(tag("p", plans.totals(plan), class_="totals"))
     body += [tag("p", line, class_="note") for line in proposal.said]
-    body.append(_confirmation(proposal, apply))
-    body.append(_otherwise(proposal, form))
+    body.append(_confirmation(proposal, forms))
+    body.append(_otherwise(proposal, forms))
     if proposal.files:
-        masked = f"secrets are masked: {', '.join(proposal.masked[:5])}" if proposal.masked else ""
         body.append(
             tag(
                 "section",
                 tag("h3", "What applying it changes"),
                 *sides.files(proposal.files, {}),
-                tag("p", masked, class_="note") if masked else None,
+                sides.masked_note(proposal.masked),
                 class_="changes",
             )
         )
@@ -145,33 +140,7 @@ def _command(asked: Asked) -> str:
     return asked._replace(words=tuple(words[:4])).command + " …" * (len(words) > 4)
 
 
-def _steps(proposal: Proposal) -> Markup:
-    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in ("where", "step", "how well"))))
-    rows = [
-        tag(
-            "tr",
-            tag("td", row.domain),
-            tag("td", tag("span", row.sign, class_="sign", aria_hidden="true"), " ", tag("code", row.name)),
-            tag("td", row.verdict, tag("small", row.origin) if row.origin else None, class_=_tone(row.verdict)),
-        )
-        for row in proposal.rows
-    ]
-    if proposal.hidden:
-        rows.append(
-            tag("tr", tag("td", f"… and {counted(proposal.hidden, 'step')} more; the terminal has all", colspan=3))
-        )
-    table = tag(
-        "table", tag("caption", "Steps, in this order", class_="hidden"), head, tag("tbody", *rows), class_="steps"
-    )
-    return tag("div", table, class_="scroll", tabindex=0, role="group", aria_label="Steps of the plan")
-
-
-def _tone(verdict: str) -> str:
-    word = verdict.partition(":")[0].split(" ")[0]
-    return "good" if word in ("exact", "held", "merged") else "fair" if word == "compensates" else "poor"
-
-
-def _confirmation(proposal: Proposal, apply: Form) -> Markup | None:
+def _confirmation(proposal: Proposal, forms: Forms) -> Markup | None:
     plan = proposal.plan
     moves_on = plan.request.verb in ("undo", "redo") and any(s.domain in STATES for s in plan.steps)
     if not plan.steps and not plan.idle:
@@ -186,83 +155,26 @@ def _confirmation(proposal: Proposal, apply: Form) -> Markup | None:
     fields: list[Child] = []
     if proposal.outside:
         fields.append(tag("pre", lines(proposal.outside), tabindex=0, aria_label="Steps outside the files"))
-    for number, question in enumerate(proposal.questions):
-        fields.append(
-            tag(
-                "p",
-                tag("label", question, for_=f"yes-{number}"),
-                " ",
-                tag(
-                    "input",
-                    id=f"yes-{number}",
-                    name="yes",
-                    type="text",
-                    autocomplete="off",
-                    required=True,
-                    size=6,
-                    pattern="[Yy][Ee][Ss]",
-                ),
-            )
-        )
+    fields += [typed_yes(question, number) for number, question in enumerate(proposal.questions)]
     fields.append(
         tag("p", "Confirms plan ", tag("code", plan.hash[:12]), ", exactly as it stands here.", class_="note")
     )
-    return apply(text, fields, hash=plan.hash)
+    return forms.confirm(text, url("plan", plan.hash, "apply"), fields, "Applying …", hash=plan.hash)
 
 
-def _otherwise(proposal: Proposal, form: Form) -> Markup | None:
+def _otherwise(proposal: Proposal, forms: Forms) -> Markup | None:
     """The same request, asked another way."""
     plan, asked = proposal.plan, proposal.asked
     ways: list[Child] = []
     again = {"again": plan.hash}
     if any(step.merges for step in plan.steps) and not asked.merge:
-        ways.append(form("Merge what others changed since…", **again, merge="1"))
+        ways.append(forms.plan("Merge what others changed since…", **again, merge="1"))
     if any(step.verdict == DRIFTED for step in plan.steps) and not asked.force:
-        ways.append(form("Take what others changed since, too…", **again, force="1"))
+        ways.append(forms.plan("Take what others changed since, too…", **again, force="1"))
+    if plan.left and not asked.everything and asked.verb in ("undo", "rollback"):
+        ways.append(forms.plan("Others' work too…", **again, everything="1"))
     if plan.outside and len(plan.outside) < len(plan.taken):
-        ways.append(form("Only the files…", **again, only="files"))
+        ways.append(forms.plan("Only the files…", **again, only="files"))
     if plan.distance.state and not asked.state:
-        ways.append(form("Threads too…", **again, state="1"))
-    ways = [way for way in ways if way]
-    return tag("div", *ways, class_="acts", role="group", aria_label="Or otherwise") if ways else None
-
-
-# -- what came of it -----------------------------------------------------------
-
-
-class Result(NamedTuple):
-    """What came of a plan, in words and as JSON."""
-
-    id: str
-    lines: tuple[str, ...]
-    whole: bool
-    redo: bool
-    shape: Mapping[str, Any]
-
-
-def result_of(workspace: Workspace, outcome: Outcome) -> Result:
-    page = Page()
-    takebacks.write_outcome(page, workspace, outcome)
-    shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
-    shape |= thread_shapes.rolled_back(workspace, outcome)
-    again = outcomes.can_be_redone(outcome) and outcome.plan.request.verb != "redo"
-    return Result(outcome.id, tuple(page.lines), outcome.whole, again, {**shape, "whole": outcome.whole})
-
-
-def result_page(result: Result, form: Form, place: Place) -> list[Child]:
-    first, *rest = result.lines or ("nothing was changed",)
-    acts_: list[Child] = [form("Take this back…", how="redo", class_="main")] if result.redo else []
-    if result.id:
-        acts_.append(tag("a", "See it in the timeline", href=place.item(result.id), class_="button"))
-    return [
-        tag(
-            "nav",
-            tag("a", "← timeline", href=place.timeline(), class_="back"),
-            aria_label="Where this is",
-            class_="path",
-        ),
-        tag("h2", "Done" if result.whole else "Done in part", id="heading"),
-        tag("p", first, role="status", class_="said" if result.whole else "said poor"),
-        tag("pre", lines("\n".join(rest)), tabindex=0) if rest else None,
-        tag("div", *[a for a in acts_ if a], class_="acts", role="group", aria_label="Next") if any(acts_) else None,
-    ]
+        ways.append(forms.plan("Threads too…", **again, state="1"))
+    return group("Or otherwise", *ways)

@@ -13,8 +13,14 @@ import uvicorn
 from ...errors import TakebackError, UsageError
 from ...typed import NamedTuple
 from ...workspace import Workspace
+from .changes import MAIL, TAKEBACK
 from .guard import Guard, Keys
 from .site import Site
+
+_LEFT = {
+    TAKEBACK: "finish it with takeback resume, or go back with takeback resume --abort",
+    MAIL: "see whether it has left: takeback effects state:unknown",
+}
 
 
 class Served(NamedTuple):
@@ -40,11 +46,11 @@ def serve(
     read_only: bool,
     ready: Callable[[Served], None],
     bug: Callable[[Exception], None],
-    finishing: Callable[[], None],
+    finishing: Callable[[str], None],
 ) -> None:
     with opened() as workspace:
         listening = _listen(address, port)
-        host = "{}:{}".format(*listening.getsockname()[:2])
+        host = host_of(*listening.getsockname()[:2])
         keys = Keys()
         running: list[uvicorn.Server] = []
         site = Site(workspace, opened, keys, read_only, lambda: any(each.should_exit for each in running), bug)
@@ -66,25 +72,22 @@ def serve(
         try:
             running[0].run(sockets=[listening])
         finally:
-            if site.is_taking_back:
-                raise TakebackError(
-                    "stopped in the middle of a take-back",
-                    "finish it with takeback resume, or go back with takeback resume --abort",
-                )
+            if what := site.under_way:
+                raise TakebackError(f"stopped in the middle of {what}", _LEFT[what])
 
 
 class _Server(uvicorn.Server):
-    """Ends when it is told to; a take-back that somebody has confirmed is finished before, unless it is told twice."""
+    """Ends when it is told to; what somebody has confirmed is finished before, unless it is told twice."""
 
-    def __init__(self, config: uvicorn.Config, site: Site, finishing: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, site: Site, finishing: Callable[[str], None]) -> None:
         super().__init__(config)
         self._site = site
         self._finishing = finishing
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._site.is_taking_back and not self.should_exit:
+        if (what := self._site.under_way) and not self.should_exit:
             self.config.timeout_graceful_shutdown = None
-            self._finishing()
+            self._finishing(what)
         super().handle_exit(sig, frame)
 
 
@@ -107,6 +110,11 @@ def _listen(address: str, port: int) -> socket.socket:
                     f"{each} port {port} cannot be used ({why})", "name another one with --port"
                 ) from None
     raise AssertionError("there is always an address to try")
+
+
+def host_of(address: str, port: int) -> str:
+    """As a browser says it: without the port where that is the one that goes without saying."""
+    return address if port == 80 else f"{address}:{port}"
 
 
 def _own() -> str:

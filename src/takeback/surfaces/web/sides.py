@@ -9,7 +9,7 @@ from ...textdiff import Hunk
 from ...views import FileDiff
 from ..cli.diffs import name_of, what_of
 from ..cli.page import Page
-from ..cli.terminal import counted, safe_line
+from ..cli.terminal import counted, listed, safe_line
 from .html import Child, Markup, tag
 
 _MOST = 4_000  # rows of one page
@@ -45,6 +45,11 @@ def files(
     if more:
         shown.append(tag("p", f"… and {counted(more, 'path')} more; takeback show has all of them", class_="note"))
     return shown
+
+
+def masked_note(paths: Sequence[str]) -> Markup | None:
+    """Of what something is held back."""
+    return tag("p", f"secrets are masked: {listed(paths, 5)}", class_="note") if paths else None
 
 
 def _file(file: FileDiff, alone: str | None, act: Child) -> Markup:

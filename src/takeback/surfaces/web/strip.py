@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 
 from ..cli.terminal import counted
@@ -13,10 +14,11 @@ DOMAINS = ("files", "git", "state", "http", "command", "email", "python")  # eac
 _QUARTERS = 96
 _WIDTH, _HEIGHT = 960, 44  # of the picture, which is stretched to the page
 _GAP = 1.5
+_WORD = re.compile(r'(?:"[^"]*"?|[^\s"])+')
 
 
 class Activity:
-    """When there were effects, and in which domain; made once for each head of the journal and filter."""
+    """When there were effects, and in which domain."""
 
     def __init__(self, effects: Iterable[tuple[float, str]]) -> None:
         self.days: dict[date, dict[int, dict[str, int]]] = {}  # day → quarter of an hour → domain → effects
@@ -46,6 +48,20 @@ class Activity:
         return max((d for d in self.days if d < day), default=None), min(
             (d for d in self.days if d > day), default=None
         )
+
+
+class Kept:
+    """The newest activity that was asked for: every page shows it, and it changes only with the journal."""
+
+    def __init__(self) -> None:
+        self._newest: tuple[object, Activity] = (None, Activity(()))
+
+    def of(self, key: object, effects: Callable[[], Iterable[tuple[float, str]]]) -> Activity:
+        known, found = self._newest
+        if known != key:
+            found = Activity(effects())
+            self._newest = key, found  # another thread may do so too: what is answered is what was asked for
+        return found
 
 
 def strip(activity: Activity, place: Place) -> Markup:
@@ -132,7 +148,8 @@ def _hour(day: date, hour: int, place: Place) -> str:
 
 
 def without_times(filter: str) -> str:
-    return " ".join(word for word in filter.split() if not word.lower().startswith(("since:", "until:")))
+    """What is quoted is one word, whatever is in it."""
+    return " ".join(w for w in _WORD.findall(filter) if not w.lower().startswith(("since:", "until:")))
 
 
 def _order(domain: str) -> int:

@@ -215,11 +215,10 @@ def thread_search(
     with call_of(ctx, cwd).open() as workspace:
         if thread_id and not workspace.threads.list(thread_id, limit=1):
             workspace.threads.get(thread_id)  # says that there is none
-        found = workspace.threads.search(query, thread_id)
-        shown = [each._replace(excerpt=mask_state(each.excerpt, each.where)) for each in found]
+        found = workspace.threads.search(query, thread_id, mask=mask_state)
         page = Page()
-        page.page(seen.found_lines(page, shown, workspace.clock()) if shown else ["nothing has all these words"])
-        return answer(page, {"query": query, "found": [shapes.hit(each) for each in shown]})
+        page.page(seen.found_lines(page, found, workspace.clock()) if found else ["nothing has all these words"])
+        return answer(page, {"query": query, "found": [shapes.hit(each) for each in found]})
 
 
 async def thread_verify(ctx: Ctx, thread_id: Maybe = "", cwd: Cwd = "") -> CallToolResult:

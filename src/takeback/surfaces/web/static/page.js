@@ -108,7 +108,12 @@
     });
     source.addEventListener("progress", (event) => {
       const { done, of } = JSON.parse(event.data);
-      if (done < of) say(`Applying: ${done} of ${of} steps done`);
+      say(done < of ? `Applying: ${done} of ${of} steps done` : "");
+    });
+    source.addEventListener("failed", (event) => {
+      source.close();
+      source = null;
+      say(JSON.parse(event.data).message);
     });
     source.addEventListener("open", () => {
       document.documentElement.classList.add("is-live");
@@ -158,8 +163,7 @@
       return;
     }
     button.setAttribute("aria-disabled", "true");
-    const plans = event.target.getAttribute("action") === "/plan";
-    say(button.classList.contains("apply") ? "Applying …" : plans ? "Planning …" : "Writing it down …");
+    say(button.dataset.says || "");
     remember();
   });
   addEventListener("pageshow", () => {

@@ -1,0 +1,40 @@
+"""label: calls a checkpoint something else."""
+
+from __future__ import annotations
+
+from . import shapes
+from .approving import only_a_person
+from .terminal import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .context import Context
+    from .parsing import Namespace, Parser
+
+
+def add(parser: Parser) -> None:
+    parser.synopsis = "CHECKPOINT LABEL…"
+    parser.about = (
+        "Calls a checkpoint something else, so that you find it again: an automatic one, say, or one that\n"
+        "was named too early. What it captured stays as it is. An agent may not do this."
+    )
+    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins")
+    parser.takes("LABEL", "label", nargs="*", help="what to call it, one line; nothing takes its label away")
+    parser.examples = [
+        ("takeback label 7 before it went wrong", ""),
+        ('takeback rollback "before it went wrong"', "find it again"),
+    ]
+
+
+def run(context: Context, args: Namespace) -> int:
+    with context.open() as workspace:
+        only_a_person(context, "calling a checkpoint something else", workspace)
+        before = workspace.find_checkpoint(args.name)
+        checkpoint = workspace.label(before.id, " ".join([*args.label, *args.after]))
+        if context.json:
+            context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})
+            return 0
+        called = f'is called "{safe(checkpoint.label)}" now' if checkpoint.label else "has no label now"
+        context.terminal.say(f"checkpoint {checkpoint.number} {checkpoint.id[:8]} {called}")
+        context.terminal.hint(f"take this back: takeback label {checkpoint.id[:8]} {safe(before.label)}".rstrip())
+        return 0

@@ -1,0 +1,29 @@
+"""The line above everything: which project, how much there is, and what a person should know first."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from ...timeline import Now
+from ..cli.terminal import clip, counted, safe
+
+
+def top_line(project: str, off: str, now: Now | None, amount: str) -> Text:
+    """`off` says what turned takeback off, if something did; `amount` how much of what is listed."""
+    text = Text.assemble(("takeback ", "bold"), (clip(safe(project), 24), "cyan"), no_wrap=True)
+    if off:
+        text.append(f" · off, nothing is recorded or taken back ({safe(off)})", "bold red")
+    if now is None:
+        return text.append(" · reading …", "dim")
+    if now.interrupted:
+        text.append(f" · {now.interrupted}; any take-back finishes it first", "bold red")
+    if now.damaged:
+        text.append(f" · {now.damaged}", "bold red")
+    text.append(f" · {amount}, {counted(now.effects, 'effect')}", "dim")
+    for call in now.at_work[:1]:
+        text.append(f" · {safe(call.agent)} at work: {clip(safe(call.summary), 30)}", "green")
+    if now.held:
+        text.append(f" · {counted(now.held, 'mail')} held", "green")
+    if now.unknown:
+        text.append(f" · {now.unknown} unknown", "magenta")
+    return text
