@@ -57,6 +57,7 @@ LAYERS = [
         "takebacks",
         "views",
         "turns",
+        "board",
         "timeline",
         "account",
         "span",

@@ -6,9 +6,10 @@ import pytest
 
 import takeback
 from scene import CLAUDE, CODEX, Scene, fifty_turns
+from takeback.board import CallItem, EffectItem
 from takeback.brackets import Call
 from takeback.errors import NotFound, UsageError
-from takeback.timeline import CallItem, EffectItem, Timeline
+from takeback.timeline import Timeline
 
 
 @pytest.fixture

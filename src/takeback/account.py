@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .timeline import Mark
+from .board import Mark
 from .typed import NamedTuple
 from .views import FileDiff
 

@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from . import __version__, redact, timeline
+from . import __version__, board, redact
 from .account import (
     NOTHING,
     PARTLY,
@@ -36,12 +36,13 @@ from .account import (
     TurnTold,
 )
 from .acts import Act
+from .board import CallItem, EffectItem, TurnItem
 from .brackets import AgentTurn, Bracket
 from .effects import DONE, FAILED, IRREVERSIBLE, KEPT, STATES, UNCOVERED, UNKNOWN, domain_of, raw, text
 from .errors import TakebackError
 from .repository import called
 from .span import Span, bounds
-from .timeline import CallItem, Detail, EffectItem, Timeline, TurnItem
+from .timeline import Detail, Timeline
 from .typed import TYPE_CHECKING, Any
 from .views import FileDiff
 
@@ -86,7 +87,7 @@ class _Writer:
 
     def report(self, integrity: Integrity) -> Report:
         items = self._chosen()
-        told = [self._turn(item) for item in items if item.kind not in (timeline.TAKEBACK, timeline.CHECKPOINT)]
+        told = [self._turn(item) for item in items if item.kind not in (board.TAKEBACK, board.CHECKPOINT)]
         turns = tuple(reversed(told))
         takebacks = tuple(reversed(list(self._takebacks(items))))
         remains = tuple(self._remains(turns))
@@ -95,7 +96,7 @@ class _Writer:
         times += [at for turn in turns for at in (turn.at, turn.until)]
         agents: dict[str, int] = {}
         for turn in turns:
-            who = turn.agent or ("by hand" if turn.kind == timeline.HAND else turn.kind)
+            who = turn.agent or ("by hand" if turn.kind == board.HAND else turn.kind)
             agents[who] = agents.get(who, 0) + 1
         since, until, now = min(times, default=0.0), max(times, default=0.0), self.ws.clock()
         begins, ends = (since, until) if self.span.session else bounds(self.ws, self.span, now)
@@ -116,11 +117,11 @@ class _Writer:
         ids = {item.id for item in chosen}
         if self.span.session:
             found = self.timeline.turns("kind:takeback")
-        took = [item for item in found if item.kind == timeline.TAKEBACK and item.id not in ids]
+        took = [item for item in found if item.kind == board.TAKEBACK and item.id not in ids]
         return [*(item for item in took if ids.intersection(item.took)), *chosen]
 
     def _is_in(self, item: TurnItem) -> bool:
-        if item.kind in (timeline.TAKEBACK, timeline.CHECKPOINT):
+        if item.kind in (board.TAKEBACK, board.CHECKPOINT):
             return item.id in self.inside
         return self._is_asked_in(item) or any(
             self._is_called_in(child) or not self.inside.isdisjoint(child.effects)
@@ -168,7 +169,7 @@ class _Writer:
         paths = item.paths[:_PATHS]
         if item.domain == "files":
             changes = self.effects[item.id].changes.items()
-            self.files.update(path for path, change in changes if not timeline.is_folder(change))
+            self.files.update(path for path, change in changes if not board.is_folder(change))
         told = EffectTold(
             item.id, item.domain, item.title, item.agent, item.at, item.badge, item.stands, item.undone_by, paths,
             len(item.paths) - len(paths),
@@ -207,7 +208,7 @@ class _Writer:
     # -- take-backs ----------------------------------------------------------
 
     def _takebacks(self, items: Sequence[TurnItem]) -> Iterable[TakebackTold]:
-        chosen = [item for item in items if item.kind == timeline.TAKEBACK]
+        chosen = [item for item in items if item.kind == board.TAKEBACK]
         failed = self._not_done({item.id for item in chosen})
         for item in chosen:
             found = self.history.takebacks[item.id]
@@ -222,7 +223,7 @@ class _Writer:
             steps = [*missed.values(), *(StepTold(name, KEPT, why) for name, why in kept.items() if name not in missed)]
             well = WHOLE if paths and not steps else PARTLY if paths else NOTHING
             yield TakebackTold(
-                item.id, item.number, found.verb, item.title, item.at, item.stands != timeline.NONE, well, item.took,
+                item.id, item.number, found.verb, item.title, item.at, item.stands != board.NONE, well, item.took,
                 tuple(paths)[:_PATHS], max(0, len(paths) - _PATHS), done, tuple(steps[:_PATHS]),
                 max(0, len(steps) - _PATHS), found.interrupted, item.id not in self.inside,
             )  # fmt: skip
@@ -258,7 +259,7 @@ class _Writer:
                 act = self.acts.get(effect.id)
                 state = act.shown_state if act is not None else ""
                 if act is None or state not in (IRREVERSIBLE, UNKNOWN, UNCOVERED):
-                    if not any(attempt.result != DONE for attempt in effect.attempts) or effect.stands == timeline.NONE:
+                    if not any(attempt.result != DONE for attempt in effect.attempts) or effect.stands == board.NONE:
                         continue
                 why, command = effect.left_to_do or "it cannot be taken back", ""
                 if state == UNKNOWN:
@@ -281,11 +282,11 @@ class _Writer:
             verdicts[effect.verdict] = verdicts.get(effect.verdict, 0) + 1
         counted = [turn.lines for turn in turns if turn.lines is not None]
         return Totals(
-            len(turns), sum(turn.kind == timeline.AGENT and bool(turn.prompt) for turn in turns),
+            len(turns), sum(turn.kind == board.AGENT and bool(turn.prompt) for turn in turns),
             sum(len(turn.calls) for turn in turns), len(effects), domains, len(self.files),
             (sum(added for added, _ in counted), sum(removed for _, removed in counted)), verdicts,
-            sum(effect.stands == timeline.NONE for effect in effects),
-            sum(effect.stands == timeline.PART for effect in effects), len(takebacks), len(remains),
+            sum(effect.stands == board.NONE for effect in effects),
+            sum(effect.stands == board.PART for effect in effects), len(takebacks), len(remains),
         )  # fmt: skip
 
     def _notes(self) -> Iterable[str]:

@@ -1,8 +1,6 @@
 """The timeline: what happened, as values to be shown to a person. The terminal, the web page and the report share it.
 
-    TurnItem        what somebody set in motion: an agent's turn, a stretch by hand, a run, a take-back, a checkpoint
-      CallItem      one call of an agent in it
-        EffectItem  one entry of the log that was found
+    turns ─► children ─► detail     items of the board (board.py), and all that one of them holds
 
 Every item has an id: `children` and `detail` take it, and so do the verbs, as its words `revert` and `rollback` say.
 Nothing here writes to the journal, prints, or words an age; each surface escapes what it shows (control characters,
@@ -11,13 +9,12 @@ HTML). The journal is folded once for each head; what is asked of one item reads
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from . import filters, masking, names, redact, turns, views
+from . import filters, masking, redact, turns, views
 from .acts import Act
-from .brackets import AgentTurn, Bracket
-from .capture.runs import ACTOR as RUN
-from .effects import FOLDER, IRREVERSIBLE, STATES, UNKNOWN, WATCH, Change, Effect, Plan, Takeback, Turn
+from .board import NONE, Board, CallItem, EffectItem, Group, Item, Mark, TurnItem, mark_of
+from .effects import STATES, Plan
 from .errors import NotFound, TakebackError
 from .executor import steps_of
 from .history import History
@@ -30,89 +27,8 @@ if TYPE_CHECKING:
     from .states import StateDifference
     from .workspace import Workspace
 
-AGENT, HAND, TAKEBACK, CHECKPOINT = "agent", "hand", "takeback", "checkpoint"  # with RUN and WATCH: kinds of a turn
-CALL, EFFECT = "call", "effect"  # kinds of what is in one
-WHOLE, PART, NONE = "whole", "part", "none"  # how much of an item still stands
-
 _COUNTED = 50  # turns of one answer whose lines are counted
 _COMPARED = 300  # paths of one item that are compared line by line
-
-
-class Mark(NamedTuple):
-    """A checkpoint, where it stands in the timeline."""
-
-    id: str
-    number: int
-    label: str
-    named: bool
-    pinned: bool
-    at: float
-
-
-class TurnItem(NamedTuple):
-    """One line of the timeline."""
-
-    id: str
-    kind: str  # agent, hand, run, watch, takeback, checkpoint
-    title: str  # the prompt, the command, the label, what a take-back did; may be empty
-    agent: str  # who, if somebody is known
-    at: float  # when it began
-    until: float  # when the newest part of it was found
-    totals: Mapping[str, int]  # domain → paths that changed there, or effects outside the files
-    lines: tuple[int, int] | None  # added and removed in files; None where they were not counted
-    badges: Mapping[str, int]  # how well it can be taken back, or what became of it: word → effects
-    stands: str  # whole, part or none of it
-    undone_by: tuple[str, ...]  # ids of the take-backs in force that took some of it
-    took: tuple[str, ...]  # of a take-back: ids of the items it took from
-    marks: tuple[Mark, ...]  # checkpoints taken in it; of a checkpoint, itself
-    calls: int
-    effects: int
-    is_open: bool  # a call of it is under way
-    revert: tuple[str, ...]  # plan("revert", *these) takes back exactly this; empty where nothing can be
-    rollback: str  # plan("rollback", this) goes back to just before it; to a checkpoint itself
-    number: int = 0  # in the log, of a take-back or checkpoint
-
-
-class CallItem(NamedTuple):
-    """One call of an agent."""
-
-    id: str
-    kind: str  # call
-    title: str
-    agent: str
-    lane: str  # the subagent; empty for the agent itself
-    tool: str
-    at: float
-    state: str  # open, done, failed, cut off
-    totals: Mapping[str, int]
-    badges: Mapping[str, int]
-    stands: str
-    undone_by: tuple[str, ...]
-    effects: tuple[str, ...]  # ids, oldest first
-    revert: tuple[str, ...]
-    rollback: str
-
-
-class EffectItem(NamedTuple):
-    """One effect of the log."""
-
-    id: str
-    kind: str  # effect
-    title: str
-    agent: str
-    at: float
-    domain: str
-    badge: str  # how well it can be taken back; of one outside the files that is in another state, that
-    stands: str
-    undone_by: tuple[str, ...]
-    paths: tuple[str, ...]  # or the target of what was done outside the files
-    shared: bool  # by several turns
-    revert: tuple[str, ...]
-    rollback: str
-    row: LogRow  # as `log` has it
-
-
-Item = TurnItem | CallItem | EffectItem
 
 
 class Moved(NamedTuple):
@@ -154,7 +70,7 @@ class Timeline:
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
-        self._board: _Board | None = None
+        self._board: Board | None = None
         self._lines: dict[str, tuple[int, tuple[int, int] | None]] = {}  # turn → effects it had, and its lines
 
     def changed_since(self, head: int) -> bool:
@@ -174,7 +90,7 @@ class Timeline:
             return Now(
                 history.head, self.ws.clock(), tuple(turns.at_work(history)), states.count("held"),
                 states.count("unknown"), self.ws.interrupted(),
-                None if newest is None else _mark(board.rows[newest.id]), len(board.effects), self._damage(history),
+                None if newest is None else mark_of(board.rows[newest.id]), len(board.effects), self._damage(history),
             )  # fmt: skip
 
     def unfinished(self, abort: bool = False) -> Plan | None:
@@ -198,7 +114,7 @@ class Timeline:
         wanted = filters.parse(filter)
         with self.ws.alone():
             board, now = self._folded(), self.ws.clock()
-            found: list[_Group] = []
+            found: list[Group] = []
             skipping = bool(before)
             for group in board.groups:
                 if skipping:
@@ -255,7 +171,9 @@ class Timeline:
         """Newest first."""
         with self.ws.alone():
             board = self._folded()
-            return [_mark(board.rows[each.id]) for each in reversed(board.history.checkpoints) if each.id in board.rows]
+            return [
+                mark_of(board.rows[each.id]) for each in reversed(board.history.checkpoints) if each.id in board.rows
+            ]
 
     def checkpoint_at(self, id: str) -> Mark | None:
         """A checkpoint itself; of another item the newest one from before it began, or that it began with."""
@@ -271,7 +189,7 @@ class Timeline:
             else:
                 seq = history.brackets[id].seq if id in history.brackets else board.effects[id].seq
             older = (each for each in reversed(history.checkpoints) if each.seq < seq and each.id in board.rows)
-            return next((_mark(board.rows[each.id]) for each in older), None)
+            return next((mark_of(board.rows[each.id]) for each in older), None)
 
     def tree(self, checkpoint: str) -> list[tuple[str, str, int, int]]:
         """(path, kind, mode, size) of all that a checkpoint holds."""
@@ -298,10 +216,10 @@ class Timeline:
 
     # -- inside --------------------------------------------------------------
 
-    def _folded(self) -> _Board:
+    def _folded(self) -> Board:
         history = self.ws.history()
         if self._board is None or self._board.history is not history:
-            self._board = _Board(self.ws, history)
+            self._board = Board(self.ws, history)
         return self._board
 
     def _damage(self, history: History) -> str:
@@ -313,7 +231,7 @@ class Timeline:
         more = f" ({len(history.damaged) - 1} more are, too)" if len(history.damaged) > 1 else ""
         return f"journal row {min(history.damaged)} was altered or lost{more}: take-backs across it are refused"
 
-    def _item(self, board: _Board, group: _Group, lines: bool) -> TurnItem:
+    def _item(self, board: Board, group: Group, lines: bool) -> TurnItem:
         item = board.turn(group)
         if "files" not in item.totals:
             return item
@@ -326,7 +244,7 @@ class Timeline:
             self._lines[item.id] = known
         return item._replace(lines=known[1])
 
-    def _grouped(self, board: _Board, item: Item, most: int) -> Shown:
+    def _grouped(self, board: Board, item: Item, most: int) -> Shown:
         """A turn that has no row of its own, such as a stretch by hand, as `show` has those of agents."""
         group = board.by_id[item.id]
         rows = tuple(row for row in reversed(group.rows) if row.kind == "effect")
@@ -338,7 +256,7 @@ class Timeline:
         diffs = tuple(views.file_diffs(found[:most], self.ws.store.blobs.get, self.ws.store.blobs.get))
         return Shown(row, diffs, undone_by=item.undone_by, effects=rows, more=len(found) - len(found[:most]))
 
-    def _moved(self, board: _Board, item: Item, masked: bool) -> Iterable[Moved]:
+    def _moved(self, board: Board, item: Item, masked: bool) -> Iterable[Moved]:
         """What it did to threads of state; of a turn or call, each effect of it by itself."""
         changes = [c for e in board.effects_of(item) if e.domain == "state" for c in e.changes.values()]
         ends = views.moved_threads(self.ws, [Difference(c.path, c.before, c.after) for c in changes])
@@ -372,288 +290,6 @@ class Timeline:
                 yield "text", redact.text(said) if masked else said
             except TakebackError as error:
                 yield "text", error.message
-
-
-# -- one head of the journal, grouped ----------------------------------------
-
-
-class _Group:
-    """The rows of one turn."""
-
-    def __init__(self, kind: str, id: str, asked: AgentTurn | None = None, agent: str = "") -> None:
-        self.kind = kind
-        self.id = id
-        self.asked = asked
-        self.agent = agent
-        self.rows: list[LogRow] = []  # newest first, once all are there
-        self.effects: list[Effect] = []  # oldest first
-        self.brackets: list[Bracket] = []  # oldest first
-        self.last = asked.seq if asked else 0  # its newest row
-        self.item: TurnItem | None = None
-
-    @property
-    def matched(self) -> list[LogRow]:
-        """What a filter looks at: its rows, or, where it did nothing, what was asked."""
-        if self.rows or self.asked is None:
-            return self.rows
-        told = self.asked
-        row = LogRow(told.id, "turn", 0, "", told.at, told.caller.agent, told.prompt, True, (), state="live")
-        return [row._replace(turns=(told.id,), sessions=(told.caller.session,))]
-
-
-class _Board:
-    """All rows of the log, grouped into turns: made once for each head of the journal."""
-
-    def __init__(self, ws: Workspace, history: History) -> None:
-        self.history = history
-        rows = views.log(ws)
-        self.rows = {row.id: row for row in rows}
-        self.acts = {act.id: act for act in history.ledger()} if history.acts else {}
-        self.effects = {e.id: e for e in history.effects if not e.takeback and e.id in self.rows}  # oldest first
-        self.by = _taken_by(history)  # row → take-backs in force that took some of it
-        self.of_call: dict[str, list[str]] = {}
-        for effect in self.effects.values():
-            for call in effect.calls:
-                self.of_call.setdefault(call, []).append(effect.id)
-        self.parents: dict[str, str] = {}  # call, effect or checkpoint → its turn
-        self.by_id: dict[str, _Group] = {}
-        self._group(rows)
-        for group in self.by_id.values():
-            group.rows.reverse()
-            self.parents.update((row.id, group.id) for row in group.rows if row.id != group.id)
-            self.parents.update((bracket.id, group.id) for bracket in group.brackets)
-        self.groups = sorted(self.by_id.values(), key=lambda group: -group.last)
-
-    def _group(self, rows: Sequence[LogRow]) -> None:
-        history = self.history
-        keyed: dict[Any, _Group] = {}
-        for turn, asked in history.agent_turns.items():
-            keyed[turn] = self.by_id[asked.id] = _Group(AGENT, asked.id, asked, asked.caller.agent)
-        checkpoints = {each.id: each for each in history.checkpoints}
-        runs = {Turn(RUN, turn.number) for e in self.effects.values() for turn in e.turns if turn.actor == RUN}
-        newest_run: Any = None
-        nobodys: _Group | None = None  # what nobody known did, and nothing came between
-        for row in reversed(rows):
-            key: Any = None
-            kind, agent, seq = row.kind, row.actor, 0
-            if row.kind == "checkpoint":
-                taken = checkpoints[row.id]
-                seq = taken.seq
-                key = Turn(taken.agent, taken.turn) if row.turns else None
-                if Turn(RUN, row.id) in runs:
-                    key = newest_run = Turn(RUN, row.id)
-                elif taken.actor == RUN and not taken.named and newest_run is not None:
-                    key = newest_run
-                kind, agent = (RUN, RUN) if key is newest_run and key is not None else (CHECKPOINT, row.actor)
-            elif row.kind == "takeback":
-                seq = history.takebacks[row.id].seq
-            else:
-                effect = self.effects[row.id]
-                seq = effect.seq
-                kind, agent, key = self._whose(effect)
-            group = keyed.get(key) if key is not None else None
-            if key is None and row.kind == "effect":
-                group = nobodys
-            if group is None:
-                id = row.id if row.kind != "effect" and key is None else f"{kind}-{row.id}"
-                group = self.by_id[id] = _Group(kind, id, agent=agent)
-                if key is not None:
-                    keyed[key] = group
-            group.rows.append(row)
-            group.last = max(group.last, seq)
-            if row.kind == "effect":
-                group.effects.append(self.effects[row.id])
-            nobodys = group if key is None and row.kind == "effect" else None
-        for bracket in history.brackets.values():
-            if (group := keyed.get(bracket.turn)) is None:
-                group = keyed[bracket.turn] = _Group(AGENT, f"{AGENT}-{bracket.id}", agent=bracket.caller.agent)
-                self.by_id[group.id] = group
-            group.brackets.append(bracket)
-            group.last = max(group.last, bracket.closed or bracket.seq)
-
-    def _whose(self, effect: Effect) -> tuple[str, str, Any]:
-        """Kind, who, and what groups an effect with others; no key where nobody is known."""
-        known = [turn for turn in effect.turns if turn in self.history.agent_turns]
-        whose = frozenset(known) or self.history.turns(effect.seq)
-        if len(whose) > 1:
-            return AGENT, ", ".join(sorted({turn.actor for turn in whose})), whose
-        for turn in whose:
-            kind = HAND if not turn.actor else turn.actor if turn.actor in (RUN, WATCH) else AGENT
-            return kind, turn.actor, turn
-        return HAND, "", None
-
-    # -- items ---------------------------------------------------------------
-
-    def turn(self, group: _Group) -> TurnItem:
-        if group.item is None:
-            group.item = self._turn(group)
-        return group.item
-
-    def _turn(self, group: _Group) -> TurnItem:
-        rows = group.rows
-        marks = tuple(_mark(row) for row in reversed(rows) if row.kind == "checkpoint")
-        oldest = group.effects[0].id if group.effects else group.id
-        first, last = (rows[-1].at, rows[0].at) if rows else (0.0, 0.0)
-        if group.asked is not None:
-            first, last = group.asked.at, max(group.asked.at, last)
-        elif group.brackets and not rows:
-            first = last = group.brackets[0].at
-        stands, undone_by = self._standing(group.effects)
-        took: tuple[str, ...] = ()
-        revert = tuple(effect.id for effect in group.effects)
-        if group.asked is not None:
-            oldest, revert = group.id, (group.id,) if group.effects else ()
-        if group.kind == TAKEBACK:
-            takeback = self.history.takebacks[group.id]
-            stands, took = WHOLE if rows[0].live else NONE, tuple(self._took(takeback))
-            undone_by = () if rows[0].live else tuple(self._redone_by(takeback))
-            revert = (group.id,) if takeback.verb != "redo" and rows[0].live and took else ()
-        return TurnItem(
-            group.id, group.kind, self._title(group), group.agent, first, last, self._totals(group.effects), None,
-            self._badges(group.effects), stands, undone_by, took, marks, len(group.brackets), len(group.effects),
-            any(not bracket.closed for bracket in group.brackets), revert,
-            oldest, rows[0].number if group.kind in (TAKEBACK, CHECKPOINT) else 0,
-        )  # fmt: skip
-
-    def _title(self, group: _Group) -> str:
-        if group.asked is not None:
-            return group.asked.prompt
-        rows = [row for row in group.rows if row.kind == "effect"]
-        if group.kind == CHECKPOINT:
-            return group.rows[0].label
-        if group.kind == TAKEBACK:
-            took = [self.by_id.get(id) for id in self._took(self.history.takebacks[group.id])]
-            asked = [each.asked for each in took if each is not None and each.asked is not None]
-            whose = [f"{each.caller.agent} “{each.prompt}”" for each in asked if each.prompt]
-            return " · ".join([group.rows[0].summary, *whose[:1]])
-        if group.kind == RUN and rows:
-            return rows[0].summary.removeprefix("run: ").partition(" · ")[0]
-        if len(rows) == 1:
-            return rows[0].summary
-        paths = list(dict.fromkeys(path for row in reversed(rows) for path in row.paths))
-        return ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")
-
-    def call(self, id: str) -> CallItem:
-        bracket = self.history.brackets[id]
-        effects = [self.effects[each] for each in self.of_call.get(id, ())]
-        stands, undone_by = self._standing(effects)
-        seen = turns.state_of(bracket)
-        return CallItem(
-            id, CALL, bracket.call.summary, bracket.caller.agent, bracket.caller.lane, bracket.call.tool, bracket.at,
-            seen, self._totals(effects), self._badges(effects), stands, undone_by,
-            tuple(effect.id for effect in effects), (id,) if effects else (), id,
-        )  # fmt: skip
-
-    def effect(self, id: str) -> EffectItem:
-        row, effect = self.rows[id], self.effects[id]
-        stands, undone_by = self._standing([effect])
-        return EffectItem(
-            id, EFFECT, row.summary, row.actor, row.at, row.domain, self._badge(effect), stands, undone_by, row.paths,
-            len(row.turns) > 1, (id,), id, row,
-        )  # fmt: skip
-
-    def children(self, group: _Group, matching: set[str]) -> list[CallItem | EffectItem]:
-        """Calls, and what was found outside of any, newest first."""
-        found: list[tuple[float, int, CallItem | EffectItem]] = []
-        mine = {bracket.id for bracket in group.brackets}
-        for at, bracket in enumerate(group.brackets):
-            if not matching or matching.intersection(self.of_call.get(bracket.id, ())):
-                found.append((bracket.at, at, self.call(bracket.id)))
-        for at, effect in enumerate(group.effects):
-            if not mine.intersection(effect.calls) and (not matching or effect.id in matching):
-                found.append((effect.at, at, self.effect(effect.id)))
-        return [item for *_, item in sorted(found, key=lambda each: each[:2], reverse=True)]
-
-    def effects_of(self, item: Item) -> Sequence[Effect]:
-        """What was found in it, oldest first; of a take-back, what it did."""
-        if item.id in self.effects:
-            return [self.effects[item.id]]
-        if item.id in self.history.brackets:
-            return [self.effects[id] for id in self.of_call.get(item.id, ())]
-        if item.id in self.history.takebacks:
-            return [self.history.by_seq[seq] for seq in self.history.takebacks[item.id].rows]
-        return self.by_id[item.id].effects
-
-    def named(self, item: Item) -> names.Named | None:
-        """As `show` calls it; None for a turn that has no row of its own."""
-        if item.kind in (CALL, EFFECT):
-            return names.Named(item.id, item.kind, 0, "")
-        kind = {AGENT: "turn", TAKEBACK: "takeback", CHECKPOINT: "checkpoint"}.get(item.kind)
-        return names.Named(item.id, kind, 0, "") if kind and "-" not in item.id else None
-
-    # -- what is told of effects ---------------------------------------------
-
-    def _standing(self, effects: Iterable[Effect]) -> tuple[str, tuple[str, ...]]:
-        """How much of them stands, and the take-backs that took the rest."""
-        live = dead = 0
-        by: dict[str, None] = {}
-        for effect in effects:
-            gone = sum((effect.seq, path) not in self.history.live for path in effect.changes)
-            live, dead = live + len(effect.changes) - gone, dead + gone
-            by.update(dict.fromkeys(self.by.get(effect.seq, ()) if gone else ()))
-        return (WHOLE if not dead else PART if live else NONE), tuple(by)
-
-    def _totals(self, effects: Sequence[Effect]) -> dict[str, int]:
-        paths: dict[str, set[bytes]] = {}
-        for effect in effects:
-            mine = [path for path, change in effect.changes.items() if not is_folder(change)]
-            paths.setdefault(effect.domain, set()).update(mine or effect.changes)
-        return {domain: len(found) for domain, found in sorted(paths.items(), key=_states_first)}
-
-    def _badges(self, effects: Iterable[Effect]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for effect in effects:
-            badge = self._badge(effect)
-            found[badge] = found.get(badge, 0) + 1
-        return dict(sorted(found.items(), key=lambda each: _ORDER.get(each[0], 9)))
-
-    def _badge(self, effect: Effect) -> str:
-        act = self.acts.get(effect.id)
-        if act is None:
-            return effect.verdict
-        state = act.shown_state
-        return act.verdict if state in ("live", "undone") else state
-
-    def _took(self, takeback: Takeback) -> Iterable[str]:
-        """The items that a take-back took from; of a redo, those that it brought back."""
-        found: dict[str, None] = {}
-        for seq in takeback.rows:
-            for change in self.history.by_seq[seq].changes.values():
-                for taken in change.took:
-                    effect = self.history.by_seq.get(taken)
-                    if effect is not None:
-                        found[effect.takeback or self.parents.get(effect.id, effect.id)] = None
-        return found
-
-    def _redone_by(self, takeback: Takeback) -> Iterable[str]:
-        return dict.fromkeys(id for seq in takeback.rows for id in self.by.get(seq, ()))
-
-
-_ORDER = {UNKNOWN: 0, "failed": 1, IRREVERSIBLE: 2, "held": 3, "compensating": 4, "exact": 5}  # the worst first
-
-
-def _taken_by(history: History) -> dict[int, list[str]]:
-    by: dict[int, dict[str, None]] = {}
-    for effect in history.effects:
-        if effect.takeback:
-            for path, change in effect.changes.items():
-                if (effect.seq, path) in history.live:
-                    for seq in change.took:
-                        by.setdefault(seq, {})[effect.takeback] = None
-    return {seq: list(found) for seq, found in by.items()}
-
-
-def _mark(row: LogRow) -> Mark:
-    return Mark(row.id, row.number, row.label, row.named, row.pinned, row.at)
-
-
-def is_folder(change: Change) -> bool:
-    state = change.after or change.before
-    return state is not None and state.kind == FOLDER
-
-
-def _states_first(found: tuple[str, set[bytes]]) -> tuple[bool, str]:
-    return found[0] not in STATES, found[0]
 
 
 def _written(value: Any) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from ...account import EffectTold, FileTold, Integrity, Report, TakebackTold, Totals, TurnTold
-from ...timeline import NONE, PART, Mark
+from ...board import NONE, PART, Mark
 from ...units import format_duration
 from ..cli.terminal import counted
 

@@ -10,9 +10,9 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from ...board import CallItem, EffectItem, Item, Mark, TurnItem
 from ...effects import Outcome
 from ...errors import ApprovalNeeded, TakebackError
-from ...timeline import CallItem, EffectItem, Item, Mark, TurnItem
 from ...workspace import Workspace
 from ..cli import failures
 from ..cli.capturing import captured_said

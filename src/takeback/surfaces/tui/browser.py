@@ -20,8 +20,9 @@ from textual.filter import NoColor
 from textual.widgets import Footer, Input, Static
 from textual.worker import get_current_worker
 
+from ...board import Item
 from ...errors import Locked, TakebackError
-from ...timeline import Item, Now, Timeline
+from ...timeline import Now, Timeline
 from ...workspace import Workspace
 from ..cli import failures
 from ..cli.terminal import counted, safe

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from ...timeline import NONE, PART, CallItem, Detail, EffectItem, TurnItem
+from ...board import NONE, PART, CallItem, EffectItem, TurnItem
+from ...timeline import Detail
 from ..cli import diffs, show
 from ..cli.terminal import age, counted, moment, safe
 from .listing import BADGES, amounts

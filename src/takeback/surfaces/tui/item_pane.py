@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from ...timeline import Item
+from ...board import Item
 from ..cli import failures
 from ..cli.terminal import clip_path, safe
 from .detail import VIEWS, Line

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+from ...board import NONE, PART, CallItem, EffectItem, Item, TurnItem
 from ...effects import STATES
-from ...timeline import NONE, PART, CallItem, EffectItem, Item, TurnItem
 from ..cli.terminal import age, clip, clip_middle, safe
 from .rows import Rows
 

@@ -11,9 +11,10 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from ...board import CHECKPOINT, WHOLE, Item, Mark, TurnItem
 from ...effects import Outcome
 from ...filters import parse
-from ...timeline import CHECKPOINT, WHOLE, Item, Mark, Now, TurnItem
+from ...timeline import Now
 from ...views import LogRow
 from ...workspace import Workspace
 from ..cli import takebacks

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from ...acts import Act
+from ...board import NONE, CallItem, EffectItem, Item, Mark, TurnItem
 from ...effects import Checkpoint, short_id
-from ...timeline import NONE, CallItem, Detail, EffectItem, Item, Mark, Now, TurnItem
+from ...timeline import Detail, Now
 from ...views import Diff, FileDiff
 from ..cli.diffs import totals
 from ..cli.page import Page

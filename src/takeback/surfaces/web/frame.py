@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...board import TurnItem
 from ...filters import KEYS
-from ...timeline import Now, TurnItem
+from ...timeline import Now
 from ..cli.terminal import counted
 from .forms import Forms
 from .html import Child, Markup, document, joined, tag, url

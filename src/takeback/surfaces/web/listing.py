@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from ...board import NONE, PART, CallItem, EffectItem, Item, TurnItem
 from ...effects import STATES
-from ...timeline import NONE, PART, CallItem, EffectItem, Item, TurnItem
 from ..cli.terminal import age, clip, counted, moment
 from .html import Child, Markup, joined, tag, url
 

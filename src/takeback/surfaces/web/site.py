@@ -34,8 +34,9 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from ... import masking
+from ...board import EffectItem, Item
 from ...errors import ApprovalNeeded, Locked, NotFound, Stale, TakebackError, UsageError
-from ...timeline import EffectItem, Item, Timeline
+from ...timeline import Timeline
 from ...workspace import Workspace
 from ..cli import failures, shapes, show
 from . import details, proposals, results, settling
