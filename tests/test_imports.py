@@ -92,6 +92,7 @@ LAYERS = [
         "reach",
         "capture",
         "settings",
+        "setting_files",
         "rules",
         "filters",
     },

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,7 +22,6 @@ from .typed import Any, NamedTuple
 from .units import LARGEST, format_duration, format_size, parse_duration, parse_size
 
 PROJECT_FILE = ".takeback.toml"
-_LARGEST_FILE = 1_000_000
 
 
 class Kind(NamedTuple):
@@ -671,9 +669,13 @@ def _unknown_domains(found: Policy, file: str) -> list[str]:
     from .domains import known
 
     names = known(found.domains)
+    strange = sorted(found.domains - names)
+    if not strange:
+        return []
+    from .setting_files import did_you_mean
+
     return [
-        f"{file} has [policy.{name}], and no domain is called {name}{_did_you_mean(name, names)}"
-        for name in sorted(found.domains - names)
+        f"{file} has [policy.{name}], and no domain is called {name}{did_you_mean(name, names)}" for name in strange
     ]
 
 
@@ -724,8 +726,10 @@ def _read_environment(environ: Mapping[str, str], ignored: list[str]) -> Iterato
     known = {setting.env for setting in SETTINGS}
     for name in environ:
         if name.startswith("TAKEBACK_CHECKPOINTS_") and name not in known:
+            from .setting_files import did_you_mean
+
             raise UsageError(
-                f"unknown setting {name} in the environment{_did_you_mean(name, known)}",
+                f"unknown setting {name} in the environment{did_you_mean(name, known)}",
                 hint="correct it or unset it",
             )
     for setting in SETTINGS:
@@ -740,137 +744,29 @@ def _read_environment(environ: Mapping[str, str], ignored: list[str]) -> Iterato
 
 def _read_file(path: Path) -> Iterator[tuple[Setting, Any]]:
     """The settings in one TOML file; a missing file has none."""
-    text = _read_text(path)
-    if not text:
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
         return
-    for key, value in _flatten(_parse_toml(path, text), path, text):
-        yield _BY_KEY[key], _read_value(_BY_KEY[key], value, _place(path, text, key))
+    except OSError:
+        pass  # what reads it says why it cannot
+    from . import setting_files
+
+    for key, value, place in setting_files.entries(path, _BY_KEY):
+        yield _BY_KEY[key], _read_value(_BY_KEY[key], value, place)
 
 
 def _read_value(setting: Setting, value: Any, place: str, prepare: Callable[[str], object] | None = None) -> Any:
     try:
         return setting.kind.read(prepare(value) if prepare else value)
     except (ValueError, UsageError) as error:
+        from .setting_files import shown
+
         hint = error.hint if isinstance(error, UsageError) else ""
         raise UsageError(
-            f"{place} must be {setting.kind.expects}, not {_shown(value)}",
+            f"{place} must be {setting.kind.expects}, not {shown(value)}",
             hint=hint or f"correct it or remove it; the default is {setting.kind.show(setting.default)}",
         ) from None
-
-
-def _read_text(path: Path) -> str:
-    """What a configuration file says; never waits on a pipe or swallows a device."""
-    try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        if os.path.islink(path):
-            raise UsageError(f"{path} is a link to nowhere", hint="point it to a file or remove it") from None
-        return ""
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise UsageError(f"{path} is not a regular file", hint="put a TOML file there or remove it")
-        with open(fd, "rb", closefd=False) as file:
-            data = file.read(_LARGEST_FILE + 1)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    finally:
-        os.close(fd)
-    if len(data) > _LARGEST_FILE:
-        raise UsageError(f"{path} is larger than any configuration", hint="make it smaller or remove it")
-    try:
-        return data.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path}, line {line}: not UTF-8 text", hint="save the file as UTF-8") from None
-
-
-def _unreadable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"cannot read {path}: {error.strerror}", hint="make it readable or remove it")
-
-
-def _parse_toml(path: Path, text: str) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        lines = text.split("\n")
-        found = re.search(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$", str(error))
-        number = int(found[1] or len(lines)) if found else 1
-        key = lines[number - 1].partition("=")[0].strip() if "=" in lines[number - 1] else ""
-        reason = str(error)[: found.start()] if found else str(error)
-        raise UsageError(
-            f"{path}, line {number}{f', {key}' if key else ''}: {reason}",
-            hint="correct that line; the format is TOML",
-        ) from None
-
-
-def _flatten(table: dict[str, Any], path: Path, text: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every (dotted key, value) of known settings; whatever else is there is an error."""
-    for name, value in table.items():
-        key = prefix + name
-        is_table = any(known.startswith(key + ".") for known in _BY_KEY)
-        if key in _BY_KEY and is_table and isinstance(value, dict):  # a table of its own, with settings in it
-            inner = {n: v for n, v in value.items() if f"{key}.{n}" in _BY_KEY}
-            yield from _flatten(inner, path, text, key + ".")
-            if len(inner) < len(value):
-                yield key, {n: v for n, v in value.items() if n not in inner}
-        elif is_table and isinstance(value, dict):
-            yield from _flatten(value, path, text, key + ".")
-        elif is_table:
-            raise UsageError(
-                f"{_place(path, text, key)} must be a table, not {_shown(value)}",
-                hint=f"write [{key}] above it",
-            )
-        elif key in _BY_KEY and not _BY_KEY[key].in_files:
-            raise UsageError(
-                f"{_place(path, text, key)} cannot be set in a file", hint=f"set {_BY_KEY[key].env} instead"
-            )
-        elif key in _BY_KEY:
-            yield key, value
-        else:
-            line = _line_of(text, key)
-            where = f"{path}, line {line}" if line else str(path)
-            siblings = {known.removeprefix(prefix) for known in _BY_KEY if known.startswith(prefix)}
-            raise UsageError(
-                f"unknown setting {key} in {where}{_did_you_mean(name, siblings)}",
-                hint="correct or remove it; takeback config lists the settings",
-            )
-
-
-def _place(path: Path, text: str, key: str) -> str:
-    line = _line_of(text, key)
-    return f"{path}, line {line}: {key}" if line else f"{path}: {key}"
-
-
-def _line_of(text: str, key: str) -> int | None:
-    """The line on which a key or table is written, as far as a plain look can tell: tomllib does not say."""
-    table = ""
-    for number, line in enumerate(text.replace('"', "").split("\n"), 1):
-        if header := re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line):
-            here = table = header[1] + "."
-        elif written := re.match(r"\s*([^=#]+?)\s*=", line):
-            here = f"{table}{written[1]}."
-        else:
-            continue
-        if here.startswith(key + "."):
-            return number
-    return None
-
-
-def _did_you_mean(name: str, known: set[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
-
-
-def _shown(value: Any) -> str:
-    """A value as it would be written, cut short."""
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _for_json(value: Any) -> Any:
