@@ -64,6 +64,7 @@ class Observer:
         self.threads: Callable[[], Threads] | None = None  # those of the workspace
         self._thread_state: ThreadState | None = None
         self._history: tuple[int, History] | None = None
+        self._confirmed = (0, "")  # the newest row that counts for it, and the project's rules that a person accepted
 
     @cached_property
     def git(self) -> GitState:
@@ -257,10 +258,14 @@ class Observer:
         )
 
     def _confirmed_rules(self) -> str:
-        found = ""
-        for row in self.store.journal.rows(kinds=("approval",)):  # those of plans are approvals too
-            found = (row.body or {}).get("rules", found)
-        return found
+        journal = self.store.journal
+        as_of = journal.newest("approval", "prune")
+        if as_of != self._confirmed[0]:
+            found = ""
+            for row in journal.rows(kinds=("approval",)):  # those of plans are approvals too
+                found = (row.body or {}).get("rules", found)
+            self._confirmed = as_of, found
+        return self._confirmed[1]
 
     def scan(
         self,

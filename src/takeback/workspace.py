@@ -21,7 +21,7 @@ from .capture.scan import Look, Scan
 from .effects import Checkpoint, Outcome, Plan, Request, Step, Turn, text
 from .errors import NoWorkspace, Off, TakebackError, UsageError
 from .guarded import explained
-from .history import NUMBERED
+from .history import NUMBERED, unpack_snapshot
 from .hooked import Hooked
 from .ids import new_id
 from .journal import New
@@ -140,11 +140,11 @@ class Workspace(Hooked, Twins):
                     f"the store cannot be written ({error.strerror}); no checkpoint was taken",
                     "free space or mend the store, then run it again",
                 ) from error
-            snapshot = look.index.snapshot()
             at = self.clock()
             seqs = observer.journal_look(look, [*rows, row])
             number = self.store.journal.count(NUMBERED, seqs[-1])
             over = budget.stay_within(self)
+        snapshot = unpack_snapshot(row.body["snapshot"])
         lacking = tuple((text(path), why) for path, why in look.lacking)
         large = tuple((text(p), why) for p, why in look.index.uncovered() if why.startswith("larger than"))
         return Checkpoint(seqs[-1], row.id, at, label, is_named, snapshot, lacking, actor, number, False, large, over)
