@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -31,10 +32,11 @@ _FORKED = (
     *(
         f"test_{name}"
         for name in (
-            "scan", "hard_links", "files", "takebacks", "scenarios", "odd_files", "walkback_defects", "workspace_model",
+            "workspace_model", "hard_links", "scan", "takebacks", "files", "odd_files", "scenarios", "walkback_defects",
         )
     ),
 )  # fmt: skip
+_ROOM = 4 << 30
 _REAL_AGENTS = "tests/agents/end_to_end"
 _WEB = "tests/web"
 _SKIP = re.compile(r"^SKIPPED \[\d+\] (\S+?:\d+|\S+): (.*)$")
@@ -58,7 +60,17 @@ def types() -> None:
 
 
 def tests() -> None:
-    run([*PYTHON, "pytest", "-n", WORKERS, "-rfEs", f"--ignore={_REAL_AGENTS}", f"--ignore={_WEB}"])
+    ignored = f"--ignore={_REAL_AGENTS}", f"--ignore={_WEB}"
+    every = ["-n", WORKERS, "--dist", "worksteal", "-o", "tmp_path_retention_policy=failed", "-rfEs"]
+    run([*PYTHON, "pytest", *every, *ignored], **in_memory())
+
+
+def in_memory() -> dict[str, str]:
+    """Lets pytest make its folders in memory, where there is room: nothing is synced to a disk there. The stages
+    `portable` and `forked` stay on the disk."""
+    memory = Path("/dev/shm")
+    roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _ROOM
+    return {"PYTEST_DEBUG_TEMPROOT": str(memory)} if roomy else {}
 
 
 def agents() -> None:
@@ -96,9 +108,11 @@ def portable() -> None:
 
 
 def forked() -> None:
-    """What reads and writes trees, again with a second process for the smallest of them. In one process: xdist's
+    """What reads and writes trees, again with a second process for the smallest of them. In processes of ours: xdist's
     workers have threads, and nobody forks there."""
-    run([*PYTHON, "pytest", "-p", "tests.forking", "-rfEs", *(f"tests/{name}.py" for name in _FORKED)])
+    every = [*PYTHON, "pytest", "-p", "tests.forking", "-rfEs"]
+    files = [f"tests/{name}.py" for name in _FORKED]
+    together([*every, *files[::2]], [*every, *files[1::2]])  # about as long, both
 
 
 def docs() -> None:
@@ -204,6 +218,13 @@ def run(argv: list[str], **environ: str) -> None:
                 _skips.append((_stage, found[1], found[2].removeprefix("Skipped: ")))
     if process.returncode:
         raise Failed(f"exit {process.returncode} of {_shown(argv)}")
+
+
+def together(*commands: list[str]) -> None:
+    """Several at once; what they print comes line by line as it is said."""
+    with ThreadPoolExecutor(len(commands)) as pool:
+        for done in [pool.submit(run, argv) for argv in commands]:
+            done.result()
 
 
 def quiet(argv: list[str]) -> None:

@@ -57,3 +57,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "posix_only(why): needs what the portable fallbacks document as not held")
+    config.addinivalue_line("markers", "started: each command has an interpreter of its own, which is what is tested")

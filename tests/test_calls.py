@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -265,6 +266,43 @@ def test_an_agents_own_files_are_taken_back_only_by_name(ws):
     assert (ws.root / ".claude/settings.local.json").exists()
     ws.revert(".claude/settings.local.json")
     assert not (ws.root / ".claude/settings.local.json").exists()
+
+
+def test_an_agents_own_files_that_a_call_threw_away_come_back(ws):
+    settings = ws.root / ".claude/settings.local.json"
+    settings.parent.mkdir()
+    settings.write_text("{}")
+    ws.begin_turn(CLAUDE, "tidy up")
+    ws.begin_call(CLAUDE, bash("1", "Bash: git clean -fdx"))
+    shutil.rmtree(settings.parent)
+    (ws.root / "x").write_text("x")
+    ws.end_call(CLAUDE, bash("1"))
+    assert ws.undo().whole
+    assert settings.read_text() == "{}", "or nothing that it does next would be captured"
+    ws.redo()
+    assert settings.exists() and (ws.root / "x").exists()
+
+
+def test_a_turn_that_only_threw_an_agents_own_files_away_can_be_undone(ws):
+    hooks = ws.root / ".mcp.json"
+    hooks.write_text("{}")
+    ws.begin_turn(CLAUDE, "tidy up")
+    ws.begin_call(CLAUDE, bash("1"))
+    hooks.unlink()
+    ws.end_call(CLAUDE, bash("1"))
+    ws.undo()
+    assert hooks.exists()
+
+
+def test_what_a_person_took_out_of_an_agents_own_files_stays_out(ws):
+    settings = ws.root / ".mcp.json"
+    settings.write_text("{}")
+    ws.checkpoint("set up")
+    settings.unlink()
+    ws.rollback()
+    assert not settings.exists()
+    ws.restore("set up", ".mcp.json")
+    assert settings.exists()
 
 
 def test_a_folder_of_an_agents_name_without_its_files_goes_like_any_other(ws):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,30 @@ def test_one_that_was_replaced_is_read_anew(file: HeadFile, tmp_path: Path):
     HeadFile(tmp_path / "new").write(Head(7, b"z" * 32))
     os.replace(tmp_path / "new", file.path)
     assert file.read() == Head(7, b"z" * 32)
+
+
+@pytest.mark.posix_only("fork")
+def test_a_forked_process_that_reads_it_moves_no_write(file: HeadFile):
+    for seq in (1, 2):
+        file.write(Head(seq, bytes([seq]) * 32))
+    if (reader := os.fork()) == 0:
+        while True:
+            file.read()
+    try:
+        for seq in range(3, 3000):
+            file.write(Head(seq, bytes([seq % 256]) * 32))
+            assert kept_head(file.path) == Head(seq, bytes([seq % 256]) * 32)
+    finally:
+        os.kill(reader, signal.SIGKILL)
+        os.waitpid(reader, 0)
+
+
+def test_one_that_was_moved_aside_is_missed_and_made_again(file: HeadFile, tmp_path: Path):
+    file.write(Head(1, b"a" * 32))
+    os.rename(file.path, tmp_path / "aside")
+    assert file.read() is None
+    file.write(Head(2, b"b" * 32))
+    assert kept_head(file.path) == Head(2, b"b" * 32) and kept_head(tmp_path / "aside") == Head(1, b"a" * 32)
 
 
 @given(st.integers(0, 43), st.binary(max_size=44), HASHES, HASHES)

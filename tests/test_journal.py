@@ -285,3 +285,38 @@ def test_what_is_appended_together_is_there_as_one_or_not_at_all(tmp_path: Path)
     assert journal.append([New("note", "e", {"n": 6})], 1.0) == [3]
     assert [row.id for row in other.rows()] == ["a", "c", "e"]
     assert list(other.check()) == [] and other.cut() is None
+
+
+def test_a_copy_is_whole_while_others_write(tmp_path: Path):
+    """It is made where nothing can be written, as below a sandbox, whose outside goes on."""
+    path, over = tmp_path / "journal.db", threading.Event()
+    Journal(path, create=True).close()
+
+    def write() -> None:
+        while not over.is_set():
+            mine = Journal(path)  # the last one that closes it moves SQLite's log into the database
+            for _ in range(20):
+                mine.append([note()], 0)
+            mine.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(60):
+            copy = Journal.copied(path)
+            assert list(copy.check()) == [] and copy.cut() is None
+            copy.close()
+    finally:
+        over.set()
+        writer.join()
+
+
+def test_a_copy_stays_as_it_was_and_takes_nothing(journal: Journal, tmp_path: Path):
+    journal.append([note()], 0)
+    copy = Journal.copied(tmp_path / "journal.db")
+    journal.append([note()], 0)
+    assert copy.head().seq == 1 and copy.cut() is None and list(copy.check()) == []
+    with pytest.raises(TakebackError):
+        copy.append([note()], 0)
+    copy.close()
+    assert journal.head().seq == 2 and list(journal.check()) == []

@@ -135,6 +135,16 @@ def test_it_says_who_is_waited_for(tmp_path: Path) -> None:
     lock.release()
 
 
+def test_it_is_asked_who_has_it_without_a_trace(lock: Lock, how: str, tmp_path: Path) -> None:
+    assert not lock.is_taken() and not list(tmp_path.iterdir())
+    other = Lock(lock.path, how == "portable")
+    with other.hold(0):
+        assert lock.is_taken()
+    assert not lock.is_taken()
+    lock.acquire(0)
+    lock.release()
+
+
 def test_giving_back_what_is_not_held_is_a_bug(any_lock: Lock) -> None:
     with pytest.raises(RuntimeError):
         any_lock.release()

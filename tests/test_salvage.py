@@ -79,6 +79,8 @@ def test_a_damaged_page_costs_its_own_rows_and_repair_goes_on(
     assert "rebuilt from" in note
     aside = list((folder_of(ws) / "quarantine").glob("*/journal.db"))
     assert len(aside) == 1 and b"\xa5" * PAGE in aside[0].read_bytes(), "never deleted"
+    if os.name == "posix":
+        assert all(path.stat().st_mode & 0o077 == 0 for path in (aside[0].parent, aside[0].parent.parent))
     with takeback.open(root) as again:
         found = again.verify(data=True)
         assert found.ok, found.problems

@@ -403,6 +403,11 @@ def test_the_same_content_prefers_the_same_name() -> None:
     assert paired(deleted, created) == {b"b/any": b"a/three", b"b/one": b"a/one", b"b/two": b"a/two"}
 
 
+def test_the_same_content_under_another_name_prefers_the_same_folder() -> None:
+    deleted = {b"dist/login.py": b"x", b"src/login.py": b"x"}
+    assert paired(deleted, {b"src/auth.py": b"x"}) == {b"src/auth.py": b"src/login.py"}
+
+
 def test_each_deleted_path_is_used_once() -> None:
     assert paired({b"old": b"x"}, {b"new2": b"x", b"new1": b"x"}) == {b"new1": b"old"}
     assert paired({b"old": text("abcdef")}, {b"n1": text("abcdXY"), b"n2": text("abcdeX")}) == {b"n2": b"old"}

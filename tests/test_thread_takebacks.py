@@ -198,6 +198,24 @@ def test_async_twin(ws: Workspace):
     assert state(ws) == {"n": 1}
 
 
+def test_the_log_tells_in_which_domains_a_take_back_was(ws: Workspace, project: Path):
+    (project / "a").write_text("1")
+    first = ws.threads.save("main", {"n": 1})
+    ws.checkpoint("one")
+    ws.threads.save("main", {"n": 2})
+    ws.checkpoint("two")
+    ws.roll_back_thread("main", first.id)
+    (row,) = ws.log("kind:takeback")
+    assert (row.domain, row.domains) == ("state", ("state",))
+    assert ws.log("kind:takeback domain:state") == [row] and not ws.log("kind:takeback domain:files")
+    (project / "a").write_text("2")
+    ws.threads.save("main", {"n": 3})
+    ws.rollback("one", state=True, everything=True)
+    row = ws.log("kind:takeback")[0]
+    assert row.domains == ("files", "state")
+    assert row in ws.log("kind:takeback domain:state") and ws.log("kind:takeback domain:files") == [row]
+
+
 # -- targets between two looks, namespaces -------------------------------------
 
 

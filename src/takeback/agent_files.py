@@ -5,6 +5,13 @@ A rollback past `takeback protect` must not take our own hooks away, nor an agen
 
 from __future__ import annotations
 
+import os
+
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 # Files by their whole path below the root; folders end with a slash.
 OWN = (
     b".claude/settings.local.json",
@@ -30,6 +37,15 @@ OWN = (
     b".cursor/commands/takeback-checkpoint.md",
     b".mcp.json",
 )
+HOOKS = {  # where protect puts each agent's hooks
+    "claude": ".claude/settings.local.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "copilot": ".github/hooks/takeback.json",
+    "qwen": ".qwen/settings.json",
+    "opencode": ".opencode/plugins/takeback.js",
+    "cursor": ".cursor/hooks.json",
+}
 _FIRST = frozenset(path.partition(b"/")[0] for path in OWN)
 _FOLDERS = tuple(path for path in OWN if path.endswith(b"/"))
 
@@ -46,3 +62,17 @@ def own_below(path: bytes) -> list[bytes]:
     if path not in _FIRST and path.partition(b"/")[0] not in _FIRST:
         return []
     return [own.rstrip(b"/") for own in OWN if own.startswith(path + b"/")]
+
+
+def record_of(home: Path, path: str) -> Path:
+    """Where takeback keeps what protect put into a file, until unprotect takes it out."""
+    import hashlib
+
+    return home / "setup" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
+
+
+def without_hooks(home: Path, root: Path) -> list[str]:
+    """The agents that protect set up in a project, and whose file of hooks is not there any more."""
+    real = os.path.realpath(root)
+    missing = [agent for agent, path in HOOKS.items() if not os.path.exists(f"{real}/{path}")]
+    return [agent for agent in missing if record_of(home, f"{real}/{HOOKS[agent]}").exists()]

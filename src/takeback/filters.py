@@ -11,6 +11,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
+from .effects import ACT_VERDICTS
 from .errors import UsageError
 from .typed import NamedTuple, Protocol
 from .units import parse_duration
@@ -80,10 +81,13 @@ def _actor(value: str) -> Test:
 
 def _domain(value: str) -> Test:
     is_it = _name_test(value)
-    return lambda row, now: is_it(row.domain)
+    return lambda row, now: any(map(is_it, getattr(row, "domains", ()) or (row.domain,)))  # a take-back reaches several
 
 
 def _verdict(value: str) -> Test:
+    if "*" not in value and "?" not in value and value.lower() not in ACT_VERDICTS:
+        told = ", ".join(ACT_VERDICTS)
+        raise UsageError(f"unknown verdict {value!r} in the filter", hint=f"the verdicts are {told}")
     is_it = _name_test(value)
     return lambda row, now: is_it(row.verdict)
 
@@ -153,7 +157,7 @@ def _words(value: str) -> Test:
 KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "actor": (_actor, "who did it; * and ? stand for any text and any letter"),
     "call": (_call, "how the id of an agent's call begins, in which it was found"),
-    "domain": (_domain, "where it took effect: files, git, http, command, email, python"),
+    "domain": (_domain, "where it took effect: files, git, state, http, command, email, python"),
     "id": (_id, "how the id begins"),
     "kind": (_kind, "checkpoint, effect or takeback"),
     "label": (_label, "text in the label"),
@@ -163,7 +167,7 @@ KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "state": (_state, "live or undone; outside the files also held, failed, unknown, irreversible"),
     "turn": (_turn, "how the id of an agent's turn begins"),
     "until": (_until, "not after, written as for since; a date means the end of that day"),
-    "verdict": (_verdict, "exact, compensating, held, irreversible or unknown"),
+    "verdict": (_verdict, "exact, compensating, held, irreversible, unknown or uncovered"),
 }
 
 _TERM = re.compile(r"""(?P<minus>-?)(?:(?P<key>[A-Za-z_]+):)?(?P<value>(?:"[^"]*"|[^\s"])*)(?=\s|$)""")

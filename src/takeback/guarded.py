@@ -160,6 +160,8 @@ class Guarded:
         """Whether another process is at a take-back just now."""
         if self._is_applying:
             return False
+        if self.store.is_read_only:
+            return self.store.apply.is_taken()
         try:
             self.store.apply.acquire(0)
         except Locked:

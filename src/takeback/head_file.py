@@ -40,23 +40,59 @@ class HeadFile:
             self._open(_FLAGS)
         except OSError:  # missing, or not to be written to
             return kept_head(self.path)
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        return _newest(os.read(self._fd, 2 * _PLACE))
+        return _newest(_read(self._fd, 2 * _PLACE))
 
     def write(self, head: Head, sync: bool = False, place: int | None = None) -> None:
         """Puts a head where the one before the last lies, or into the place of another row's."""
         packed = _HEAD.pack(*head)
         self._open(_FLAGS | os.O_CREAT)
-        os.lseek(self._fd, _PLACE * ((head.seq if place is None else place) % 2), os.SEEK_SET)
-        os.write(self._fd, packed + zlib.crc32(packed).to_bytes(4, "little"))
+        at = _PLACE * ((head.seq if place is None else place) % 2)
+        _write(self._fd, packed + zlib.crc32(packed).to_bytes(4, "little"), at)
         if sync:
             os.fsync(self._fd)
 
     def _open(self, flags: int) -> None:
-        if self._fd >= 0 and not os.fstat(self._fd).st_nlink:  # somebody deleted or replaced it
+        if self._fd >= 0 and not self._is_there():  # somebody deleted, moved or replaced it
             self.close()
         if self._fd < 0:
             self._fd = os.open(self.path, flags, 0o600)
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self._fd))
+        except FileNotFoundError:
+            return False
+
+
+class SeenHead(HeadFile):
+    """The head as it was at one moment, beside a copy of the journal that was made then."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._seen = kept_head(path)
+
+    def read(self) -> Head | None:
+        return self._seen
+
+
+# A forked process shares the place in the file, so that nobody relies on where it is.
+if hasattr(os, "pread"):
+
+    def _read(fd: int, size: int) -> bytes:
+        return os.pread(fd, size, 0)
+
+    def _write(fd: int, data: bytes, at: int) -> None:
+        os.pwrite(fd, data, at)
+
+else:
+
+    def _read(fd: int, size: int) -> bytes:
+        os.lseek(fd, 0, os.SEEK_SET)
+        return os.read(fd, size)
+
+    def _write(fd: int, data: bytes, at: int) -> None:
+        os.lseek(fd, at, os.SEEK_SET)
+        os.write(fd, data)
 
 
 def kept_head(path: Path) -> Head | None:

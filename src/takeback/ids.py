@@ -9,3 +9,7 @@ _LETTERS = bytes.maketrans(b"0123456789abcdef", b"klmnopqrstuvwxyz")
 
 def new_id() -> str:
     return os.urandom(16).hex().encode().translate(_LETTERS).decode()
+
+
+def is_id(name: str) -> bool:
+    return len(name) == 32 and not name.strip("klmnopqrstuvwxyz")

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .digests import sha256
-from .errors import Damaged, TakebackError
-from .head_file import START, Head, HeadFile
+from .errors import Damaged, Locked, TakebackError
+from .head_file import START, Head, HeadFile, SeenHead
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ _TABLE = (
 _KIND_INDEX = "CREATE INDEX log_kind ON log(kind, seq)"
 _SCHEMA = {("table", "log", _TABLE), ("index", "log_kind", _KIND_INDEX), ("index", "sqlite_autoindex_log_1", None)}
 _SALT = 8
+_TRIES = 50
+_WAL_HEADER = 32  # bytes, anew each time SQLite begins its log again
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -57,6 +59,7 @@ class New(NamedTuple):
 class BadRow(NamedTuple):
     seq: int
     why: str
+    holds: bool = False  # the row itself does: what is wrong lies beside it
 
 
 def _chained(seq: int, id: str, kind: str, at: int, body_hash: bytes, prev: bytes) -> bytes:
@@ -81,6 +84,40 @@ class _Explained:
 _explained = _Explained()
 
 
+@contextmanager
+def _copied(path: Path) -> Iterator[Path]:
+    """A copy of a database and of SQLite's log, as they were at one moment: while the log is the same one, it has all
+    that goes into the database meanwhile."""
+    import shutil
+    import tempfile
+    import time
+
+    log = path.with_name(f"{path.name}-wal")
+    for _ in range(_TRIES):
+        with tempfile.TemporaryDirectory() as folder:
+            copy, before = Path(folder) / path.name, _stamp(path, log)
+            shutil.copyfile(path, copy)
+            try:
+                shutil.copyfile(log, copy.with_name(log.name))
+            except FileNotFoundError:
+                pass
+            if _stamp(path, log) == before:
+                yield copy
+                return
+        time.sleep(0.01)
+    raise Locked("the journal cannot be read: others write to it all the time", "run it again")
+
+
+def _stamp(path: Path, log: Path) -> tuple[int, bytes | int]:
+    found = path.stat()
+    try:
+        with open(log, "rb") as file:
+            header = file.read(_WAL_HEADER)
+    except FileNotFoundError:
+        header = b""
+    return found.st_ino, header or found.st_mtime_ns
+
+
 class Journal:
     """The journal of one workspace in SQLite; `path` None keeps it in memory."""
 
@@ -90,26 +127,24 @@ class Journal:
         self._has_state = False  # whether the format says so
         self.is_together = False  # a transaction is open: nobody else sees its rows yet
         self.left = Head(0, START)  # the head that this object last made
+        self._opened: os.stat_result | None = None  # the file; None in memory
         with _explained:
             self._db = self._connect(create)
 
     @classmethod
     def copied(cls, path: Path) -> Journal:
-        """One that lies where nothing can be written, read into memory: SQLite would write beside it."""
-        import shutil
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as folder:
-            for name in (path.name, f"{path.name}-wal"):
-                if path.with_name(name).exists():
-                    shutil.copyfile(path.with_name(name), os.path.join(folder, name))
-            source = cls(Path(folder) / path.name)
+        """One that lies where nothing can be written, read into memory: SQLite would write beside it. Others may write
+        to it all the while, from outside a sandbox."""
+        seen = SeenHead(path.with_name("head"))  # before the rows, which then go as far at least
+        with _copied(path) as copy:
+            source = cls(copy)
             with _explained:
                 here = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
                 source._db.backup(here)
             source.close()
-        source._db, source.path, source._head_file = here, path, HeadFile(path.with_name("head"))
+        source._db, source.path, source._head_file, source._opened = here, path, seen, None
         here.text_factory = _as_text
+        here.execute("PRAGMA query_only=ON")
         return source
 
     def _connect(self, create: bool) -> sqlite3.Connection:
@@ -118,6 +153,7 @@ class Journal:
         else:
             if create and not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+            self._opened = _stat(self.path)
             uri = f"{_uri(self.path)}?mode=rw"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
         try:
@@ -169,6 +205,15 @@ class Journal:
         with _explained:
             self._db = self._connect(create=False)
 
+    def _follow(self) -> None:
+        """Another process may have repaired the journal, which replaces its file: what is put into the old one is
+        lost."""
+        if self._opened is None or self.path is None or self._db.in_transaction:
+            return
+        now = _stat(self.path)
+        if now is not None and not os.path.samestat(now, self._opened):
+            self.reopen()
+
     def broken(self) -> str:
         """What SQLite finds wrong with its own pages, as a sentence; empty if it can read them all."""
         try:
@@ -186,6 +231,7 @@ class Journal:
         if self.is_together:
             with _explained:
                 return self._part(rows, at)
+        self._follow()
         with _explained:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -204,6 +250,7 @@ class Journal:
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is appended inside is one synced transaction: one wait for the disk, and all of it or none."""
+        self._follow()
         with _explained:
             self._db.execute("BEGIN IMMEDIATE")
             self.is_together = True
@@ -312,6 +359,7 @@ class Journal:
         return max(least, shared + 1)
 
     def head(self) -> Head:
+        self._follow()
         with _explained:
             found = self._db.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
         if found is None:
@@ -464,7 +512,7 @@ class Journal:
             if seq not in forgotten and seq not in known_gaps:
                 yield BadRow(seq, "its body is gone, and no prune removed it")
         if kept is None and found and self._head_file is not None:
-            yield BadRow(found[-1][0], "the head file is missing or damaged")
+            yield BadRow(found[-1][0], "the head file is missing or damaged", holds=True)
         elif kept is not None and kept.seq >= expected:
             yield BadRow(expected, _cut_said(expected, kept.seq))
         elif kept is not None and kept.seq and next((row[6] for row in found if row[0] == kept.seq), None) != kept.hash:
@@ -474,6 +522,13 @@ class Journal:
 def _as_text(data: bytes) -> str:
     """An altered row must not stop the others."""
     return data.decode(errors="replace")
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
 
 
 def _uri(path: Path) -> str:

@@ -68,6 +68,15 @@ class Lock:
         finally:
             self._is_awaited = False
 
+    def is_taken(self) -> bool:
+        """Whether somebody has it just now. Writes nothing, so that it can be asked of a store that is only read."""
+        try:
+            return self._open.is_taken(self.path)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _unusable(self.path, error.strerror or str(error)) from error
+
     @property
     def waits_for(self) -> str:
         """Who has the lock, while somebody here waits for it; else empty. To be asked from another thread."""
@@ -129,6 +138,17 @@ class _Flock:
         finally:
             os.close(self._fd)
 
+    @staticmethod
+    def is_taken(path: Path) -> bool:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
 
 class _Exclusive:
     """An exclusive transaction that never writes.
@@ -162,6 +182,25 @@ class _Exclusive:
 
     def close(self) -> None:
         self._connection.close()
+
+    @staticmethod
+    def is_taken(path: Path) -> bool:
+        import sqlite3
+
+        where = path.with_name(path.name + ".sqlite")
+        if not where.exists():
+            return False
+        try:
+            connection = sqlite3.connect(f"{where.as_uri()}?mode=ro", uri=True, timeout=0)
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_master")
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return True
+            raise OSError(str(error)) from error
+        return False
 
 
 def _wait_for(handle: _Handle, timeout: float) -> bool:

@@ -11,7 +11,7 @@ drifted, and is kept, or merged when asked:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from .acts import BEGUN, Act, depends
@@ -88,7 +88,7 @@ class Planner:
         newest: dict[Turn, int] = {}
         turns = {e.seq: history.turns(e.seq) for e in history.effects if self._is_domain_in_scope(e.domain, options)}
         for seq, path in history.live:
-            if self._is_own(path):
+            if self._is_own(path) and not self._is_thrown_away(path, [seq]):
                 continue
             for turn in turns.get(seq, ()):
                 if (
@@ -116,6 +116,7 @@ class Planner:
         """The units to take back, and those in range that are left because they are others' work."""
         ours, left = self._select(request)
         if own := {u for u in ours if not request.paths and self._is_own(u.path) and not self._is_outside(u.seq)}:
+            own -= self._thrown_away(own)
             ours, left = ours - own, left | own
         if not (request.only or request.without or request.leave or self.left_alone or self._has_threads()):
             return ours, left
@@ -140,6 +141,19 @@ class Planner:
     def _is_own(self, path: bytes) -> bool:
         """An agent's own file, or a folder that holds one: not taken back unless it is named."""
         return is_agents_own(path) or any(self.known(own) is not None for own in own_below(path))
+
+    def _thrown_away(self, own: set[Unit]) -> set[Unit]:
+        rows: dict[bytes, list[int]] = {}
+        for unit in own:
+            rows.setdefault(unit.path, []).append(unit.seq)
+        return {u for u in own if self._is_thrown_away(u.path, rows[u.path])}
+
+    def _is_thrown_away(self, path: bytes, rows: Sequence[int]) -> bool:
+        """Gone by what an agent did: it comes back like any other. Without its hooks, nothing that the agent does next
+        would be captured. What a person took out stays out."""
+        if self.known(path) is not None or not self.history.by_seq[max(rows)].is_known:
+            return False
+        return self.history.change(Unit(min(rows), path)).before is not None
 
     def _is_in_scope(self, unit: Unit, request: Request) -> bool:
         domain = self.history.by_seq[unit.seq].domain

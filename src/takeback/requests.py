@@ -133,7 +133,8 @@ def find_checkpoint(history: History, name: str) -> Checkpoint:
     for checkpoint in history.checkpoints:
         if checkpoint.id == found.id:
             return checkpoint
-    raise UsageError(f"{name!r} is no checkpoint but a {found.kind}", "name a checkpoint: takeback log kind:checkpoint")
+    kind = f"{'an' if found.kind[:1] in 'aeiou' else 'a'} {found.kind}"
+    raise UsageError(f"{name!r} is no checkpoint but {kind}", "name a checkpoint: takeback log kind:checkpoint")
 
 
 def goals(load: trees.Load, checkpoint: Checkpoint, paths: Sequence[bytes]) -> dict[bytes, Entry]:

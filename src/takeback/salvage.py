@@ -83,7 +83,8 @@ def rebuild_journal(folder: Path) -> str:
 def set_aside(folder: Path, names: list[str]) -> None:
     """Copies files of the store into its quarantine."""
     aside = folder / "quarantine" / f"{int(time.time())}-{new_id()[:6]}"
-    aside.mkdir(parents=True, mode=0o700)
+    aside.parent.mkdir(mode=0o700, exist_ok=True)
+    aside.mkdir(mode=0o700)
     for name in names:
         if (folder / name).exists():
             shutil.copy2(folder / name, aside / name)

@@ -353,7 +353,7 @@ SETTINGS: tuple[Setting, ...] = (
         DEADLINE,
         _DEFAULTS["scan_deadline"],
         "TAKEBACK_CHECKPOINTS_SCAN_DEADLINE",
-        "After this long a scan stops and the checkpoint is partial. There is none by default.",
+        "After this long a scan stops and the checkpoint is partial. By default never by hand, after 20 s in hooks.",
         _sooner,
     ),
     Setting(

@@ -153,7 +153,7 @@ def open_store(home: Path, root: Path, portable: bool) -> tuple[Store, dict[str,
         )
     if not os.access(folder, os.R_OK | os.X_OK):
         raise TakebackError(f"the store at {folder} is not accessible", "mend its owner and permissions (0700)")
-    is_read_only = not os.access(folder, os.W_OK)
+    is_read_only = not all(os.access(path, os.W_OK) for path in (folder, folder / "journal.db"))
     journal = Journal.copied(folder / "journal.db") if is_read_only else Journal(folder / "journal.db")
     write, apply = Lock(folder / "store.lock", portable), Lock(folder / "apply.lock", portable)
     return Store(meta["id"], folder, journal, Packs(folder, portable=portable), write, apply, is_read_only), meta

@@ -501,17 +501,17 @@ def pair_renames(
 def _same_content(
     deleted: Mapping[bytes, T], created: Mapping[bytes, T], content_id: Callable[[T], Hashable]
 ) -> dict[bytes, bytes]:
+    """Of several with the same content the one that kept its name, then one that stayed in its folder, then any."""
     ids = {path: content_id(value) for path, value in deleted.items()}
     new_ids = {path: content_id(value) for path, value in created.items()}
-    pairs = _equal_keys(
-        {path: (key, _basename(path)) for path, key in ids.items()},
-        {path: (key, _basename(path)) for path, key in new_ids.items()},
-    )
-    taken = set(pairs.values())
-    return pairs | _equal_keys(
-        {path: key for path, key in ids.items() if path not in taken},
-        {path: key for path, key in new_ids.items() if path not in pairs},
-    )
+    pairs: dict[bytes, bytes] = {}
+    for kept in (_basename, _folder, lambda path: b""):
+        taken = set(pairs.values())
+        pairs |= _equal_keys(
+            {path: (key, kept(path)) for path, key in ids.items() if path not in taken},
+            {path: (key, kept(path)) for path, key in new_ids.items() if path not in pairs},
+        )
+    return pairs
 
 
 def _equal_keys(deleted: Mapping[bytes, Hashable], created: Mapping[bytes, Hashable]) -> dict[bytes, bytes]:
@@ -524,6 +524,10 @@ def _equal_keys(deleted: Mapping[bytes, Hashable], created: Mapping[bytes, Hasha
 def _profiles(files: Mapping[bytes, T], paths: list[bytes], read: Callable[[T], bytes | None]) -> dict[bytes, _Profile]:
     contents = ((path, read(files[path])) for path in paths)
     return {path: _profile(data) for path, data in contents if data and not is_binary(data)}
+
+
+def _folder(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]
 
 
 def _basename(path: bytes) -> bytes:

@@ -83,7 +83,8 @@ def verify(threads: Threads, thread: str = "") -> list[Checked]:
         threads.forget()
         now, after = threads.index.told()
         hidden = before ^ after if now == at else set()
-        bad = {each.seq: each.why for each in threads.journal.check()}
+        checked = list(threads.journal.check())
+        bad = {each.seq: each.why for each in checked if not each.holds}
         listed = sorted(threads.index.listed(thread or None, None, None, None))
         out = [_verified(threads, each, bad) for each in listed]
         if not all(each.ok for each in out):  # what another process has removed meanwhile is no loss
@@ -97,6 +98,7 @@ def verify(threads: Threads, thread: str = "") -> list[Checked]:
         also = {**dict.fromkeys(wrong, _HIDDEN), **bad}
         told = {each.seq for each in out}
         out += [Checked(seq, "", "", "", why) for seq, why in also.items() if seq not in told]
+        out += [Checked(each.seq, "", "", "", each.why) for each in checked if each.holds]
         return sorted(out)
 
 

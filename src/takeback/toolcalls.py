@@ -538,7 +538,7 @@ class ToolCalls:
         folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
         there = event._replace(cwd=os.path.join(event.cwd, folder))
         own = (str(ws.settings.home),), (str(user_config(ws.environ)),)
-        found = list(gate.tool(there, str(ws.root), ws.environ.get("HOME", ""), *own))
+        found = list(gate.tool(there, str(ws.root), ws.environ.get("HOME", ""), *own, gate.known(ws.environ)))
         if declared is not None:
             found = [risk for risk in found if risk.kind != _TOOL]
         if act is not None:

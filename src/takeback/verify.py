@@ -73,7 +73,7 @@ def verify(ws: Workspace, data: bool) -> Verified:
         count,
         tuple(problems[:100]),
         len(known),
-        bool(bad or missing or ws.store.journal.cut()),
+        bool(bad or missing or ws.store.journal.cut() or ws.store.journal.kept_head() is None),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from . import filters, names, repository, textdiff, trees, turns
@@ -374,6 +375,7 @@ class LogRow(NamedTuple):
     calls: tuple[str, ...] = ()  # ids of the calls it was found in
     prompt: str = ""  # what the agent was asked
     cut: bool = False  # found after its call was cut off
+    domains: tuple[str, ...] = ()  # of a take-back: each that it reached; `domain` is the first
 
 
 def log(ws: Workspace, filter: str = "") -> list[LogRow]:
@@ -436,9 +438,11 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     names_of = {text(u.path) for u in history.units(t.rows)}
     beyond = names_of & history.acts.keys()
     paths = tuple(sorted(names_of - beyond))
-    threads = sum(domain_of(raw(path)) == "state" for path in paths)
+    lie_in = Counter(domain_of(raw(path)) for path in paths)
+    threads = lie_in["state"]
     files = len(paths) - threads
-    what = f"{t.verb} to {t.label}" if t.verb in ("rollback", "restore") and t.label else t.verb
+    joined = {"rollback": " to ", "restore": " from "}.get(t.verb, "") if t.label else ""
+    what = f"{t.verb}{joined}{t.label}" if joined else t.verb
     counted = [f"{files} path{'s' * (files != 1)}"] if files else []
     counted += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
     counted += [f"{len(beyond)} outside the files"] if beyond else []
@@ -448,9 +452,11 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     summary = f"{what}: {told}"
     standing = t.interrupted or t.id in history.standing
     targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))
+    domains = *sorted(d for d in lie_in if lie_in[d]), *sorted({history.acts[id].domain for id in beyond})
     return LogRow(
         t.id, "takeback", history.numbers[t.id], "", t.at, "", summary, standing, (*paths, *targets),
-        verdict="exact", short=lengths[t.id], state="live" if standing else "undone",
+        domains[0] if domains else "files", "exact", short=lengths[t.id], state="live" if standing else "undone",
+        domains=domains,
     )  # fmt: skip
 
 

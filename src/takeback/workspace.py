@@ -854,7 +854,7 @@ def _clean(label: str) -> str:
         raise UsageError("a label is one line of text", "name it without line breaks")
     if len(label) > _LABEL:
         raise UsageError(f"a label of {len(label):,} characters is too long", f"{_LABEL:,} at most")
-    if not label:
+    if not (label := label.strip()):
         return ""
     from . import redact
 

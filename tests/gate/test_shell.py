@@ -111,6 +111,24 @@ def test_the_store_and_configuration_may_lie_elsewhere(project: Path):
         assert any(risk.refuse for risk in found), command
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf $TAKEBACK_HOME", 'cp a "$TAKEBACK_HOME"/journal.db', "bash -c 'rm -rf ${TAKEBACK_HOME}/*'",
+        "echo > $XDG_CONFIG_HOME/takeback/config.toml", 'tee "${XDG_CONFIG_HOME:-/etc}/takeback/config.toml"',
+        "d=$XDG_STATE_HOME; rm -rf $d/takeback", "rm -rf $XDG_STATE_HOME",
+    ],
+)  # fmt: skip
+def test_they_may_be_named_by_the_variables_that_lead_there(command: str, project: Path):
+    environ = {"TAKEBACK_HOME": "/data/state/takeback", "XDG_CONFIG_HOME": "/data/config",
+               "XDG_STATE_HOME": "/data/state", "OTHER": "/data"}  # fmt: skip
+    places = {"stores": ("/data/state/takeback",), "config": ("/data/config/takeback/config.toml",)}
+    known = gate.known(environ)
+    found = gate.shell(command, str(project), str(project), HOME, **places, known=known)
+    assert any(risk.refuse for risk in found), command
+    assert "OTHER" not in known and gate.known({"TAKEBACK_HOME": ""}) == {}
+
+
 # -- what is told --------------------------------------------------------------
 
 

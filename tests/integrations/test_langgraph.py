@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -269,6 +270,112 @@ def test_puts_that_wait_for_one_another_are_written_together_and_fail_alone(proj
             assert len(times) == 22 and all(one.ok for one in await saver.averify())
 
     asyncio.run(scenario())
+
+
+def one_of(**values: Any) -> Any:
+    return {**empty_checkpoint(), "channel_values": values, "channel_versions": dict.fromkeys(values, "1.0")}
+
+
+def test_what_is_changed_while_a_put_waits_is_not_in_it(saver: TakebackSaver):
+    async def put() -> Any:
+        checkpoint = one_of(kept=[1], gone=2)
+        metadata = {"source": "loop", "step": 1}
+        waiting = asyncio.ensure_future(saver.aput(config(), checkpoint, metadata, {"kept": "1.0", "gone": "1.0"}))
+        await asyncio.sleep(0)
+        checkpoint["channel_values"]["kept"].append(2)
+        checkpoint["channel_values"]["new"] = 3
+        del checkpoint["channel_values"]["gone"]
+        checkpoint["channel_versions"]["kept"] = "2.0"
+        metadata["step"] = 2
+        await waiting
+        first = await saver.aget_tuple(config())
+        again = {**checkpoint, "id": "later"}
+        await saver.aput(config(), again, metadata, {})
+        return first, await saver.aget_tuple(config())
+
+    first, second = asyncio.run(put())
+    assert first.checkpoint["channel_values"] == {"kept": [1], "gone": 2} and first.metadata["step"] == 1
+    assert second.checkpoint["channel_values"] == {"kept": [1, 2], "new": 3}, "its version is not the one that was put"
+
+
+class Slow:
+    """A serializer that takes its time, and says when it is asked."""
+
+    def __init__(self, asked: threading.Event, go_on: threading.Event) -> None:
+        self.asked, self.go_on = asked, go_on
+
+    def dumps_typed(self, value: Any) -> tuple[str, bytes]:
+        self.asked.set()
+        assert self.go_on.wait(30)
+        return "bytes", b""
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        return data
+
+
+def test_a_saver_that_is_closed_while_state_is_serialised_says_so(project: Path):
+    asked, go_on = threading.Event(), threading.Event()
+    saver = TakebackSaver(project, files=False, serde=Slow(asked, go_on))
+
+    def close() -> None:
+        asked.wait(30)
+        saver.close()
+        go_on.set()
+
+    async def put() -> None:
+        await saver.aget_tuple(config())  # its worker runs
+        threading.Thread(target=close).start()
+        checkpoint = one_of(slow=1)
+        await asyncio.wait_for(saver.aput(config(), checkpoint, {}, {"slow": "1.0"}), 30)
+
+    with pytest.raises(UsageError, match="closed"):
+        asyncio.run(put())
+
+
+@pytest.mark.posix_only("fork")
+def test_a_forked_process_goes_on_with_it(project: Path):
+    """As a server does that is made before its workers are forked."""
+    program = """
+    import asyncio, os, sys
+    from langgraph.checkpoint.base import empty_checkpoint
+    from takeback.integrations.langgraph import TakebackSaver
+
+    saver = TakebackSaver(sys.argv[1], files=False)
+
+    def put(thread):
+        where = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+        asyncio.run(asyncio.wait_for(saver.aput(where, empty_checkpoint(), {}, {}), 30))
+
+    put("before")
+    if (child := os.fork()) == 0:
+        for n in range(20):
+            put("child")
+        os._exit(0)
+    for n in range(20):
+        put("parent")
+    sys.exit(os.waitpid(child, 0)[1])
+    """
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program), str(project)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran
+    with TakebackSaver(project, files=False) as saver:
+        assert [len(list(saver.list(config(name)))) for name in ("before", "child", "parent")] == [1, 20, 20]
+        assert saver.workspace.verify().ok
+
+
+def test_it_goes_on_after_another_process_has_rebuilt_the_journal(saver: TakebackSaver, project: Path):
+    saver.put(config(), one_of(n=1), {}, {"n": "1.0"})
+    with sqlite3.connect(saver.workspace.store.journal.path) as db:
+        db.execute("DROP INDEX log_kind")
+    db.close()
+    program = [sys.executable, "-m", "takeback", "repair", "--yes"]
+    subprocess.run(program, cwd=project, check=True, capture_output=True)
+    saver.put(config(), one_of(n=2), {}, {"n": "1.0"})
+    with TakebackSaver(project, files=False) as other:
+        assert other.get_tuple(config()).checkpoint["channel_values"] == {"n": 2}
+        assert other.workspace.verify().ok
 
 
 def test_values_beyond_this_machine(project: Path):

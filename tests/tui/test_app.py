@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import threading
 from urllib.request import Request, urlopen
 
@@ -686,6 +687,37 @@ def test_a_journal_that_cannot_be_read_any_more_is_told_by_itself_and_looked_at_
             await player.see("Input/output error", "takeback verify")
         scene.turn("two", b_txt="b\n")
         await player.see("“two”")
+
+    play(project, script)
+
+
+def test_a_journal_that_cannot_be_read_from_the_start_is_not_called_empty(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+    journal = ws.store.journal.path
+    ws.close()
+    with open(journal, "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * 8192)
+
+    async def look():
+        with takeback.open(project) as looking, takeback.open(project) as acting:
+            async with TimelineApp(looking, acting).run_test(size=(110, 32)) as pilot:
+                shown = await Player(pilot).see("the journal is damaged", "it cannot be read")
+                assert "nothing has happened" not in shown and "reading" not in shown
+
+    asyncio.run(look())
+
+
+def test_a_store_that_can_only_be_read_is_told_above_all(ws, scene, project, monkeypatch):
+    scene.turn("one", a_txt="a\n")
+    journal = ws.store.journal.path
+    ws.close()
+    monkeypatch.setattr(os, "access", lambda path, mode: not (os.fspath(path) == str(journal) and mode & os.W_OK))
+
+    async def script(player):
+        await player.see("“one”", "the store can only be read, nothing is recorded or taken back")
+        await player.press("u")
+        await player.see("Not done", "can only be read")
 
     play(project, script)
 

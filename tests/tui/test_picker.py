@@ -94,10 +94,31 @@ def test_the_newest_named_one_stays_chosen_below_newer_ones(ws, scene, project):
     pick(project, script)
 
 
+def test_a_checkpoint_can_be_taken_before_going_back(ws, scene, project):
+    async def script(player):
+        await player.see("“second”", "-three", "c Take one now")
+        await player.press("c")
+        await player.see("Label of the checkpoint")
+        await player.write("third")
+        await player.press("enter")
+        await player.see("“third”", '"third": 1 path')
+        assert player.app.item.title == "second", "what was chosen stays chosen"
+        await player.press("enter")
+        await player.see("y Apply", '"second" · 1 step')
+        await player.press("y")
+        await player.see("back at")
+        await player.press("enter")
+
+    pick(project, script)
+    assert (project / "a.txt").read_text() == "two\n"
+    ws.rollback("third")
+    assert (project / "a.txt").read_text() == "three\n"
+
+
 def test_keys_of_the_timeline_do_nothing_here_and_help_has_its_own(ws, scene, project):
     async def script(player):
         await player.see("“second”", "-three")
-        for key in ("c", "p", "f", "equals_sign", "t", "1", "3", "x", "u", "r"):
+        for key in ("p", "f", "equals_sign", "t", "1", "3", "x", "u", "r"):
             await player.press(key)
             assert len(player.app.screen_stack) == 1, key
         await player.rest()

@@ -13,10 +13,13 @@ from __future__ import annotations
 from ..typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..agents.events import Answer, Event
     from ..workspace import Workspace
+
+
+_NONE: Mapping[str, str] = {}
 
 
 class Risk(NamedTuple):
@@ -30,23 +33,39 @@ class Risk(NamedTuple):
     outside: tuple[str, ...] = ()  # paths outside the workspace that it writes
 
 
+def known(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which a command may name what is takeback's own, as it will find them."""
+    return {name: environ[name] for name in ("TAKEBACK_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if environ.get(name)}
+
+
 def shell(
-    command: str, cwd: str, root: str, home: str, stores: Iterable[str] = (), config: Iterable[str] = ()
+    command: str,
+    cwd: str,
+    root: str,
+    home: str,
+    stores: Iterable[str] = (),
+    config: Iterable[str] = (),
+    known: Mapping[str, str] = _NONE,
 ) -> tuple[Risk, ...]:
     """The risks of a shell command, the worst first. `home` is the person's home folder; `stores` and `config` are
-    where takeback keeps its own, where that is not the default."""
+    where takeback keeps its own, where that is not the default; `known` are variables that it begins with."""
     from .judging import shell as judged
 
-    return judged(command, cwd, root, home, stores, config)
+    return judged(command, cwd, root, home, stores, config, known)
 
 
 def tool(
-    event: Event, root: str, home: str, stores: Iterable[str] = (), config: Iterable[str] = ()
+    event: Event,
+    root: str,
+    home: str,
+    stores: Iterable[str] = (),
+    config: Iterable[str] = (),
+    known: Mapping[str, str] = _NONE,
 ) -> tuple[Risk, ...]:
     """The risks of a call of any tool; of a shell, those of its command."""
     from .tools import tool as judged
 
-    return judged(event, root, home, stores, config)
+    return judged(event, root, home, stores, config, known)
 
 
 def decide(ws: Workspace, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "") -> Answer:

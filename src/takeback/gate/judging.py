@@ -20,7 +20,13 @@ _LONGEST = 200
 
 
 def shell(
-    command: str, cwd: str, root: str, home: str, stores: Iterable[str] = (), config: Iterable[str] = ()
+    command: str,
+    cwd: str,
+    root: str,
+    home: str,
+    stores: Iterable[str],
+    config: Iterable[str],
+    known: Mapping[str, str],
 ) -> tuple[Risk, ...]:
     """The risks of a shell command, the worst first, each once."""
     where = places(root, home)
@@ -28,7 +34,7 @@ def shell(
     walked = Shell(home, own.matters(mine, where))
     text = command.replace(UNKNOWN, "").replace("\r\n", "\n")
     try:
-        walked.run(text, State(cwd or root, home))
+        walked.run(text, State(cwd or root, home, known))
     except Exception:  # what makes no sense to us, or takes too long, must neither pass unseen nor break the hook
         walked.unseen.append(text[:_LONGEST])
     found: list[Risk] = []

@@ -36,9 +36,9 @@ class Command(NamedTuple):
 class State:
     """What the shell knows while it runs."""
 
-    def __init__(self, cwd: str, home: str) -> None:
+    def __init__(self, cwd: str, home: str, known: Mapping[str, str]) -> None:
         self.cwd = cwd
-        self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " \t\n", "TMPDIR": TMPDIR}
+        self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " \t\n", "TMPDIR": TMPDIR, **known}
         self.exported: dict[str, str] = {}
         self.functions: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}

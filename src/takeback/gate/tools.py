@@ -32,12 +32,12 @@ _STATEMENTS = ("query", "sql", "statement")
 
 
 def tool(
-    event: Event, root: str, home: str, stores: Iterable[str] = (), config: Iterable[str] = ()
+    event: Event, root: str, home: str, stores: Iterable[str], config: Iterable[str], known: Mapping[str, str]
 ) -> tuple[Risk, ...]:
     if event.does == SHELL:
         from .judging import shell
 
-        return shell(event.command, event.cwd or root, root, home, stores, config)
+        return shell(event.command, event.cwd or root, root, home, stores, config, known)
     found = _written(event, root, home, stores, config) if event.does != READS else []
     if event.server:
         found += _of_server(event)

@@ -85,17 +85,29 @@ class _Worker:
     def __init__(self, opened: _Opened) -> None:
         self._opened = opened
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._ending = threading.Lock()
+        self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="takeback-saver", daemon=True)
         self._thread.start()
 
     def do(self, work: Callable[[], T], joins: bool = False) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(loop, future, work, joins))
+        with self._ending:  # what came after the end would be awaited for ever
+            if self._has_ended:
+                raise _was_closed()
+            self._jobs.put(_Job(loop, future, work, joins))
         return future
 
+    @property
+    def is_alive(self) -> bool:
+        """Threads do not come along into a process that is forked."""
+        return self._thread.is_alive()
+
     def end(self) -> None:
-        self._jobs.put(None)
+        with self._ending:
+            self._has_ended = True
+            self._jobs.put(None)
         self._thread.join()
 
     def _run(self) -> None:
@@ -156,7 +168,7 @@ class _Opened:
 
     @property
     def worker(self) -> _Worker:
-        if self._worker is None:
+        if self._worker is None or not self._worker.is_alive:
             self._worker = _Worker(self)
         return self._worker
 
@@ -209,7 +221,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
 
     def _must_be_open(self) -> None:
         if self._opened.is_closed:
-            raise UsageError("this saver was closed", "make a new one: TakebackSaver(root)")
+            raise _was_closed()
 
     def close(self) -> None:
         """Ends its worker thread, and closes the workspace if the saver opened it."""
@@ -259,7 +271,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         found = get_checkpoint_metadata(config, metadata)
         told: dict[str, Any] = json.loads(plain.encoded(found, "metadata"))  # as it is read again
         kept = self._opened.kept.get((thread, ns), {})
-        versions, values = checkpoint["channel_versions"], checkpoint["channel_values"]
+        # Copies: they may be changed while the put waits for its turn.
+        versions, values = dict(checkpoint["channel_versions"]), dict(checkpoint["channel_values"])
         refs: dict[str, bytes | str] = {}
         for channel, value in values.items():
             before = kept.get(channel)
@@ -293,7 +306,10 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             try:
                 refs = self.threads.put(new, capture=self._files, actor=self._agent).refs
             except Damaged:  # what did not change was pruned meanwhile, by whoever removed its thread
-                whole = {name: self._dumped(value, f"channel {name!r}") for name, value in values.items()}
+                whole = {
+                    name: part if isinstance(part, bytes) else self._dumped(values[name], f"channel {name!r}")
+                    for name, part in new.values.items()
+                }
                 refs = self.threads.put(new._replace(values=whole), capture=self._files, actor=self._agent).refs
             self._remember(thread, ns, {name: _Kept(versions.get(name), values[name], refs[name]) for name in values})
             return _config(thread, ns, new.id)
@@ -617,6 +633,10 @@ def _open(given: str | os.PathLike[str] | Workspace, files: bool, blobs: StateSt
             f"protect them with takeback init -C {opened.workspace.root}, or keep state alone: files=False",
         )
     return opened
+
+
+def _was_closed() -> UsageError:
+    return UsageError("this saver was closed", "make a new one: TakebackSaver(root)")
 
 
 def _address(config: RunnableConfig) -> tuple[str, str, str]:

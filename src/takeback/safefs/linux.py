@@ -10,7 +10,8 @@ import sys
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 _OPENAT2 = 437
 _SYNC_FILE_RANGE_WRITE = 2
-_BENEATH_NO_LINKS_NO_MOUNTS = 0x08 | 0x04 | 0x02 | 0x01  # RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS, NO_XDEV
+_BENEATH_NO_LINKS = 0x08 | 0x04 | 0x02  # RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS
+_NO_MOUNTS = 0x01  # RESOLVE_NO_XDEV
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 _have: dict[str, bool] = {}
@@ -20,8 +21,9 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-_FOLDER = _OpenHow(os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-                   | getattr(os, "O_CLOEXEC", 0), 0, _BENEATH_NO_LINKS_NO_MOUNTS)  # fmt: skip
+_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = _OpenHow(_FLAGS, 0, _BENEATH_NO_LINKS | _NO_MOUNTS)
+_FOLDER_ACROSS = _OpenHow(_FLAGS, 0, _BENEATH_NO_LINKS)
 
 
 def _fail(path: bytes) -> None:
@@ -29,12 +31,14 @@ def _fail(path: bytes) -> None:
     raise OSError(code, os.strerror(code), path)
 
 
-def open_folder_beneath(root: int, path: bytes) -> int:
-    """One call from the root to a folder, through no link and no mount; NotImplementedError on old kernels."""
+def open_folder_beneath(root: int, path: bytes, across: bool = False) -> int:
+    """One call from the root to a folder, through no link, and only `across` through a mount; NotImplementedError on
+    old kernels."""
     if _libc is None or not _have.get("openat2", True):
         raise NotImplementedError
+    how = _FOLDER_ACROSS if across else _FOLDER
     for _ in range(64):
-        fd: int = _libc.syscall(_OPENAT2, root, path, ctypes.byref(_FOLDER), ctypes.sizeof(_FOLDER))
+        fd: int = _libc.syscall(_OPENAT2, root, path, ctypes.byref(how), ctypes.sizeof(how))
         if fd >= 0:
             return fd
         code = ctypes.get_errno()

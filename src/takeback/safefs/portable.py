@@ -44,7 +44,7 @@ class PortableFolder:
     def child(self, name: bytes) -> PortableFolder:
         return PortableFolder(self._at(name), self.path + b"/" + name if self.path else name)
 
-    def descend(self, names: list[bytes]) -> PortableFolder:
+    def descend(self, names: list[bytes], across: bool = False) -> PortableFolder:
         here = self
         for name in names:
             here = here.child(name)

@@ -59,15 +59,16 @@ class PosixFolder:
     def child(self, name: bytes) -> PosixFolder:
         return PosixFolder(os.open(name, _FOLDER, dir_fd=self.fd), self.path + b"/" + name if self.path else name)
 
-    def descend(self, names: list[bytes]) -> PosixFolder:
-        """The folder at a path below this one, in one system call where the kernel offers it."""
+    def descend(self, names: list[bytes], across: bool = False) -> PosixFolder:
+        """The folder at a path below this one, in one system call where the kernel offers it; `across` mounts only on
+        the way to a file that was named, never in a tree."""
         if not names:
             return PosixFolder(os.dup(self.fd), self.path)
         from . import linux
 
         path = b"/".join(names)
         try:
-            return PosixFolder(linux.open_folder_beneath(self.fd, path), path)
+            return PosixFolder(linux.open_folder_beneath(self.fd, path, across), path)
         except NotImplementedError:
             here = self
         except OSError as error:

@@ -124,11 +124,18 @@ def _place(asked: Asked, event: Event) -> Place | None:
         if folder and "\0" not in folder and os.path.isabs(folder):
             root = store.find_root(home, Path(folder))
             if root is not None:
-                found = settings.load(root, asked.environ)
-                return Place(home, root, found._replace(lock_timeout=min(found.lock_timeout, _PATIENCE)))
+                return Place(home, root, settings_of(root, asked.environ))
     if event.kind != kinds.END:
         _on_record(asked, NOTED, f"nothing is protected at or above {event.cwd or asked.cwd}", event)
     return None
+
+
+def settings_of(root: Path, environ: Mapping[str, str]) -> Settings:
+    """What hooks go by in a workspace: an agent waits for them, so they do not wait long for the store."""
+    from .. import settings
+
+    found = settings.load(root, environ)
+    return found._replace(lock_timeout=min(found.lock_timeout, _PATIENCE))
 
 
 def _is_shielded(asked: Asked, place: Place) -> bool:
@@ -201,7 +208,8 @@ def _gated(
     there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))
     stores, config = (str(place.home),), (str(user_config(asked.environ)),)
     try:
-        risks = gate.tool(there, str(place.root), asked.environ.get("HOME", ""), stores, config)
+        home, known = asked.environ.get("HOME", ""), gate.known(asked.environ)
+        risks = gate.tool(there, str(place.root), home, stores, config, known)
         return (gate.decide(workspace, event, risks, agent.can_ask, call.summary) if risks else Answer()), risks
     except Exception as error:
         if place.settings.failure == "closed":

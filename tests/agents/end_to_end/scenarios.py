@@ -6,6 +6,7 @@ import re
 
 from agents.drivers import Driver
 from agents.model import Model, Turn
+from takeback.agent_files import HOOKS
 
 from .place import Place
 
@@ -115,6 +116,16 @@ class Scenarios:
         assert not (place.project / "its.txt").exists()
         assert (place.git("rev-parse", "HEAD"), place.git("symbolic-ref", "HEAD")) == (moved, "refs/heads/main")
         assert place.read("mine.txt") == "by hand\n"
+
+    def test_hooks_that_it_cleaned_up_come_back(self, place: Place):
+        agent, hooks = place.driver(), place.project / HOOKS[self.driver.name]
+        before = place.world()
+        place.play(Turn("", [agent.shell("git clean -qfdx")]), Turn("clean"))
+        assert not hooks.exists() and not (place.project / ".env").exists()
+        assert f"the hooks of {self.driver.name} are gone" in place.takeback("status").out
+        place.undo()
+        assert place.world() == before
+        assert f"installed in {hooks}" in place.takeback("doctor").out
 
     def test_a_push_is_denied_until_a_person_approves_it(self, place: Place):
         agent = place.driver()

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -476,3 +477,16 @@ def test_folders_with_something_of_others_stay(machine: Machine) -> None:
     (machine.root / ".cursor/rules.md").write_text("mine")
     machine.unprotect()
     assert [p.name for p in machine.root.rglob("*")] == [".cursor", "rules.md"]
+
+
+def test_a_project_on_a_disk_of_its_own() -> None:
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK) or os.stat(memory).st_dev == os.stat("/").st_dev:
+        pytest.skip("there is no second file system here")
+    with tempfile.TemporaryDirectory(prefix="takeback-", dir=memory) as folder:
+        machine = Machine(Path(folder))
+        before = machine.picture()
+        machine.protect("claude")
+        assert machine.picture() != before
+        machine.unprotect("claude")
+        assert machine.picture() == before

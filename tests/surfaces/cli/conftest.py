@@ -1,4 +1,5 @@
-"""The real program in a process of its own, with or without a terminal."""
+"""The real program in a process of its own, with or without a terminal: forked from one that has imported it, or, where
+the mark `started` asks for that, started."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from ready import Ready
 
 PROGRAM = (sys.executable, "-m", "takeback")
 
@@ -30,14 +32,22 @@ class Ran(NamedTuple):
 class Cli:
     """`cli("rollback", "--yes")` runs it in the project."""
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, ready: Ready | None = None) -> None:
         self.project = project
+        self._ready = ready
 
     def __call__(self, *words: str | bytes, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
+        where, environ = cwd or self.project, {**os.environ, **(env or {})}
+        if self._ready and self._ready.can(environ) and self._ready.free.acquire(blocking=False):
+            try:
+                code, out, err = self._ready.run([os.fsdecode(word) for word in words], where, environ, timeout=60)
+            finally:
+                self._ready.free.release()
+            return Ran(code, out.decode(), err.decode())
         done = subprocess.run(
             [*PROGRAM, *words],
-            cwd=cwd or self.project,
-            env={**os.environ, **(env or {})},
+            cwd=where,
+            env=environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=60,
@@ -101,10 +111,21 @@ def _converse(fd: int, answers: list[tuple[str, str]]) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
+@pytest.fixture(scope="session")
+def ready() -> Iterator[Ready | None]:
+    if not hasattr(os, "fork"):
+        yield None
+        return
+    waiting = Ready()
+    yield waiting
+    waiting.close()
+
+
 @pytest.fixture
-def bare(project: Path) -> Cli:
+def bare(project: Path, request: pytest.FixtureRequest) -> Cli:
     """The program, with nothing protected yet."""
-    return Cli(project)
+    started = request.node.get_closest_marker("started")
+    return Cli(project, None if started else request.getfixturevalue("ready"))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import takeback
 from takeback import ancestry
 from takeback.acts import NewAct
 from takeback.brackets import Call, Caller
+from takeback.effects import UNCOVERED
 
 CLAUDE = Caller("claude", "session-one")
 CODEX = Caller("codex", "session-two", one_at_a_time=True)
@@ -163,6 +165,7 @@ def test_undo_names_the_turn_keeps_a_persons_work_and_says_how_the_agent_forgets
     assert "in Claude Code: press Esc twice" in done.err
     assert (worked.project / "notes.txt").exists() and not (worked.project / "src/form.html").exists()
     assert "“add a login form”" in worked.ok("log").out and "taken back" in worked.ok("log").out
+    assert re.search(r"^Redo undo [k-z]{8} \(claude “add a login form”\) · ", worked.ok("redo", "--dry-run").out)
     done = worked.ok("redo", "--yes")
     assert "brought back claude's turn “add a login form”: 3 files" in done.out and "Esc" not in done.err
 
@@ -171,6 +174,19 @@ def test_undo_as_json_has_the_turns(worked):
     found = worked("undo", "--yes", "--json").json
     assert [(t["agent"], t["prompt"]) for t in found["turns"]] == [("claude", "add a login form")]
     assert "Claude Code" in found["turns"][0]["forget"]
+
+
+def test_what_cannot_be_taken_back_is_named_once_with_its_reason(worked):
+    why = "it lies outside the workspace, where nothing is captured"
+    act = NewAct("note", "Write /etc/motd", "/etc/motd", None, UNCOVERED, {"left_to_do": why})
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CLAUDE, bash("3", "motd")._replace(acts=(act,)))
+        ws.end_call(CLAUDE, bash("3", "motd"))
+    shown = worked("undo").out
+    assert re.search(r"by claude, just now, in call [k-z]{8}\b", shown), shown
+    done = worked("undo", "--yes")
+    said = f"{done.out}{done.err}".partition("took back")[2]
+    assert "kept Write /etc/motd" in done.out and said.count(why) == 1
 
 
 def test_what_is_left_as_an_agents_own_is_not_called_others_work(worked):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -53,6 +54,21 @@ def test_a_checkpoint_is_called_something_else(cli) -> None:
     assert cli.ok("label", "the good one", "better", "--json").json["checkpoint"]["pinned"] is True
     assert cli.ok("label", "1", "--json").json["checkpoint"]["label"] == ""
     assert cli.ok("verify").out.startswith("whole: ")
+
+
+@pytest.mark.parametrize("label", ["it's $(touch pwned); rm -r src", "--json", "", "two words"])
+def test_the_way_back_from_a_label_says_what_it_was_and_runs_nothing_else(cli, label: str) -> None:
+    cli.ok("label", "1", "--", *([label] if label else []))
+    told = cli.ok("label", "1", "something else").err
+    words = shlex.split(told.split("take this back: takeback ")[1])
+    cli.ok(*words)
+    assert cli("log", "--json").json["rows"][0]["label"] == label
+
+
+def test_a_label_that_cannot_be_shown_is_in_no_command(cli) -> None:
+    cli.ok("label", "1", "red\x1b[31m\u202e")
+    assert "take this back" not in cli.ok("label", "1", "   ").err
+    assert cli("log", "--json").json["rows"][0]["label"] == ""
 
 
 def test_a_label_is_one_line_without_secrets_and_a_persons(cli) -> None:
@@ -133,7 +149,7 @@ def test_prune_refuses_what_makes_no_sense(cli, words) -> None:
 
 def test_verify_names_what_damage_costs_and_repair_sets_it_aside(changed, store_folder) -> None:
     changed.ok("checkpoint")
-    (pack,) = [p for p in (store_folder() / "packs").iterdir() if p.suffix != ".idx"][:1]
+    (pack, *_) = (store_folder() / "packs").glob("*.pack")
     data = bytearray(pack.read_bytes())
     at = data.find(b"one\n2\nthree")
     assert at > 0, "small blobs are stored as they are"

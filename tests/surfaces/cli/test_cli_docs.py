@@ -31,6 +31,11 @@ def test_every_verb_is_documented_and_has_a_module(verb: str) -> None:
     assert callable(module.add) and callable(module.run) and module.__doc__
 
 
+def test_the_json_of_every_verb_is_documented() -> None:
+    shapes = (DOCS / "cli.md").read_text(encoding="utf-8").partition("\n## JSON\n")[2]
+    assert {*VERBS} <= {*re.findall(r"`([a-z]+)[ `]", shapes)}
+
+
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.key)
 def test_every_setting_is_documented(setting) -> None:
     text = (DOCS / "configuration.md").read_text(encoding="utf-8")

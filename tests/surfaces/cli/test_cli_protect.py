@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 from support import picture
+from takeback.agent_files import HOOKS
+from takeback.hook_record import FAILED, Record, append
 
 Cli = Any  # of conftest.py
 ALL = ("claude", "codex", "gemini", "copilot", "qwen", "opencode", "cursor")
@@ -259,6 +262,15 @@ def test_doctor_on_one_that_is_set_up_and_fires(cli: Cli) -> None:
     assert found["ok"] and "firing, last event just now" in found["detail"]
 
 
+def test_doctor_on_one_that_fails(cli: Cli) -> None:
+    cli.ok("protect", "claude", "--yes")
+    record = Record(time.time(), FAILED, "claude", "", "Expecting value: line 1 column 1")
+    append(Path(os.environ["TAKEBACK_HOME"]), record)
+    found = doctor(cli, "claude")
+    assert not found["ok"] and found["fix"]
+    assert found["detail"] == "failing: an event without a name, just now: Expecting value: line 1 column 1"
+
+
 def _hook(cli: Cli, agent: str, event: str, payload: dict[str, Any]) -> None:
     import subprocess
 
@@ -281,6 +293,36 @@ def test_doctor_on_a_stale_line(cli: Cli) -> None:
         assert f"takeback protect {agent}" in found["fix"]
     cli.ok("protect", "gemini", "opencode", "--yes")
     assert doctor(cli, "gemini")["ok"] and doctor(cli, "opencode")["ok"]
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_hooks_that_are_gone_are_told_of(cli: Cli, agent: str) -> None:
+    cli.ok("protect", agent, "--yes")
+    assert cli.ok("status", "--json").json["hooks_gone"] == []
+    (cli.project / HOOKS[agent]).unlink()
+    assert f"the hooks of {agent} are gone with {HOOKS[agent]}" in cli.ok("status").out
+    assert cli.ok("status", "--json").json["hooks_gone"] == [agent]
+    found = doctor(cli, agent)
+    assert not found["ok"] and "gone" in found["detail"]
+    assert found["fix"] == f"takeback protect {agent}; or takeback unprotect {agent}"
+    cli.ok("unprotect", agent, "--yes")
+    assert cli.ok("status", "--json").json["hooks_gone"] == []
+    assert doctor(cli, agent).get("ok", True)
+
+
+def test_doctor_on_hooks_that_ask_by_http_where_nobody_listens(cli: Cli) -> None:
+    cli.ok("protect", "claude", "--yes")
+    file = cli.project / ".claude/settings.local.json"
+    settings = json.loads(file.read_text())
+    for event in settings["hooks"].keys() - {"SessionStart"}:
+        settings["hooks"][event][0]["hooks"] = [{"type": "http", "url": "http://127.0.0.1:1/claude"}]
+    file.write_text(json.dumps(settings))
+    found = doctor(cli, "claude")
+    assert not found["ok"] and "127.0.0.1:1 by HTTP, where no resident process listens" in found["detail"]
+    assert found["fix"] == "takeback resident start", "to protect again would put the commands beside them"
+    del settings["hooks"]["Stop"]
+    file.write_text(json.dumps(settings))
+    assert "stale" in doctor(cli, "claude")["detail"], "one event is told by neither"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from takeback.capture import landlock
 pytestmark = [
     pytest.mark.posix_only("run needs fork and signals"),
     pytest.mark.skipif(sys.platform == "win32", reason="run needs fork and signals"),
+    pytest.mark.started,
 ]
 
 PROGRAM = (sys.executable, "-m", "takeback")

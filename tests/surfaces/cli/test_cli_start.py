@@ -12,6 +12,8 @@ import takeback
 from takeback.surfaces.cli import split_verb
 from takeback.surfaces.cli.verbs import VERBS, overview
 
+pytestmark = pytest.mark.started
+
 HEAVY = ("sqlite3", "zstandard", "takeback.workspace", "takeback.store", "argparse", "typing", "dataclasses")
 
 
@@ -59,6 +61,21 @@ def test_help_fits_one_screen(bare) -> None:
     for group in ("start", "see", "take back", "more"):
         assert group in lines
     assert overview() + "\n" == ran.out
+
+
+def test_help_names_what_one_needs_first_by_group(bare) -> None:
+    groups: dict[str, list[str]] = {}
+    for line in bare("--help").out.splitlines():
+        if line in ("start", "see", "take back", "more"):
+            verbs = groups.setdefault(line, [])
+        elif line.startswith("  ") and groups:
+            verbs.append(line.split()[0])
+    assert groups == {
+        "start": ["protect", "watch", "run", "checkpoint"],
+        "see": ["status", "diff", "log", "ui"],
+        "take back": ["undo", "redo", "rollback", "revert", "restore"],
+        "more": ["help", "effects"],
+    }
 
 
 def test_help_before_or_after_a_verb(bare) -> None:

@@ -62,6 +62,7 @@ def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifte
     assert lines[1].split()[0] == "5" and "automatic by claude" in lines[1]
     assert lines[2].split()[:2] == ["→", "3"] and '"base"' in lines[2]
     assert lines[3].split()[0] == "1" and '"start"' in lines[3]
+    assert lines[4].strip() == "how things are now can be kept first: takeback checkpoint LABEL"
     assert any(line.startswith("Back to ") and '"base"' in line for line in lines)
 
 

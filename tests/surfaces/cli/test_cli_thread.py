@@ -266,6 +266,16 @@ def test_verify_passes_step_by_step(three: Any) -> None:
     assert found["ok"] and [step["result"] for step in found["steps"]] == ["PASS"] * 3
 
 
+def test_a_head_file_that_is_missing_costs_no_state(three: Any, store_folder: Callable[[], Path]) -> None:
+    (store_folder() / "head").unlink()
+    marks = [line.split()[0] for line in three("thread", "verify").out.splitlines() if not line.startswith(" ")]
+    assert sorted(marks) == ["FAIL", "PASS", "PASS", "PASS", "damaged:"]
+    told = three("verify")
+    assert told.code == 1 and "head file" in told.out and "lost in" not in told.out and "repair" in told.err
+    three.ok("repair", "--yes")
+    three.ok("verify")
+
+
 def test_verify_names_the_row_and_what_is_lost(cli: Any, store_folder: Callable[[], Path]) -> None:
     text = os.urandom(400).hex()
     save(cli, {"big": text, "step": 1})

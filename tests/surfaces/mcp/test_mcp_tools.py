@@ -367,6 +367,14 @@ async def test_init_refuses_what_is_no_project(server: Server, work: Path, own_h
         await calls.ok("status")
 
 
+async def test_init_promises_nothing_where_the_store_can_only_be_read(
+    server: Server, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: not (str(path).endswith("journal.db") and mode & os.W_OK))
+    async with connected(server) as calls:
+        assert "can only be read" in str(await calls.fails("init"))
+
+
 async def test_the_agent_that_started_it_is_known_as_one(work: Path, era: str) -> None:
     async with connected(Server(work, os.environ, parent=os.getppid()), era) as calls:
         await calls.ok("status")

@@ -40,6 +40,16 @@ def test_the_first_hook_starts_it_and_the_next_ones_are_answered_by_it(hooks: Ho
     assert hooks.changed() == [({"src/a"}, {"one"}), ({"b"}, {"two"})]
 
 
+def test_what_it_opened_at_its_start_is_what_hooks_use(hooks: Hooks):
+    subprocess.run([sys.executable, "-m", "takeback", "resident", "start"], cwd=hooks.project, check=True)
+    hooks.up()
+    hooks.before("one")
+    hooks.after("one")
+    found = starting.status()
+    assert found["calls"] == 2
+    assert [workspace["root"] for workspace in found["workspaces"]] == [str(hooks.project)]
+
+
 def test_what_it_journals_is_what_a_hook_alone_journals(hooks: Hooks, tmp_path: Path):
     """The same work, once with it and once without."""
     twin = Hooks(tmp_path / "twin", hooks.runtime)

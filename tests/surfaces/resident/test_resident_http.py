@@ -60,11 +60,16 @@ class Endpoint:
 
 
 @pytest.fixture
-def endpoint(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+def port(monkeypatch: pytest.MonkeyPatch) -> int:
     with socket.socket() as line:
         line.bind(("127.0.0.1", 0))
-        port = line.getsockname()[1]
-    monkeypatch.setenv("TAKEBACK_HOOKS_HTTP_PORT", str(port))
+        found: int = line.getsockname()[1]
+    monkeypatch.setenv("TAKEBACK_HOOKS_HTTP_PORT", str(found))
+    return found
+
+
+@pytest.fixture
+def endpoint(hooks: Hooks, port: int) -> Iterator[Endpoint]:
     hooks.ask("SessionStart")
     hooks.up()
     until((hooks.runtime / "takeback/token").exists)
@@ -78,6 +83,12 @@ def test_a_call_is_captured(endpoint: Endpoint):
     (endpoint.hooks.project / "src/a").write_text("2\n")
     assert endpoint.send(endpoint.after("one"))[0] == 200
     assert endpoint.hooks.changed() == [({"src/a"}, {"one"})]
+
+
+def test_it_answers_as_soon_as_the_hook_that_started_it_is_over(hooks: Hooks, port: int):
+    hooks.ask("SessionStart")
+    endpoint = Endpoint(hooks, port)  # the prompt comes at once, and nobody would ask a second time
+    assert endpoint.send(endpoint.event("UserPromptSubmit", prompt="build"))[0] == 200
 
 
 def test_a_call_begun_over_http_is_ended_by_a_spawned_hook(endpoint: Endpoint):
@@ -111,6 +122,25 @@ def test_a_call_of_an_agent_that_was_killed_is_closed(endpoint: Endpoint):
             agent.wait()
             ws.checkpoint("after")
     assert endpoint.hooks.calls() == [("one", True)]
+
+
+def test_a_port_that_is_set_later_is_listened_on_at_the_next_start(hooks: Hooks, monkeypatch: pytest.MonkeyPatch):
+    hooks.before("one")
+    hooks.up()
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        port = line.getsockname()[1]
+        line.listen()
+        monkeypatch.setenv("TAKEBACK_HOOKS_HTTP_PORT", str(port))
+        assert f"not answered, 127.0.0.1:{port} cannot be had" in started(hooks)
+    assert f"answered on 127.0.0.1:{port}; the token is in {hooks.runtime}/takeback/token" in started(hooks)
+    endpoint = Endpoint(hooks, port)
+    assert endpoint.send(endpoint.before("two"))[0] == 200
+
+
+def started(hooks: Hooks) -> str:
+    argv = [sys.executable, "-m", "takeback", "resident", "start"]
+    return subprocess.run(argv, cwd=hooks.project, check=True, capture_output=True, text=True).stdout
 
 
 def test_who_asks_once_and_ends_is_not_the_session():

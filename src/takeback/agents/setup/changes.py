@@ -6,10 +6,12 @@ targets ─► read each file ─► take ours out ─► put ours in ─► Cha
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ...agent_files import record_of
 from ...errors import TakebackError
 from ...locks import Lock
 from ...typed import Any, NamedTuple
@@ -21,6 +23,7 @@ from .writing import Found
 
 _EMPTY = "{}\n"
 _LINES = ("command", "bash", "powershell")  # where a handler has its command line
+_ASKED = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):(?P<port>\d{1,5})/(?P<agent>\w+)(?:/\w*)?")
 
 
 class Change(NamedTuple):
@@ -256,26 +259,35 @@ def _is_handler(value: Any) -> bool:
 
 def lines_in(target: Target) -> list[str]:
     """The command lines of ours in a file, as they are now; none where it cannot be read."""
+    return [line for _, line in hooks_in(_value_of(target))]
+
+
+def _value_of(target: Target) -> dict[str, Any]:
     try:
         text = _text(writing.read(target.path))
         if text is None or not isinstance(target, Config) or target.hooks is None:
-            return []
-        document = Document(text)
+            return {}
+        return dict(Document(text).root.value)
     except (TakebackError, jsonc.Malformed):
-        return []
-    return [line for _, line in hooks_in(document.root.value)]
+        return {}
 
 
 def hooks_in(value: Any) -> list[tuple[str, str]]:
     """The hooks of ours in a configuration, as (event, command line)."""
-    events = value.get("hooks")
     return [
         (event, handler[key])
-        for event, groups in (events.items() if isinstance(events, dict) else ())
-        for handler in _handlers(groups)
+        for event, handler in _handlers_in(value)
         for key in _LINES
         if lines.is_ours(handler.get(key))
     ]
+
+
+def asked_by_http(target: Target, agent: str) -> dict[str, int]:
+    """The events that an agent is set up to tell the resident process by HTTP, and the port of each. A person wrote
+    these: protect does not, and leaves them alone."""
+    there = [(event, handler.get("url")) for event, handler in _handlers_in(_value_of(target))]
+    found = [(event, _ASKED.fullmatch(url)) for event, url in there if isinstance(url, str)]
+    return {event: int(url["port"]) for event, url in found if url and url["agent"] == agent}
 
 
 def broken(target: Target, home: Path) -> str:
@@ -292,6 +304,11 @@ def broken(target: Target, home: Path) -> str:
     except TakebackError as error:
         return error.message if records.load(home, os.path.realpath(target.path)) is not None else ""
     return ""
+
+
+def is_gone(target: Target, home: Path) -> bool:
+    """Whether protect put hooks into a file, unprotect did not take them out, and they are not there any more."""
+    return record_of(home, os.path.realpath(target.path)).exists() and not has_ours(target)
 
 
 def _is_known(found: Found, home: Path) -> bool:
@@ -312,6 +329,13 @@ def wanted_lines(hooks: Hooks) -> list[str]:
     """The same as protect would write them."""
     handlers = _handlers(list(hooks.events.values()))
     return [handler[key] for handler in handlers for key in _LINES if key in handler]
+
+
+def _handlers_in(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Each event of a configuration with each of its handlers, whosever."""
+    events = value.get("hooks")
+    named = events.items() if isinstance(events, dict) else ()
+    return [(event, handler) for event, groups in named for handler in _handlers(groups)]
 
 
 def _handlers(groups: Any) -> list[dict[str, Any]]:

@@ -10,11 +10,10 @@ import json
 import os
 from pathlib import Path
 
+from ...agent_files import record_of
 from ...errors import TakebackError
 from ...typed import NamedTuple
 from .document import Made, Span
-
-_FOLDER = "setup"
 
 
 class Record(NamedTuple):
@@ -32,7 +31,7 @@ def digest(data: bytes) -> str:
 
 def load(home: Path, path: str) -> Record | None:
     try:
-        found = json.loads(_place(home, path).read_bytes())
+        found = json.loads(record_of(home, path).read_bytes())
         if found["path"] != path:
             return None
         spans = tuple(Span(int(at), str(text)) for at, text in found["spans"])
@@ -43,7 +42,7 @@ def load(home: Path, path: str) -> Record | None:
 
 
 def keep(home: Path, record: Record) -> None:
-    place = _place(home, record.path)
+    place = record_of(home, record.path)
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         staging = place.with_name(f"{place.name}.{os.getpid()}.new")
@@ -55,9 +54,4 @@ def keep(home: Path, record: Record) -> None:
 
 
 def forget(home: Path, path: str) -> None:
-    _place(home, path).unlink(missing_ok=True)
-
-
-def _place(home: Path, path: str) -> Path:
-    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
-    return home / _FOLDER / f"{name}.json"
+    record_of(home, path).unlink(missing_ok=True)

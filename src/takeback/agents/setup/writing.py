@@ -143,11 +143,12 @@ def _make_folders(found: Found) -> list[str]:
 
 
 def _parent(found: Found) -> safefs.Folder:
-    """Its folder, reached without following any link: the way there was resolved when the file was read."""
+    """Its folder, reached without following any link: the way there was resolved when the file was read. A home often
+    is a disk of its own."""
     parent = found.real.parent
     top = safefs.open_root(parent.anchor)
     try:
-        return top.descend([os.fsencode(part) for part in parent.parts[1:]])
+        return top.descend([os.fsencode(part) for part in parent.parts[1:]], across=True)
     finally:
         top.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...effects import COMPENSATING, EXACT, HELD, IRREVERSIBLE, REFUSED, UNKNOWN, text
+from ...ids import is_id
 from .terminal import age, safe
 
 TYPE_CHECKING = False
@@ -86,10 +87,15 @@ def origin(act: Act, now: float) -> str:
     by = act.by
     parts = [f"by {by['actor']}" if by.get("actor") else "by hand" if by.get("surface") == "cli" else "by nobody named"]
     parts.append(age(now - act.at))
-    parts += [f"in {what} {by[what]}" for what in ("session", "call") if by.get(what)]
+    parts += [f"in {what} {_shown(by[what])}" for what in ("session", "call") if by.get(what)]
     parts += [f"in step {act.step}"] if act.step else []
     parts += [f"through {by['surface']}"] if by.get("surface") else []
     return safe(", ".join(parts))
+
+
+def _shown(name: str) -> str:
+    """Short where it is an id of ours: its beginning is enough for every verb. An agent's own name is told whole."""
+    return name[:8] if is_id(name) else name
 
 
 def state(terminal: Terminal, word: str) -> str:

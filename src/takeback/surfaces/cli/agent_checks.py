@@ -50,6 +50,11 @@ class _Hooks(NamedTuple):
     there: list[str]  # our lines as they are
     wanted: list[str]  # as they should be
     path: Path
+    http: Mapping[str, int]  # events that are told by HTTP instead, and the port of each
+
+    @property
+    def is_any(self) -> bool:
+        return bool(self.there or self.http)
 
     @property
     def option(self) -> str:
@@ -61,11 +66,13 @@ def found(context: Context, home: Path, root: Path | None, seen: Mapping[str, fl
     here = root or context.cwd
     for setup in map(load, AGENTS):
         places = [configuring.place_of(context, here, user) for user in (False, True)]
-        hooks = [h for place in places if (h := _hooks(setup, place)).there]
+        hooks = [h for place in places if (h := _hooks(setup, place)).is_any]
         if broken := _broken(home, setup, places):
             yield broken
         elif hooks:
             yield _failing(home, _of(setup, hooks, root, seen.get(setup.name)), root, seen.get(setup.name, 0.0))
+        elif gone := _gone(home, setup, places):
+            yield gone
         elif configuring.is_found(setup, places[0]):
             yield Finding(setup.name, True, f"{setup.title} is there, without hooks (takeback protect {setup.name})")
 
@@ -77,6 +84,16 @@ def _broken(home: Path, setup: Setup, places: list[Place]) -> Finding | None:
             option = " --user" if place.user else ""
             fix = f"mend the file, then takeback protect {setup.name}{option}"
             return Finding(setup.name, False, f"broken: {why}; {setup.title} runs no hook from it", fix)
+    return None
+
+
+def _gone(home: Path, setup: Setup, places: list[Place]) -> Finding | None:
+    """Hooks that somebody threw away, maybe an agent that cleaned up: nothing that the agent does is captured."""
+    for place in places:
+        if changes.is_gone(target := _target(setup, place), home):
+            named = f"{setup.name}{' --user' if place.user else ''}"
+            fix = f"takeback protect {named}; or takeback unprotect {named}"
+            return Finding(setup.name, False, f"gone: the hooks that protect put into {target.path}", fix)
     return None
 
 
@@ -106,7 +123,9 @@ def _of(setup: Setup, hooks: list[_Hooks], root: Path | None, seen: float | None
             return Finding(setup.name, False, f"switched off: {why}", "take that line out, then start the agent again")
         if setup.name == "codex" and (why := _untrusted(setup, each, seen or 0.0)):
             return Finding(setup.name, False, f"not trusted: {why}", setup.left_to_do(each.place))
-    where = " and ".join(str(each.path) for each in hooks)
+        if why := _unanswered(each):
+            return Finding(setup.name, False, f"not answered: {why}", "takeback resident start")
+    where = " and ".join(f"{each.path}{', by HTTP' if each.http else ''}" for each in hooks)
     firing = f"firing, last event {age(time.time() - seen)}" if seen else "no event seen yet"
     trusted = ", trusted" if setup.name == "codex" else ""
     return Finding(setup.name, True, f"installed in {where}{trusted}; {firing}")
@@ -119,19 +138,26 @@ def _failing(home: Path, finding: Finding, root: Path | None, seen: float) -> Fi
     mine = [r for r in failed if r.root in ("", str(root))]
     if not mine:
         return finding
-    told = f"failing: {mine[-1].event}, {age(time.time() - mine[-1].at)}: {mine[-1].what}"
+    last = mine[-1]
+    told = f"failing: {last.event or 'an event without a name'}, {age(time.time() - last.at)}: {last.what}"
     return finding._replace(ok=False, detail=told, fix=f"try again, then takeback protect {finding.name}")
 
 
 def _hooks(setup: Setup, place: Place) -> _Hooks:
-    target, there, wanted = _target(setup, place), [], []
+    target, there, wanted, http = _target(setup, place), [], [], dict[str, int]()
     if isinstance(target, Whole):
         text = _read(target.path)
         there = [text] if "takeback protect wrote this" in text else []
         wanted = [target.text]
     elif isinstance(target, Config) and target.hooks is not None:
-        there, wanted = changes.lines_in(target), changes.wanted_lines(target.hooks)
-    return _Hooks(place, there, wanted, target.path)
+        there, http = changes.lines_in(target), changes.asked_by_http(target, setup.name)
+        wanted = [line for line in changes.wanted_lines(target.hooks) if line in there or _event_of(line) not in http]
+    return _Hooks(place, there, wanted, target.path, http)
+
+
+def _event_of(line: str) -> str:
+    ours = lines.read(line)
+    return ours.event if ours else ""
 
 
 def _target(setup: Setup, place: Place) -> Target:
@@ -147,6 +173,18 @@ def _stale(hooks: _Hooks) -> str:
     if sorted(hooks.there) != sorted(hooks.wanted):
         return f"hooks in {hooks.path} are not as this takeback writes them"
     return ""
+
+
+def _unanswered(hooks: _Hooks) -> str:
+    """Where the agent asks by HTTP and nobody is there, it goes on, and its calls are not captured."""
+    from ..resident import starting
+
+    http = starting.status().get("http") or {} if hooks.http else {}
+    answered = http.get("port") if "token" in http else None
+    silent = sorted({port for port in hooks.http.values() if port != answered})
+    if not silent:
+        return ""
+    return f"hooks in {hooks.path} ask 127.0.0.1:{silent[0]} by HTTP, where no resident process listens"
 
 
 def _switched_off(setup: Setup, hooks: _Hooks) -> str:

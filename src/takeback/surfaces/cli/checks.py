@@ -152,9 +152,10 @@ def _permissions(folder: Path) -> Check:
     if loose:
         fix = f"chmod -R go-rwx {folder}"
         return Check("store", False, f"others may read {counted(len(set(loose)), 'path')} in {folder}", fix)
-    if not os.access(folder, os.W_OK):
+    needed = [folder, *(folder / name for name in ("journal.db", "head", "packs") if (folder / name).exists())]
+    if closed := [each for each in needed if not os.access(each, os.W_OK)]:
         fix = "mend its owner, its permissions (0700) or its disk; until then log, show, diff and restore --to DIR work"
-        return Check("store", False, f"{folder} can only be read", fix)
+        return Check("store", False, f"{closed[0]} can only be read", fix)
     return Check("store", True, f"{folder}, private")
 
 

@@ -29,6 +29,7 @@ def choose_checkpoint(context: Context, workspace: Workspace) -> str:
         terminal.write(f" {mark} {row.number:>4}  {pad(when, max(map(len, ages)))}  {_called(row)}")
     if len(rows) > _MOST:
         terminal.write(terminal.style(f"   … and {len(rows) - _MOST} older: takeback log kind:checkpoint", "dim"))
+    terminal.write(terminal.style("   how things are now can be kept first: takeback checkpoint LABEL", "dim"))
     while True:
         answer = terminal.ask(f"Number, label or id [{newest.number}]:")
         if answer.lower() in ("q", "n", "no"):

@@ -48,6 +48,7 @@ def run(context: Context, args: Namespace) -> int:
 
     with open_workspace(root, settings) as workspace:
         context.tell_interrupted(workspace)
+        workspace.must_be_on()
         first = workspace.store.journal.last("checkpoint") is None
         if not first:
             return _known_already(context, workspace, said)

@@ -36,5 +36,14 @@ def run(context: Context, args: Namespace) -> int:
             return 0
         called = f'is called "{safe(checkpoint.label)}" now' if checkpoint.label else "has no label now"
         context.terminal.say(f"checkpoint {checkpoint.number} {checkpoint.id[:8]} {called}")
-        context.terminal.hint(f"take this back: takeback label {checkpoint.id[:8]} {safe(before.label)}".rstrip())
+        if safe(before.label) == before.label:  # else no command that can be shown says it
+            context.terminal.hint(f"take this back: {_command(checkpoint.id[:8], before.label)}")
         return 0
+
+
+def _command(id: str, label: str) -> str:
+    """An agent may have chosen the label: in a shell it is one word, whatever it says."""
+    from shlex import join
+
+    ends_flags = ["--"] if label.startswith("-") else []
+    return join(["takeback", "label", id, *ends_flags, *([label] if label else [])])

@@ -186,7 +186,7 @@ def _what(row: LogRow, inside: bool = False) -> str:
     told = " · ".join(p for p in parts if p)
     if row.pinned:
         told += " · pinned"
-    if row.domain != "files":
+    if row.kind == "effect" and row.domain != "files":
         told = f"{safe(row.domain)}: {told}"
         told += f" · {row.state}" if row.state not in ("live", "undone") else ""
     if row.cut:

@@ -100,7 +100,8 @@ def sentence(outcome: Outcome, history: History) -> str:
     whose = f"{_turns(outcome.plan, history)}: " if told else ""
     parts = [f"{took} {whose.removeprefix(': ')}{'; and '.join(told) or 'nothing'}"]
     if kept:
-        parts.append(f"kept {names(kept)}" + _why(kept))
+        is_told_below = any(r.path in outside for r in kept)  # each with its reason
+        parts.append(f"kept {names(kept)}" + ("" if is_told_below else _why(kept)))
     if failed:
         parts.append(f"could not do {names(failed)}")
     if unknown:

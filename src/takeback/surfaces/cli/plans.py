@@ -137,7 +137,9 @@ def _aim(plan: Plan, history: History) -> str:
     if request.verb == "redo":
         found = [history.takebacks[id] for id in request.takebacks if id in history.takebacks]
         named = [t for t in found if t.rows] or found
-        return "Redo " + ", ".join(f"{t.verb} {t.id[:8]}" for t in named[:4]) if named else "Redo"
+        took = _taken_then(named[0].request, history) if len(named) == 1 else ""
+        which = ", ".join(f"{t.verb} {t.id[:8]}" for t in named[:4])
+        return f"Redo {which} ({took})" if took else f"Redo {which}".rstrip()
     if request.verb == "compensate":
         since = f" since {safe(request.label)}" if request.label else ""
         return f"Take back what stands outside the files{since}"
@@ -146,6 +148,11 @@ def _aim(plan: Plan, history: History) -> str:
     if not request.paths:
         return f"Take back {whose}" if turn is not None else f"Revert {whose}"
     return f"Revert {listed([text(p) for p in request.paths])}" + (f" of {whose}" if whose else "")
+
+
+def _taken_then(request: Request, history: History) -> str:
+    """What the take-back was about that is now taken back: turns, or the moment that it went to."""
+    return f"to {safe(request.label)}" if request.verb == "rollback" else listed_turns(request.turns, history)
 
 
 def _row(

@@ -108,7 +108,8 @@ def _command(context: Context, command: str) -> int:
     settings = context.settings(root)
     home = context.environ.get("HOME", "")
     config = str(user_config(context.environ).parent)
-    risks = gate.shell(command, str(context.cwd), str(root), home, (str(settings.home),), (config,))
+    known = gate.known(context.environ)
+    risks = gate.shell(command, str(context.cwd), str(root), home, (str(settings.home),), (config,), known)
     decided = by_policy(settings.policy, risks)
     if context.json:
         shapes = [{**risk._asdict(), "decision": REFUSE if risk.refuse else settings.policy.call(risk.kind).decision}

@@ -78,7 +78,8 @@ _STATE = (
 _SHAPES = {
     "`log`": (
         f'`{{"rows": [{{{_ROW}}}]}}`; `turn`, `session` and `call` are null where no agent, or several, did it: '
-        '`"turns"` and `"calls"` have all; `"cut"` if the call was cut off'
+        '`"turns"` and `"calls"` have all; `"cut"` if the call was cut off; `"domain"` is where it took effect, and '
+        '`"domains"` has each that a take-back reached'
     ),
     "`show`": (
         'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a turn '
@@ -97,12 +98,16 @@ _SHAPES = {
         '"change": "new\\|modified\\|deleted\\|none"}], "left_to_do"}]}`; protect also `"created"`'
     ),
     "`track`": '`{"paths", "changed", "lacking": [{"path", "why"}]}`',
+    "`watch`": (
+        'one object on each line: first `{"watching", "how", "checkpoint"}`, then of each moment '
+        '`{"id", "number", "at", "actor", "changes": [{"path", "change"}], "lacking"}`'
+    ),
     "`status`": (
         '`{"checkpoint", "changes": [{"path", "change", "actor"}], "uncovered": [{"path", "why"}], '
         '"store": {"path", "bytes"}}`, with `"lacking"`, `"held_back"`, `"ignored"`, `"interrupted"`; a change by '
         'agents names their `"turns"`, which are listed in `"turns"`, and calls that are open in `"at_work"`; '
-        'what hooks could not do in the last day is in `"hooks_failed"`, threads that moved since are in '
-        '`"state": [{"thread", "ahead"}]`'
+        'what hooks could not do in the last day is in `"hooks_failed"`, agents whose hooks are gone in '
+        '`"hooks_gone"`, threads that moved since are in `"state": [{"thread", "ahead"}]`'
     ),
     "`diff`": (
         '`{"files": [{"path", "status", "added", "removed", "hunks"}]}`, with `"a"`, `"b"`, `"added"`, `"removed"`'
@@ -165,6 +170,10 @@ _SHAPES = {
     ),
     "`thread prune`": '`{"prune": {"removed": […], "stays": [{…, "why"}], "deleted", "handoffs", "dry_run", "freed"}}`',
     "`doctor`": '`{"checks": [{"name", "ok", "detail", "fix"}]}`',
+    "`resident`": (
+        '`{"pid", "version", "began", "calls", "http", "workspaces"}`; `{}` where none runs, and after `stop`'
+    ),
+    "`web`": '`{"url", "read_only"}`, and then it serves',
     "`config`": (
         '`{"KEY": {"value", "source"}, …, "settings": [{"key", "value", "source"}], "ignored"}`; '
         '`rules`: `{"rules": [{"pattern", "source"}]}`'
@@ -176,6 +185,8 @@ _JSON = [
     "",
     "Every verb that reports takes `--json`. Fields are only ever added. Paths are text; bytes that are",
     'no UTF-8 appear as surrogate escapes (`\\udcff`). An error is `{"error": {"message", "hint", "code"}}`.',
+    "`run`, `ui`, `hook`, `mcp`, `completion` and `help` have none: their output is the command's, the screen, the",
+    "agent's or the shell's.",
     "",
     "| verb | shape |",
     "|---|---|",

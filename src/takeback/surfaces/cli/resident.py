@@ -42,9 +42,7 @@ def run(context: Context, args: Namespace) -> int:
     if args.what == "status":
         found = starting.status()
     elif args.what == "start":
-        found = starting.ensure(context.environ, str(context.cwd))
-        if not found:
-            raise TakebackError("no resident process could be started", _why(context))
+        found = _started(context)
     elif not starting.end():
         raise TakebackError("the resident process does not end", "it is at work on a hook; try again")
     if context.json:
@@ -52,6 +50,25 @@ def run(context: Context, args: Namespace) -> int:
     else:
         _tell(context, found)
     return 0
+
+
+def _started(context: Context) -> dict[str, Any]:
+    """One that began before the port was set, or was free, does not listen there, so another takes its place."""
+    from ... import settings
+    from ..resident import starting
+
+    found = starting.ensure(context.environ, str(context.cwd))
+    wanted = settings.load(None, context.environ).http_port
+    if found and _answers_on(found) != wanted and starting.end():
+        found = starting.ensure(context.environ, str(context.cwd))
+    if not found:
+        raise TakebackError("no resident process could be started", _why(context))
+    return found
+
+
+def _answers_on(found: dict[str, Any]) -> int:
+    http = found.get("http") or {}
+    return http["port"] if "token" in http else 0
 
 
 def _why(context: Context) -> str:
@@ -69,6 +86,12 @@ def _tell(context: Context, found: dict[str, Any]) -> None:
     age = format_duration(max(0, int(time.time() - found["began"])))
     context.terminal.say(f"process {found['pid']}, takeback {safe(found['version'])}, since {age}: "
                          f"{counted(found['calls'], 'call')}")  # fmt: skip
+    if http := found.get("http"):
+        where = f"127.0.0.1:{http['port']}"
+        if "token" in http:
+            context.terminal.say(f"  HTTP hooks: answered on {where}; the token is in {safe(http['token'])}")
+        else:
+            context.terminal.say(f"  HTTP hooks: not answered, {where} cannot be had: {safe(http['failed'])}")
     for workspace in found["workspaces"]:
         how = f"watched by {workspace['watched']}" if workspace["watched"] else "not watched: each look is a whole one"
         context.terminal.say(f"  {safe(workspace['root'])}, {how}")

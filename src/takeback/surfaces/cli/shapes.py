@@ -51,6 +51,7 @@ def log_row(row: LogRow) -> dict[str, Any]:
         "live": row.live,
         "paths": list(row.paths),
         "domain": row.domain,
+        "domains": list(row.domains) or [row.domain],
         "verdict": row.verdict,
         "state": row.state,
         "named": row.named,

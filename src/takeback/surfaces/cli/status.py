@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import hook_record
+from ... import agent_files, hook_record
 from ...effects import raw
 from ...repository import amount
 from ...units import format_size
@@ -42,7 +42,8 @@ def run(context: Context, args: Namespace) -> int:
         found = workspace.status()
         if context.json:
             failed = [record._asdict() for record in _failures(workspace)]
-            context.terminal.json({**shapes.status(found), "hooks_failed": failed})
+            gone = agent_files.without_hooks(workspace.settings.home, workspace.root)
+            context.terminal.json({**shapes.status(found), "hooks_failed": failed, "hooks_gone": gone})
             return 0
         shown = list(lines(context.terminal, workspace, found, args.everything))
         if args.everything:
@@ -88,9 +89,12 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
         yield style(f"threads: {listed(names)} (takeback thread list)", "dim")
     yield from _agents(terminal, found, workspace.clock())
     yield from _hooks(terminal, workspace)
+    yield from _hooks_gone(terminal, workspace)
     yield from _outside(terminal, found)
     yield from _coverage(terminal, found, everything)
     yield style(f"store: {format_size(found.store_bytes)} in {safe(found.store_path)}", "dim")
+    if workspace.store.is_read_only:
+        yield style("the store can only be read: nothing is captured, and nothing can be taken back", "red")
 
 
 def _agents(terminal: Terminal, found: Status, now: float) -> Iterator[str]:
@@ -128,6 +132,13 @@ def _hooks(terminal: Terminal, workspace: Workspace) -> Iterator[str]:
         yield terminal.style(f"the last hook of {safe(agent)} failed {when}: {safe(newest.what)}", "red")
 
 
+def _hooks_gone(terminal: Terminal, workspace: Workspace) -> Iterator[str]:
+    """An agent may have cleaned its hooks up with the rest."""
+    for agent in agent_files.without_hooks(workspace.settings.home, workspace.root):
+        told = f"the hooks of {agent} are gone with {agent_files.HOOKS[agent]}: what it does next is not captured"
+        yield terminal.style(f"{told} (takeback protect {agent})", "red")
+
+
 def _outside(terminal: Terminal, found: Status) -> Iterator[str]:
     if found.outside:
         told = " · ".join(f"{n:,} {acts.state(terminal, state)}" for state, n in found.outside)
@@ -161,6 +172,8 @@ def _coverage(terminal: Terminal, found: Status, everything: bool) -> Iterator[s
 
 def _next(found: Status, workspace: Workspace) -> str:
     """The likely next command."""
+    if workspace.store.is_read_only:
+        return "takeback doctor names what to mend, takeback restore --to DIR brings files elsewhere"
     if found.interrupted:
         return "takeback resume, or takeback resume --abort"
     states = dict(found.outside)

@@ -24,7 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "log": ("see", "turns, effects, checkpoints and take-backs, newest first"),
     "show": ("see", "one entry of the log in full, or an agent's turn or call"),
     "blame": ("see", "which turn, call and prompt last wrote each line of a file"),
-    "ui": ("see", "the timeline in the terminal: look, and take back what you point at"),
+    "ui": ("see", "the timeline in the terminal: look, and point at what to take back"),
     "web": ("see", "the same in a browser, on this machine alone"),
     "report": ("see", "an account of a session or a span, to hand to somebody"),
     "undo": ("back", "take back the last turn; again for the one before"),
@@ -67,6 +67,7 @@ OVERVIEW = (
     "status",
     "diff",
     "log",
+    "ui",
     "undo",
     "redo",
     "rollback",
@@ -88,8 +89,7 @@ def overview() -> str:
     lines += [
         "more",
         "  help --all  every verb          help VERB   one verb, with examples",
-        "  effects     what was done outside the files, and what became of it",
-        "  ui, web     the timeline, in the terminal or your browser, to point at",
+        "  effects     what was done outside the files          web   ui, in a browser",
         "Without a verb: the status and the likely next command.",
         "Exit: 0 done · 1 failed · 2 usage · 3 partly · 4 needs a yes · 10 no workspace",
     ]

@@ -48,6 +48,8 @@ def run(context: Context, args: Namespace) -> int:
     if args.address:
         server.must_be_loopback(args.address)
     with context.open(when_off=True) as workspace:  # says what is wrong before anything is served
+        if workspace.store.is_read_only:
+            args.read_only = True
         if not args.read_only:
             context.must_be_on(workspace.settings)
             approving.only_a_person(context, "taking back in a browser", workspace)

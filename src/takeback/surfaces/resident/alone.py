@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from ...settings import Settings
     from ...workspace import Workspace
 
+_PATIENCE = 3.0  # seconds for the resident process to come up, where the next to ask can start none
+
 
 def answer(words: Sequence[str], said: bytes) -> tuple[int, bytes, bytes]:
     """Exit code, standard output, standard error. The process ends after it."""
     agent, event = (*words, "", "")[:2]
     environ = dict(os.environ)
     here = _here(environ)
-    _have_started(environ, here)
+    is_starting = _have_started(environ, here)
     above = ancestry.above_shells(os.getpid())
     reply = respond(Asked(agent, event, said, here, environ, above.pid, above.started), _opened)
+    if is_starting:
+        _wait_for_http(environ)
     return reply.code, printed(reply.out), reply.err.encode("utf-8", "replace")
 
 
@@ -41,14 +45,26 @@ def _opened(root: Path, settings: Settings, environ: Mapping[str, str]) -> Itera
     yield open_workspace(root, settings, environ=environ)
 
 
-def _have_started(environ: Mapping[str, str], here: str) -> None:
+def _have_started(environ: Mapping[str, str], here: str) -> bool:
     """Never raises: this hook is answered all the same."""
     if environ.get("TAKEBACK_RESIDENT", "").lower() in ("off", "0", "false", "no"):
-        return
+        return False
     try:
         from . import starting
 
-        starting.start(environ, here)
+        return starting.start(environ, here)
+    except Exception:
+        return False
+
+
+def _wait_for_http(environ: Mapping[str, str]) -> None:
+    """An agent that asks by HTTP asks next, and has nobody else to ask: it must find the process up. Never raises."""
+    try:
+        from ... import settings
+        from . import starting
+
+        if settings.load(None, environ).http_port:
+            starting.wait(_PATIENCE)
     except Exception:
         return
 

@@ -26,7 +26,7 @@ import takeback
 
 from ... import ancestry, settings, store
 from ...errors import TakebackError
-from ..hook import Asked, answer
+from ..hook import Asked, answer, settings_of
 from . import client
 from .alone import printed
 from .kept import Kept
@@ -123,6 +123,7 @@ class Server:
         self._lock = threading.Lock()
         self._ending = False
         self._last = time.monotonic()
+        self._http: dict[str, object] = {}  # the port it answers on and where the token is, or why it does not
         self._configured: tuple[object, settings.Settings] | None = None
         self._wake, self._woken = socket.socketpair()
 
@@ -219,7 +220,7 @@ class Server:
         try:
             root = store.find_root(settings.home(self.environ), Path(self.here)) if self.here else None
             if root is not None:
-                found = settings.load(root, self.environ)
+                found = settings_of(root, self.environ)
                 if found.enabled:
                     with self.kept.open(root, found, self.environ):
                         pass
@@ -233,13 +234,15 @@ class Server:
             return None
         if not port:
             return None
-        from .web import Web
+        from .web import TOKEN, Web
 
         try:
-            return Web(self.place, port, self._answer_web)
+            web = Web(self.place, port, self._answer_web)
         except OSError as error:
-            print(f"cannot listen on port {port}: {error.strerror}", file=sys.stderr, flush=True)
+            self._http = {"port": port, "failed": error.strerror or str(error)}
             return None
+        self._http = {"port": port, "token": str(self.place / TOKEN)}
+        return web
 
     # -- one call --------------------------------------------------------------
 
@@ -307,6 +310,7 @@ class Server:
             "version": takeback.__version__,
             "began": self.began,
             "calls": self.calls,
+            "http": self._http,
             "workspaces": [{"root": root, "watched": how} for root, how in self.kept.roots()],
         }
 

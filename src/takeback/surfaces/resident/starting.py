@@ -41,10 +41,14 @@ def ensure(environ: Mapping[str, str], here: str) -> dict[str, Any]:
     """Has it run, and waits until it answers; empty where it is not wanted or does not come up."""
     if found := status():
         return found
-    if start(environ, here):
-        until = time.monotonic() + _PATIENCE
-        while not (found := status()) and time.monotonic() < until:
-            time.sleep(0.02)
+    return wait(_PATIENCE) if start(environ, here) else {}
+
+
+def wait(patience: float) -> dict[str, Any]:
+    """Until it answers, over HTTP too if it is to; empty where it does not in time."""
+    until = time.monotonic() + patience
+    while not (found := status()) and time.monotonic() < until:
+        time.sleep(0.02)
     return found
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import SystemCommand
@@ -15,12 +15,11 @@ from ...effects import Outcome
 from ...errors import ApprovalNeeded, TakebackError
 from ...workspace import Workspace
 from ..cli import failures
-from ..cli.capturing import captured_said
 from ..cli.takebacks import Asked
-from ..cli.terminal import age, clip, listed, safe
+from ..cli.terminal import age, clip, safe
 from . import comparing, detail, help
 from .asking import Ask, Choice, Choose, Read, TypeYes
-from .browser import END_TYPING, FILTER, KEYS, OTHER_PANE, ZOOM, Browser
+from .browser import CHECKPOINT, END_TYPING, FILTER, KEYS, OTHER_PANE, ZOOM, Browser, Said
 from .detail import VIEWS, Line
 from .item_pane import ItemPane
 from .listing import Row, TimelineList
@@ -29,13 +28,6 @@ from .planning import Planning
 from .rows import Rows
 
 _BY = {"surface": "ui"}
-
-
-class Said(NamedTuple):
-    """What came of something, in a line."""
-
-    line: str
-    is_bad: bool = False
 
 
 class TimelineApp(Browser):
@@ -49,7 +41,7 @@ class TimelineApp(Browser):
         Binding("s", "send", "Send"),
         Binding("v", "resolve", "Resolve"),
         Binding("f", "restore", "File", show=False),
-        Binding("c", "checkpoint", "Checkpoint", show=False),
+        CHECKPOINT,
         Binding("p", "pin", "Pin", show=False),
         Binding("n", "label", "Label", show=False),
         Binding("equals_sign", "compare", "Compare", show=False, key_display="="),
@@ -239,22 +231,6 @@ class TimelineApp(Browser):
 
     # -- checkpoints ---------------------------------------------------------
 
-    def action_checkpoint(self) -> None:
-        def take(label: str | None) -> None:
-            if label is not None:
-                self.say("taking a checkpoint …")
-                self.do(lambda: self._captured(label.strip()))
-
-        self.push_screen(Ask("Label of the checkpoint; it may be empty", "before the refactor"), take)
-
-    def _captured(self, label: str) -> Said:
-        taken = self.acting.checkpoint(label)
-        said = captured_said(taken)
-        for found, what in ((taken.too_large, "not captured:"), (taken.partial, "it is partial, without")):
-            if found:
-                said += f"; {what} {listed([path or '.' for path, _ in found])} ({safe(found[0][1])})"
-        return Said(said, is_bad=bool(taken.partial))
-
     def action_pin(self) -> None:
         if self.waits(self.action_pin):
             return
@@ -377,17 +353,6 @@ class TimelineApp(Browser):
     def _sent(self, id: str) -> Said:
         act = self.acting.release_email(id, approved=True, by=_BY)
         return Said(f"{act.id[:8]} {safe(str(act.did.get('left_to_do', 'sent')))}")
-
-    @work(thread=True, group="act", exit_on_error=False)
-    def do(self, work: Callable[[], Said]) -> None:
-        """Something quick that writes; what came of it is said."""
-        try:
-            told = work()
-        except Exception as error:
-            self.later(self.fail, failures.told(error, "ui"))
-            return
-        self.later(self.say, *told)
-        self.later(self.look)
 
     # -- keys and commands ---------------------------------------------------
 

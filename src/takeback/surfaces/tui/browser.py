@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
+from typing import NamedTuple
 
 from rich.text import Text
 from textual import on, work
@@ -25,7 +26,9 @@ from ...errors import Locked, TakebackError
 from ...timeline import Now, Timeline
 from ...workspace import Workspace
 from ..cli import failures
-from ..cli.terminal import counted, safe
+from ..cli.capturing import captured_said
+from ..cli.terminal import counted, listed, safe
+from .asking import Ask
 from .filter_box import FilterBox
 from .item_pane import Detail, ItemPane
 from .later import HasThreads
@@ -43,7 +46,15 @@ FILTER = Binding("slash", "filter", "Filter", key_display="/", priority=True)  #
 END_TYPING = Binding("enter", "end_typing", "To the list", priority=True)  # so is what comes after it
 OTHER_PANE = Binding("tab", "other_pane", "Other pane", show=False, priority=True)
 ZOOM = Binding("z", "zoom", "Zoom", show=False)
+CHECKPOINT = Binding("c", "checkpoint", "Checkpoint", show=False)
 KEYS = Binding("question_mark", "keys", "Help", key_display="?")
+
+
+class Said(NamedTuple):
+    """What came of something, in a line."""
+
+    line: str
+    is_bad: bool = False
 
 
 class Browser(HasThreads, App[int]):
@@ -144,10 +155,16 @@ class Browser(HasThreads, App[int]):
     def _write_top(self) -> None:
         shown = sum(row.depth == 0 for row in self.rows.rows_shown)
         of = f"{shown:,} of " if self.filter_text else ""
-        settings = self.looking.settings
-        off = "" if settings.enabled else settings.off_source
-        told = top_line(self.looking.root.name, off, self.now, f"{of}{counted(self._total, self.COUNTS)}")
+        told = top_line(self.looking.root.name, self._stopped(), self.now, f"{of}{counted(self._total, self.COUNTS)}")
         self.screen_stack[0].query_one("#top", Static).update(told)
+
+    def _stopped(self) -> str:
+        settings = self.looking.settings
+        if self.now is None and self._is_unread:
+            return "it cannot be read"
+        if self.looking.store.is_read_only:
+            return "the store can only be read, nothing is recorded or taken back"
+        return "" if settings.enabled else f"off, nothing is recorded or taken back ({settings.off_source})"
 
     def say(self, line: str, bad: bool = False) -> None:
         """A line above the keys, until the next one."""
@@ -164,6 +181,7 @@ class Browser(HasThreads, App[int]):
         """Until it can be read again."""
         self.fail(error)
         self._is_unread = True
+        self._write_top()
 
     # -- reading -------------------------------------------------------------
 
@@ -240,7 +258,8 @@ class Browser(HasThreads, App[int]):
             self._follow()
 
     def _follow(self, is_stale: bool = False) -> None:
-        self.pane.follow(self.item, self.nothing(), is_stale)
+        nothing = self.nothing() if self.now is not None else ""  # who has read nothing cannot say what there is
+        self.pane.follow(self.item, nothing, is_stale)
         self.moved()
 
     def _catch_up(self) -> None:
@@ -257,6 +276,35 @@ class Browser(HasThreads, App[int]):
     @property
     def is_early(self) -> bool:
         return self._is_loading or self._is_typing
+
+    # -- checkpoints, and whatever is quick ----------------------------------
+
+    def action_checkpoint(self) -> None:
+        def take(label: str | None) -> None:
+            if label is not None:
+                self.say("taking a checkpoint …")
+                self.do(lambda: self._captured(label.strip()))
+
+        self.push_screen(Ask("Label of the checkpoint; it may be empty", "before the refactor"), take)
+
+    def _captured(self, label: str) -> Said:
+        taken = self.acting.checkpoint(label)
+        said = captured_said(taken)
+        for found, what in ((taken.too_large, "not captured:"), (taken.partial, "it is partial, without")):
+            if found:
+                said += f"; {what} {listed([path or '.' for path, _ in found])} ({safe(found[0][1])})"
+        return Said(said, is_bad=bool(taken.partial))
+
+    @work(thread=True, group="act", exit_on_error=False)
+    def do(self, work: Callable[[], Said]) -> None:
+        """Something quick that writes; what came of it is said."""
+        try:
+            told = work()
+        except Exception as error:
+            self.later(self.fail, failures.told(error, "ui"))
+            return
+        self.later(self.say, *told)
+        self.later(self.look)
 
     # -- the filter ----------------------------------------------------------
 

@@ -51,6 +51,7 @@ _PICKER = {
     ),
     "and": (
         ("enter, b", "back to this checkpoint: its plan, and y applies it"),
+        ("c", "take one now, with a label, before going back"),
         ("ctrl+p", "every command, by its name"),
         ("esc, q", "leave all as it is"),
     ),

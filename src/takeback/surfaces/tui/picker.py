@@ -39,6 +39,7 @@ class Picker(Browser):
 
     COUNTS = "checkpoint"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "checkpoint", "Take one now"),
         FILTER,
         ZOOM,
         OTHER_PANE,
@@ -112,6 +113,7 @@ class Picker(Browser):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         yield SystemCommand("Go back to it", "the checkpoint at the cursor", self.action_back_to)
+        yield SystemCommand("Checkpoint", "capture the tree as it is now, with a label (c)", self.action_checkpoint)
         yield SystemCommand("Filter", "by label, id or time", self.action_filter)
         yield SystemCommand("Keys", "every key (?)", self.action_keys)
         yield SystemCommand("Leave", "all as it is", self.action_leave)

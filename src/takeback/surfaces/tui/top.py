@@ -8,13 +8,13 @@ from ...timeline import Now
 from ..cli.terminal import clip, counted, safe
 
 
-def top_line(project: str, off: str, now: Now | None, amount: str) -> Text:
-    """`off` says what turned takeback off, if something did; `amount` how much of what is listed."""
+def top_line(project: str, stopped: str, now: Now | None, amount: str) -> Text:
+    """`stopped` says why nothing is recorded or taken back, if so; `amount` how much of what is listed."""
     text = Text.assemble(("takeback ", "bold"), (clip(safe(project), 24), "cyan"), no_wrap=True)
-    if off:
-        text.append(f" · off, nothing is recorded or taken back ({safe(off)})", "bold red")
+    if stopped:
+        text.append(f" · {safe(stopped)}", "bold red")
     if now is None:
-        return text.append(" · reading …", "dim")
+        return text if stopped else text.append(" · reading …", "dim")
     if now.interrupted:
         text.append(f" · {now.interrupted}; any take-back finishes it first", "bold red")
     if now.damaged:

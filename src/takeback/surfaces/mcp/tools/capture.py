@@ -52,6 +52,7 @@ def init(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
         page.say("this folder replaced the one that was protected; its history goes on here")
     open_workspace(root, settings, create=True, environ=call.environ).close()
     with call.open() as workspace:
+        workspace.must_be_on()
         newest = workspace.history().newest_named()
     page.say(f"{safe(str(root))} is protected" + ("" if created else " already"))
     if newest is not None and created:
