@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -298,6 +299,7 @@ def test_a_copy_is_whole_while_others_write(tmp_path: Path):
             for _ in range(20):
                 mine.append([note()], 0)
             mine.close()
+            time.sleep(0.002)  # else no moment is long enough for a copy
 
     writer = threading.Thread(target=write)
     writer.start()

@@ -174,7 +174,7 @@ class Guarded:
             raise TakebackError(
                 f"nothing was changed: the store at {self.store.folder} can only be read",
                 "log, show, diff and restore --to DIR work; for the rest mend its owner, its permissions (0700), or "
-                "its disk, which the system mounts so after errors",
+                "its disk, which the system mounts so when it fails",
             )
         if not self.settings.enabled:
             raise Off(

@@ -36,7 +36,7 @@ _TABLE = (
 _KIND_INDEX = "CREATE INDEX log_kind ON log(kind, seq)"
 _SCHEMA = {("table", "log", _TABLE), ("index", "log_kind", _KIND_INDEX), ("index", "sqlite_autoindex_log_1", None)}
 _SALT = 8
-_TRIES = 50
+_PATIENCE = 10.0  # seconds until a copy has to be of one moment
 _WAL_HEADER = 32  # bytes, anew each time SQLite begins its log again
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -93,7 +93,8 @@ def _copied(path: Path) -> Iterator[Path]:
     import time
 
     log = path.with_name(f"{path.name}-wal")
-    for _ in range(_TRIES):
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
         with tempfile.TemporaryDirectory() as folder:
             copy, before = Path(folder) / path.name, _stamp(path, log)
             shutil.copyfile(path, copy)
