@@ -38,6 +38,7 @@ class ThreadReads:
         self.index = ThreadIndex(folder and folder / "threads.db", self.journal)
         self.held = HeldValues(self.index, self.journal, ws.store.blobs, store, self._configured)
         self._known: OrderedDict[int, StateCheckpoint] = OrderedDict()  # rows that were read
+        self._is_reading = False  # the one thread that may be inside
 
     def _configured(self, name: str) -> StateStore:
         from . import state_stores
@@ -46,10 +47,17 @@ class ThreadReads:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """With the index as far as the journal goes."""
+        """With the index as far as the journal goes; what is asked inside is answered as of then."""
         with self.ws.alone():
+            if self._is_reading:
+                yield
+                return
             self.index.follow()
-            yield
+            self._is_reading = True
+            try:
+                yield
+            finally:
+                self._is_reading = False
 
     # -- state checkpoints --------------------------------------------------------
 
@@ -59,7 +67,8 @@ class ThreadReads:
             return self.held.read(ref)
 
     def values(self, checkpoint: StateCheckpoint) -> dict[str, bytes]:
-        return {name: self.value(ref) for name, ref in checkpoint.refs.items()}
+        with self.reading():
+            return {name: self.held.read(ref) for name, ref in checkpoint.refs.items()}
 
     def load(self, checkpoint: StateCheckpoint) -> dict[str, Any]:
         """The state as plain data. Nothing is imported by a name that stands in it."""

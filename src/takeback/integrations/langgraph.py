@@ -350,8 +350,15 @@ class TakebackSaver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """A checkpoint with its pending writes; the head of the namespace if none is named."""
-        found = self._find(*_address(config))
-        return None if found is None else self._tuple(found, self.threads.writes(found))
+        read = self._read(config)
+        return None if read is None else self._tuple(*read)
+
+    def _read(self, config: RunnableConfig) -> tuple[StateCheckpoint, Mapping[str, bytes], Sequence[Write]] | None:
+        """A checkpoint, its values in bytes, and what was written after it."""
+        threads = self.threads
+        with threads.reading():
+            found = self._find(*_address(config))
+            return None if found is None else (found, threads.values(found), threads.writes(found))
 
     def list(
         self,
@@ -366,7 +373,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         while some := _List(islice(wanted, _BATCH)):
             writes = self.threads.many_writes(some)
             for found in some:
-                yield self._tuple(found, writes.get((found.thread, found.ns, found.id), []))
+                written = writes.get((found.thread, found.ns, found.id), [])
+                yield self._tuple(found, self.threads.values(found), written)
 
     def _find(self, thread: str, ns: str, id: str) -> StateCheckpoint | None:
         found = self.threads.find(thread, id, ns)
@@ -409,8 +417,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
                 return
             below, size = some[-1].seq, _BATCH
 
-    def _tuple(self, found: StateCheckpoint, writes: Sequence[Write]) -> CheckpointTuple:
-        data = self.threads.values(found)
+    def _tuple(self, found: StateCheckpoint, data: Mapping[str, bytes], writes: Sequence[Write]) -> CheckpointTuple:
         values = {name: self._loaded(value, f"channel {name!r} of {found.id}") for name, value in data.items()}
         rest = {name: _own(part) for name, part in found.meta.items() if name != "metadata"}
         whole = {"updated_channels": None, "versions_seen": {}, "channel_versions": {}, **rest}
@@ -547,7 +554,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         await self._worker.do(self._putting_writes(config, writes, task_id, task_path), self._opened.joins)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self._in_worker(lambda: self.get_tuple(config))
+        read = await self._in_worker(lambda: self._read(config))
+        return None if read is None else self._tuple(*read)
 
     async def alist(
         self,
