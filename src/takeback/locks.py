@@ -62,9 +62,16 @@ class Lock:
         self._held = handle
 
     def _wait_for(self, handle: _Handle, timeout: float) -> bool:
+        """Tries again and again until the timeout; no system wakes us with a time limit."""
+        until, pause = time.monotonic() + timeout, _FIRST_PAUSE
         self._is_awaited = True
         try:
-            return _wait_for(handle, timeout)
+            while (left := until - time.monotonic()) > 0:
+                time.sleep(min(pause, left))
+                if handle.try_lock():
+                    return True
+                pause = min(pause * 1.5, _LONGEST_PAUSE)
+            return False
         finally:
             self._is_awaited = False
 
@@ -201,19 +208,6 @@ class _Exclusive:
                 return True
             raise OSError(str(error)) from error
         return False
-
-
-def _wait_for(handle: _Handle, timeout: float) -> bool:
-    """Tries at once, then again and again until the timeout; no system wakes us with a time limit."""
-    until = time.monotonic() + timeout
-    pause = _FIRST_PAUSE
-    while not handle.try_lock():
-        left = until - time.monotonic()
-        if left <= 0:
-            return False
-        time.sleep(min(pause, left))
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
-    return True
 
 
 def _still_locked(name: str, timeout: float, hint: str, who: str = "") -> Locked:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_setup_documents import documents
 
-from takeback.agent_files import is_agents_own
+from takeback.agent_files import HOOKS, is_agents_own
 from takeback.agents import AGENTS
 from takeback.agents.setup import changes, lines, load, records
 from takeback.agents.setup.targets import Ours, Place
@@ -70,15 +70,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-FILES = {
-    "claude": ".claude/settings.local.json",
-    "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json",
-    "copilot": ".github/hooks/takeback.json",
-    "qwen": ".qwen/settings.json",
-    "opencode": ".opencode/plugins/takeback.js",
-    "cursor": ".cursor/hooks.json",
-}
+FILES = HOOKS  # what status looks for is what protect writes
 OF_USER = {
     "claude": ".claude/settings.json",
     "codex": ".codex/hooks.json",

@@ -14,7 +14,6 @@ from ...board import CallItem, EffectItem, Item, Mark, TurnItem
 from ...effects import Outcome
 from ...errors import ApprovalNeeded, TakebackError
 from ...workspace import Workspace
-from ..cli import failures
 from ..cli.takebacks import Asked
 from ..cli.terminal import age, clip, safe
 from . import comparing, detail, help
@@ -137,14 +136,10 @@ class TimelineApp(Browser):
 
     @work(thread=True, exclusive=True, group="go", exit_on_error=False)
     def _go_to(self, id: str) -> None:
-        try:
-            parent = self.timeline.parent(id)
-        except Exception as error:
-            self.later(self.fail, failures.told(error, "ui"))
-            return
-        if parent:
-            self.opened.add(parent)
-        self.later(self.load, id)
+        with self.telling():
+            if parent := self.timeline.parent(id):
+                self.opened.add(parent)
+            self.later(self.load, id)
 
     def action_keys(self) -> None:
         self.push_screen(Read("Keys", list(help.lines(min(self.size.width, 140) - 10))))
@@ -203,22 +198,19 @@ class TimelineApp(Browser):
     @work(thread=True, exclusive=True, group="choose", exit_on_error=False)
     def _offer_files(self, item: Item, path: str) -> None:
         """One file as it was at a checkpoint, or just before a turn."""
-        try:
+        with self.telling():
             mark = self.timeline.checkpoint_at(item.id)
             if mark is None:
                 self.later(self.say, "there is no checkpoint from before this", True)
                 return
             tree = [found for found, kind, *_ in self.timeline.tree(mark.id) if kind != "folder"]
-        except Exception as error:
-            self.later(self.fail, failures.told(error, "ui"))
-            return
-        mine = set(item.paths) if isinstance(item, EffectItem) else set()
-        if path and path in tree:
-            self.later(self.plan, "restore", mark.id, path)
-        elif tree:
-            self.later(self._choose_file, mark, sorted(tree, key=lambda each: (each not in mine, each)))
-        else:
-            self.later(self.say, f"there was no file at {mark.id[:8]}", True)
+            mine = set(item.paths) if isinstance(item, EffectItem) else set()
+            if path and path in tree:
+                self.later(self.plan, "restore", mark.id, path)
+            elif tree:
+                self.later(self._choose_file, mark, sorted(tree, key=lambda each: (each not in mine, each)))
+            else:
+                self.later(self.say, f"there was no file at {mark.id[:8]}", True)
 
     def _choose_file(self, mark: Mark, tree: list[str]) -> None:
         def chosen(found: str | None) -> None:
@@ -282,15 +274,12 @@ class TimelineApp(Browser):
 
     @work(thread=True, exclusive=True, group="choose", exit_on_error=False)
     def _compare(self, one: str, other: str) -> None:
-        try:
+        with self.telling():
             found = comparing.compared(self.looking, self.timeline, one, other, self.size.width - 8, bool(self.agent))
-        except Exception as error:
-            self.later(self.fail, failures.told(error, "ui"))
-            return
-        if found is None:
-            self.later(self.say, "there is no checkpoint from before this", True)
-        else:
-            self.later(self.push_screen, Read(*found))
+            if found is None:
+                self.later(self.say, "there is no checkpoint from before this", True)
+            else:
+                self.later(self.push_screen, Read(*found))
 
     # -- outside the files ---------------------------------------------------
 
@@ -333,14 +322,6 @@ class TimelineApp(Browser):
     def _offer_mail(self, id: str) -> None:
         from ..cli.email import release_question, write_mail
 
-        paper = Paper(self.size.width - 8)
-        try:
-            act = self.acting.find_email(id)
-            write_mail(paper, self.acting, act)
-        except Exception as error:
-            self.later(self.fail, failures.told(error, "ui"))
-            return
-
         def send(yes: bool | None) -> None:
             if yes:
                 self.say("sending …")
@@ -348,7 +329,11 @@ class TimelineApp(Browser):
             else:
                 self.say(f"{act.id[:8]} stays held; x drops it")
 
-        self.later(self.push_screen, TypeYes("Send mail", paper.read(), release_question(act)), send)
+        paper = Paper(self.size.width - 8)
+        with self.telling():
+            act = self.acting.find_email(id)
+            write_mail(paper, self.acting, act)
+            self.later(self.push_screen, TypeYes("Send mail", paper.read(), release_question(act)), send)
 
     def _sent(self, id: str) -> Said:
         act = self.acting.release_email(id, approved=True, by=_BY)

@@ -7,7 +7,8 @@ and what can be done about it are a child's, and so are the keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class Said(NamedTuple):
 class Browser(HasThreads, App[int]):
     TITLE = "takeback"
     ENABLE_COMMAND_PALETTE = True
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 (Textual declares it as no ClassVar)
     CSS = CSS
     COUNTS = ""  # what the list is of
 
@@ -202,7 +203,7 @@ class Browser(HasThreads, App[int]):
                 self.later(self.load)
         except Locked:
             pass  # another look will do
-        except Exception as error:  # here and below: what ends a thread unseen leaves the screen waiting for ever
+        except Exception as error:  # as in `telling`
             self.later(self._fail_to_read, failures.told(error, "ui"))
         finally:
             self._looks = False
@@ -298,13 +299,17 @@ class Browser(HasThreads, App[int]):
     @work(thread=True, group="act", exit_on_error=False)
     def do(self, work: Callable[[], Said]) -> None:
         """Something quick that writes; what came of it is said."""
+        with self.telling():
+            self.later(self.say, *work())
+            self.later(self.look)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """In a thread: whatever fails inside is said. What ends a thread unseen leaves the screen waiting for ever."""
         try:
-            told = work()
+            yield
         except Exception as error:
             self.later(self.fail, failures.told(error, "ui"))
-            return
-        self.later(self.say, *told)
-        self.later(self.look)
 
     # -- the filter ----------------------------------------------------------
 
