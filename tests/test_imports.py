@@ -13,7 +13,7 @@ SOURCE = Path(takeback.__file__).parent
 
 # From the ground up: a module imports from its own layer and those below it.
 LAYERS = [
-    {"effects", "errors", "ids", "typed", "units", "acts", "redact", "policy", "patterns", "digests", "head_file"},
+    {"effects", "errors", "ids", "typed", "units", "acts", "redact", "policy", "patterns", "digests", "head_file", "quickjson"},
     {
         "journal",
         "blobs",

@@ -8,10 +8,10 @@ credentials in it are names. Nothing here reads the world, the clock or the envi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from . import quickjson
 from .digests import sha256
 from .effects import (
     ACT_VERDICTS,
@@ -98,7 +98,7 @@ class Act(NamedTuple):
     def digest(self) -> bytes:
         inverse = self.inverse.to_json() if self.inverse else None
         known = {"domain": self.domain, "target": self.target, "inverse": inverse}
-        return sha256(json.dumps(known, sort_keys=True).encode()).digest()
+        return sha256(quickjson.dumps(known, sort_keys=True).encode()).digest()
 
     @property
     def shown_state(self) -> str:

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
-from . import redact
+from . import quickjson, redact
 from .typed import Any, NamedTuple
 
 FILE = "hooks.jsonl"
@@ -33,7 +32,7 @@ def append(home: Path, record: Record) -> None:
     """Adds a line; the same one again, right after, is told once. Silent where nothing can be written."""
     try:
         told = [_short(value) if isinstance(value, str) else value for value in record]
-        line = json.dumps(dict(zip(Record._fields, told, strict=True))).encode() + b"\n"
+        line = quickjson.dumps(dict(zip(Record._fields, told, strict=True))).encode() + b"\n"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
         fd = os.open(home / FILE, flags, 0o600)
@@ -59,7 +58,7 @@ def read(home: Path) -> list[Record]:
     found = []
     for line in lines:
         try:
-            body: dict[str, Any] = json.loads(line)
+            body: dict[str, Any] = quickjson.loads(line)
             record = Record(**{name: body[name] for name in Record._fields})
             if isinstance(record.at, (int, float)) and all(isinstance(value, str) for value in record[1:]):
                 found.append(record)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from .typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import re
+
     pattern = re.compile
 else:
 
@@ -18,6 +18,8 @@ else:
             self._flags = flags
 
         def __getattr__(self, name):
+            import re
+
             found = getattr(re.compile(self.pattern, self._flags), name)
             setattr(self, name, found)
             return found

@@ -11,12 +11,14 @@ Masking twice changes nothing, and a reference is never masked: it is a name, no
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 
 from . import patterns
-from .typed import Any, NamedTuple
+from .typed import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import re
 
 MASK = "[redacted]"
 REFERENCE = patterns.pattern(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -42,7 +44,8 @@ _MIXED = (
 )
 
 # A name, a word that must be in the text for the pattern to be tried at all (so that most are not), and the pattern.
-# Where there is a group `s`, it alone is the secret.
+# Where there is a group `s`, it alone is the secret. Dots are in most texts: two of them, and room for what they part.
+_LEAST = 1 + 23 + 1 + 6 + 1 + 27
 _SHAPES: tuple[tuple[str, str, str], ...] = (
     ("a private key", "PRIVATE KEY", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
      r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"),
@@ -217,6 +220,8 @@ def shapes() -> tuple[Shape, ...]:
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Only when a text may hold it: all of them would cost every labelled checkpoint more than its look."""
+    import re
+
     return re.compile(pattern)
 
 
@@ -370,6 +375,8 @@ def _percent(raw: bytes, safe: str) -> str:
 
 
 def _may_hold(word: str, value: str, lower: str) -> bool:
+    if word == ".":
+        return value.count(".") > 1 and len(value) >= _LEAST
     return word[1:] in lower if word.startswith("~") else word in value
 
 

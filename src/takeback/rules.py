@@ -12,7 +12,6 @@ what lies in an excluded folder.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -21,6 +20,8 @@ from .errors import UsageError
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import re
+
     from .settings import Settings
 
 Reason = str
@@ -164,6 +165,8 @@ def _compile(lines: Sequence[str], reason: Reason, place: str) -> list[_Pattern]
     written = [(number, line) for number, line in enumerate(lines, 1) if _is_rule(line)]
     if not written:
         return []
+    import re
+
     from pathspec import GitIgnoreSpec
 
     patterns = []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -87,6 +86,8 @@ def _read_deadline(value: Any) -> float | None:
 
 
 def _seconds_from_text(text: str) -> object:
+    import re
+
     return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else text
 
 
@@ -109,6 +110,8 @@ def _read_text_value(value: Any) -> str:
 
 
 def _read_address(value: Any) -> str:
+    import re
+
     if not isinstance(value, str) or not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", value):
         raise ValueError
     return value

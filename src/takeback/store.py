@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
+from . import quickjson
 from .blobs import Blobs, MemoryBlobs
 from .digests import sha256
 from .errors import Damaged, NoWorkspace, TakebackError
@@ -23,6 +23,7 @@ from .typed import Any, NamedTuple
 from .workers import is_running
 
 FORMAT = 1
+_PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 _CREATING = 30.0  # seconds that another may take to make the same store
 
 
@@ -53,7 +54,8 @@ class Store(NamedTuple):
 
 
 def folder_name(root: Path) -> str:
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name)[:40].strip("-.") or "root"
+    runs = groupby(root.name, _PLAIN.__contains__)
+    slug = "".join("".join(run) if is_plain else "-" for is_plain, run in runs)[:40].strip("-.") or "root"
     return f"{slug}-{sha256(os.fsencode(root)).hexdigest()[:16]}"
 
 
@@ -77,7 +79,7 @@ def find_root(home: Path, start: Path) -> Path | None:
 def read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "workspace.json"
     try:
-        meta: dict[str, Any] = json.loads(path.read_bytes())
+        meta: dict[str, Any] = quickjson.loads(path.read_bytes())
         version = meta["format"]
         meta["id"], meta["root"]
     except FileNotFoundError:
@@ -107,7 +109,7 @@ def write_meta(folder: Path, meta: dict[str, Any]) -> None:
     staging = folder / f"workspace.json.{os.getpid()}.new"
     fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w") as file:
-        json.dump(meta, file)
+        file.write(quickjson.dumps(meta))
         file.flush()
         os.fsync(file.fileno())
     os.replace(staging, folder / "workspace.json")

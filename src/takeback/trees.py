@@ -9,13 +9,13 @@ both, and the parent holds both hashes, so that times travel along without ever 
 
 from __future__ import annotations
 
-import json
 import struct
 import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 
+from . import quickjson
 from .digests import sha256
 from .effects import FOLDER, UNOBSERVED, Entry, Snapshot, State, entry_of, raw, same, text
 from .errors import Damaged
@@ -128,7 +128,7 @@ def _encode_gaps(folder: Folder) -> bytes:
         return b""
     gaps = [[text(g.name), g.reason] for g in folder.gaps]
     absent = [text(name) for name in sorted(folder.absent)]
-    return json.dumps({"gaps": gaps, "complete": folder.complete, "absent": absent}).encode()
+    return quickjson.dumps({"gaps": gaps, "complete": folder.complete, "absent": absent}).encode()
 
 
 def decode(data: bytes) -> Folder:
@@ -181,7 +181,7 @@ def _decode(data: bytes) -> Folder:
     entries = list(map(entry_of, zip(kinds, modes, sizes, ids, xattrs, groups, mtimes, uids, gids)))
     if at == len(data):
         return Folder(names, entries, subtrees)
-    rest = json.loads(data[at:])
+    rest = quickjson.loads(data[at:])
     gaps = tuple(Gap(raw(name), reason) for name, reason in rest["gaps"])
     absent = frozenset(raw(name) for name in rest["absent"])
     return Folder(names, entries, subtrees, gaps, rest["complete"], absent)

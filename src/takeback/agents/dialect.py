@@ -6,9 +6,9 @@ says how it differs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+from .. import quickjson
 from ..callers import BY_CONTENT, Caller
 from ..typed import Any
 from . import events as kinds
@@ -110,7 +110,7 @@ class Dialect:
 
 
 def reply(body: Mapping[str, Any]) -> Reply:
-    return Reply(out=json.dumps(body) if body else "")
+    return Reply(out=quickjson.dumps(body) if body else "")
 
 
 # -- reading what anybody may have written -------------------------------------
@@ -127,7 +127,7 @@ def table(found: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
         value = found.get(name)
         if isinstance(value, str) and value.lstrip().startswith("{"):
             try:
-                value = json.loads(value)
+                value = quickjson.loads(value)
             except (ValueError, RecursionError):
                 continue
         if isinstance(value, dict):
@@ -161,7 +161,7 @@ def by_content(tool: str, given: Mapping[str, Any]) -> str:
     """The name of a call that has none: the same before and after, since the tool and its input are."""
     from ..digests import sha256
 
-    packed = json.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+    packed = quickjson.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     return BY_CONTENT + sha256(packed).hexdigest()[:24]
 
 

@@ -8,12 +8,11 @@ happens: what goes wrong is put on record (hook_record.py), and the call goes on
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from .. import agents
+from .. import agents, quickjson
 from ..agents import events as kinds
 from ..agents.events import Agent, Answer, Event, Reply
 from ..callers import Call, Caller
@@ -96,7 +95,7 @@ def _heard(asked: Asked) -> tuple[Agent, Event]:
     agent = agents.load(asked.agent)
     if len(asked.payload) > _LARGEST:
         raise ValueError(f"the payload has {len(asked.payload):,} bytes")
-    payload = json.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
+    payload = quickjson.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
     if not isinstance(payload, dict):
         raise ValueError("the payload is no JSON object")
     run = asked.environ.get("TAKEBACK_RUN", "")

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket as Socket
     from collections.abc import Mapping, Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     Reply = tuple[int, bytes, bytes]
 
@@ -246,22 +246,35 @@ def _take_up_packages() -> None:
 
 
 def _take_up_paths() -> None:
-    """pathlib, without all of urllib, which it brings in for one function that hooks do not call."""
+    """pathlib, without what it brings in for functions that hooks do not call: half of all that a hook would load."""
+    here = sys.modules
+    late = {name: _Late(name) for name in ("re", "fnmatch", "urllib.parse") if name not in here}
+    here.update(late)
+    try:
+        import pathlib  # noqa: F401
+    finally:
+        for name, module in late.items():
+            if here.get(name) is module:
+                del here[name]
 
-    class Instead:
-        @staticmethod
-        def quote_from_bytes(path: bytes) -> str:
-            from urllib.parse import quote_from_bytes
 
-            return quote_from_bytes(path)
+class _Late(type(sys)):  # type: ignore[misc]
+    """A module that is imported when something of it is used."""
 
-    name = "urllib.parse"
-    if name not in sys.modules:
-        sys.modules[name] = Instead  # type: ignore[assignment]
-        try:
-            import pathlib  # noqa: F401
-        finally:
-            del sys.modules[name]
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):  # asked for by the import itself
+            raise AttributeError(name)
+        if name == "quote_from_bytes":  # taken out of its module at once
+            return lambda path: _loaded(self).quote_from_bytes(path)
+        return getattr(_loaded(self), name)
+
+
+def _loaded(late: _Late) -> Any:
+    name = str(late.__name__)
+    if sys.modules.get(name) is late:
+        del sys.modules[name]
+    __import__(name)
+    return sys.modules[name]
 
 
 def _is_there(path: str) -> bool:
