@@ -11,7 +11,7 @@ The caller (workspace.py) holds the store lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from . import ancestry, brackets, redact
 from .brackets import AgentTurn, Bracket, Call, Caller
@@ -100,8 +100,11 @@ def _opening(ws: Guarded, turn: Turn, opening: Sequence[tuple[Caller, Call]], ro
     return [brackets.open_row(turn, caller, call, oldest) for caller, call in opening]
 
 
-def begin_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call) -> Opened:
-    """A call is about to act: what is there now is its before-image. Announced twice, it is one call."""
+def begin_call(
+    ws: Guarded, tree: OpenFolder, caller: Caller, call: Call, unless: Callable[[], bool] | None = None
+) -> Opened | None:
+    """A call is about to act: what is there now is its before-image. Announced twice, it is one call. `unless` is asked
+    once that has been looked at: if it says yes, nothing is journaled."""
     journal = ws.store.journal
     found = brackets.open_ones(journal)
     known = [b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)]
@@ -116,6 +119,8 @@ def begin_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call) -> Ope
         look = _scan(ws, tree)
     else:
         look = _named(ws, tree, [*call.paths, *(path for b in over for path in b.call.paths)])
+    if unless is not None and unless():
+        return None
     rows = ws.observer.rows_of(look, cut={b.id for b in over}, at_work=found)
     turn = brackets.newest_turn(journal, caller)
     if turn is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from . import budget
@@ -34,7 +34,16 @@ class Hooked(Guarded):
         from . import calls
 
         with self._hooked() as tree:
-            return calls.begin_call(self, tree, caller, call)
+            opened = calls.begin_call(self, tree, caller, call)
+            assert opened is not None
+            return opened
+
+    def begin_call_unless(self, caller: Caller, call: Call, unless: Callable[[], bool]) -> calls.Opened | None:
+        """The same, unless what is asked after the look says yes: then nothing has begun."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.begin_call(self, tree, caller, call, unless)
 
     def end_call(self, caller: Caller, call: Call, failed: bool = False, did_act: bool = True) -> calls.Ended:
         """An agent's call is over: journals what it did, as one effect, with what it did outside the files."""

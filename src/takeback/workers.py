@@ -54,6 +54,11 @@ def split(work: Callable[[Iterator[range], bool], list[bytes]], size: int, worth
     return [*mine, *theirs]
 
 
+def beside(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Has a second process do this while the caller goes on; where that is not safe, it is done when asked for."""
+    return _Child(work).result if allowed(True) else work
+
+
 def share(job: Callable[[Iterator[int], str], Any], count: int) -> list[Any]:
     """Runs `job` here and in a child, which take turns drawing numbers below `count`."""
     assert count <= 8192, "the numbers must fit into a pipe"

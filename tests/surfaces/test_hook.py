@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback import agents, hook_record
+from takeback import agents, hook_record, workers
 from takeback.capture import runs
 from takeback.locks import Lock
 from takeback.surfaces.hook import Asked, answer
@@ -28,6 +28,7 @@ class Claude:
     def __init__(self, project: Path, session: str = "s1", pid: int = 0, started: int = 0) -> None:
         self.project, self.session, self.process = project, session, (pid, started)
         self.code = 0
+        self.beside: Any = None
 
     def send(self, event: str, environ: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
         payload = {
@@ -41,7 +42,7 @@ class Claude:
             "claude", event, json.dumps(payload).encode(), str(self.project), {**os.environ, **(environ or {})},
             *self.process,
         )  # fmt: skip
-        reply = answer(asked)
+        reply = answer(asked, beside=self.beside)
         assert reply.code in (0, 2)
         self.code = reply.code
         body = json.loads(reply.out) if reply.out else {}
@@ -411,6 +412,28 @@ def test_a_denied_call_has_no_bracket_and_passes_once_when_a_person_approved(ses
     ws.approve_call(ws.stopped_call(call))
     assert not is_denied(session.shell("2", "git push origin main", failed=True, environ=AUTOPILOT))
     assert is_denied(session.shell("3", "git push origin main", environ=AUTOPILOT))
+
+
+def dies(work: Any) -> Any:
+    def ask() -> bool:
+        raise takeback.TakebackError("a worker process died")
+
+    return ask
+
+
+@pytest.mark.parametrize("beside", [workers.beside, dies], ids=["judged", "and dies"])
+def test_a_command_that_is_judged_beside_the_look_fares_as_any_other(session, ws, project, beside):
+    session.beside = beside
+    assert "checkpoint" in session.shell("c1", "echo new > made.txt")["systemMessage"]
+    assert effects(ws)[-1] == ("Bash: echo new > made.txt · 1 file", ["claude"], ["made.txt"])
+    (project / "a.txt").write_text("a person's\n")
+    rows = ws.store.journal.head().seq
+    denied = session.shell("c2", "git push", environ=AUTOPILOT)
+    assert is_denied(denied) and "open" not in {row.kind for row in ws.store.journal.rows(rows)}
+    ws.approve_call(ws.stopped_call(reason(denied).rpartition("takeback approve ")[2].strip(" .")))
+    assert not is_denied(session.shell("c3", "git push", failed=True, environ=AUTOPILOT))
+    assert [act.summary for act in ws.effects()] == ["git push"]
+    assert not records("failed")
 
 
 def test_what_may_run_and_cannot_be_undone_is_journaled_with_what_would_undo_it(session, ws):

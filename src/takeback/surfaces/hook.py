@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from ..calls import Opened
     from ..effects import Takeback
     from ..gate import Risk
     from ..settings import Settings
     from ..workspace import Workspace
 
     Workspaces = Callable[[Path, Settings, Mapping[str, str]], AbstractContextManager[Workspace]]
+    Beside = Callable[[Callable[[], bool]], Callable[[], bool]]
 
 FAILED, NOTED = "failed", "noted"  # of hook_record.py, which is loaded only when there is something to put on record
 _LARGEST = 64 << 20  # bytes of a payload
@@ -57,8 +59,8 @@ class Place(NamedTuple):
     settings: Settings
 
 
-def answer(asked: Asked, workspaces: Workspaces | None = None) -> Reply:
-    """What the hook does to its agent. Never raises."""
+def answer(asked: Asked, workspaces: Workspaces | None = None, beside: Beside | None = None) -> Reply:
+    """What the hook does to its agent. Never raises. `beside`: how to have something done while the hook goes on."""
     if asked.environ.get("TAKEBACK", "").lower() == "off":
         return Reply()
     try:
@@ -74,8 +76,9 @@ def answer(asked: Asked, workspaces: Workspaces | None = None) -> Reply:
         place = _place(asked, event)
         if place is None or not place.settings.enabled or _is_shielded(asked, place):
             return Reply()
+        is_risky = _judging(asked, event, place, beside)
         with (workspaces or _open)(place.root, place.settings, asked.environ) as workspace:
-            said = _acted(asked, agent, event, place, workspace)
+            said = _acted(asked, agent, event, place, workspace, is_risky)
         return agent.render(event, said)
     except Exception as error:
         return _failed(asked, agent, event, place, _told(error))
@@ -155,13 +158,15 @@ def _is_shielded(asked: Asked, place: Place) -> bool:
 # -- acting ------------------------------------------------------------------------
 
 
-def _acted(asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace) -> Answer:
+def _acted(
+    asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace, is_risky: Callable[[], bool] | None
+) -> Answer:
     if event.kind == kinds.PROMPT:
         begun = workspace.begin_turn(event.caller, event.prompt)
         _partial(asked, event, place, begun.lacking)
         return Answer(context=_taken_back(workspace, begun.told))
     if event.kind == kinds.BEFORE:
-        return _before(asked, agent, event, place, workspace)
+        return _before(asked, agent, event, place, workspace, is_risky)
     if event.kind == kinds.AFTER:
         from .. import announced
 
@@ -174,18 +179,32 @@ def _acted(asked: Asked, agent: Agent, event: Event, place: Place, workspace: Wo
     return Answer()
 
 
-def _before(asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace) -> Answer:
+def _before(
+    asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace, is_risky: Callable[[], bool] | None
+) -> Answer:
     from .. import announced
-    from ..trees import LATE
 
     if event.does == kinds.UNKNOWN and not event.server:
         _on_record(asked, NOTED, f"takeback does not know this tool, and looks at the whole tree: {event.tool}", event)
     call, outside = announced.call(event, place.root)
+    if is_risky is not None:
+        opened = workspace.begin_call_unless(event.caller, call, is_risky)
+        if opened is not None:
+            return _begun(asked, event, place, workspace, call, opened, Answer())
     said, risks = _gated(asked, agent, event, place, workspace, call, outside)
     if said.decision == kinds.DENY or (said.decision == kinds.ASK and not agent.can_ask):
         return said
     asks = said.decision == kinds.ASK
     opened = workspace.begin_call(event.caller, call._replace(acts=announced.acts(event, outside, risks), asked=asks))
+    return _begun(asked, event, place, workspace, call, opened, said)
+
+
+def _begun(
+    asked: Asked, event: Event, place: Place, workspace: Workspace, call: Call, opened: Opened, said: Answer
+) -> Answer:
+    """What is said to a call whose before-image is taken; where it is not, as the owner chose."""
+    from ..trees import LATE
+
     missing = [(path, why) for path, why in opened.lacking if why == LATE or path in call.paths]
     if missing and place.settings.failure == "closed":
         workspace.end_call(event.caller, opened.bracket.call, failed=True, did_act=False)
@@ -201,20 +220,43 @@ def _gated(
     if event.does == kinds.WRITES and not outside and _is_plain(call, place, asked.environ):
         return Answer(), ()  # captured, and nothing of an agent's or of ours: most calls, and the gate takes its time
     from .. import gate
-    from ..settings import user_config
 
-    folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
-    there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))
-    stores, config = (str(place.home),), (str(user_config(asked.environ)),)
     try:
-        home, known = asked.environ.get("HOME", ""), gate.known(asked.environ)
-        risks = gate.tool(there, str(place.root), home, stores, config, known)
+        risks = _risks(asked, event, place)
         return (gate.decide(workspace, event, risks, agent.can_ask, call.summary) if risks else Answer()), risks
     except Exception as error:
         if place.settings.failure == "closed":
             raise
         _on_record(asked, FAILED, f"the gate did not judge this call: {_told(error)}", event, place)
         return Answer(), ()
+
+
+def _risks(asked: Asked, event: Event, place: Place) -> tuple[Risk, ...]:
+    """What a call does that nothing takes back."""
+    from .. import gate
+    from ..settings import user_config
+
+    folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
+    there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))
+    stores, config = (str(place.home),), (str(user_config(asked.environ)),)
+    home, known = asked.environ.get("HOME", ""), gate.known(asked.environ)
+    return gate.tool(there, str(place.root), home, stores, config, known)
+
+
+def _judging(asked: Asked, event: Event, place: Place, beside: Beside | None) -> Callable[[], bool] | None:
+    """A command is judged beside the look at the tree, since both take their time and most are harmless: whether it
+    must be looked into, as it also must where this fails."""
+    if beside is None or event.kind != kinds.BEFORE or event.does != kinds.SHELL:
+        return None
+    found = beside(lambda: bool(_risks(asked, event, place)))
+
+    def is_risky() -> bool:
+        try:
+            return found()
+        except Exception:
+            return True
+
+    return is_risky
 
 
 def _is_plain(call: Call, place: Place, environ: Mapping[str, str]) -> bool:

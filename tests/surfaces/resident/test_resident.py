@@ -459,6 +459,7 @@ def test_a_hook_by_itself_loads_nothing_that_it_can_do_without(hooks: Hooks, too
         assert not {"hashlib", "urllib.parse", "ipaddress", "threading", "base64", "zstandard"} & {*loaded.split()}
         spared = {"re", "enum", "json", "takeback.repository"}
         assert tool == "Bash" or not spared & {*loaded.split()}
+        assert "takeback.gate" not in loaded.split() or (os.cpu_count() or 1) < 2  # another process judges
     assert hooks.calls() == [("one", True)]
 
 

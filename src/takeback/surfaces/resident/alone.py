@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ... import ancestry
+from ... import ancestry, workers
 from ...typed import TYPE_CHECKING
 from ..hook import Asked
 from ..hook import answer as respond
@@ -26,7 +26,7 @@ def answer(words: Sequence[str], said: bytes) -> tuple[int, bytes, bytes]:
     here = _here(environ)
     is_starting = _have_started(environ, here)
     above = ancestry.above_shells(os.getpid())
-    reply = respond(Asked(agent, event, said, here, environ, above.pid, above.started), _opened)
+    reply = respond(Asked(agent, event, said, here, environ, above.pid, above.started), _opened, workers.beside)
     if is_starting:
         _wait_for_http(environ)
     return reply.code, printed(reply.out), reply.err.encode("utf-8", "replace")
