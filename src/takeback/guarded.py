@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .threads import Threads
 
 _LONG = 3600.0  # seconds
+_MANY = 20_000  # objects: to walk them once costs more than a small call takes
 
 
 class Guarded:
@@ -66,8 +67,7 @@ class Guarded:
         with self._mutex:
             if not self._closed:
                 self._closed = True
-                if self.observer.suspects is not None:
-                    self.observer.suspects.close()
+                self.observer.close()
                 if self._threads is not None:
                     self._threads.close()
                 self.store.close()
@@ -251,6 +251,9 @@ class _WithoutCollector:
 
     def __exit__(self, *_: object) -> None:
         if self._was_on:
+            if gc.get_count()[0] > _MANY and gc.get_freeze_count() == 0:  # they count as old, and are not walked now
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -8,28 +8,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from . import trees
 from .effects import FOLDER, UNOBSERVED, UNSEEN, Change, Entry, Snapshot, State
 from .safefs import keys
 from .trees import Folder, Gap, Ids, join
-from .typed import NamedTuple
+from .typed import NamedTuple, Protocol
 
 _DECODED = 2048  # folders kept decoded: enough for what a day's work touches, and no more memory than that
 
 
+class Objects(Protocol):
+    """Where folder objects lie that are not in memory. What it gives is what the id names, or it raises."""
+
+    def get(self, number: int, stored: bytes) -> bytes: ...
+
+
 class Record(NamedTuple):
-    """One folder, packed: decoding waits until something in it has changed."""
+    """One folder, packed: its object waits, maybe on disk, until something in it has changed."""
 
     names: bytes  # joined by NUL, as in the object
     keys: bytes
-    object: bytes
     identity: bytes
     stored: bytes
+    held: bytes | Objects  # the folder object, or where it lies
+    number: int = 0  # as which one there
+
+    @property
+    def object(self) -> bytes:
+        held = self.held
+        return held if isinstance(held, bytes) else held.get(self.number, self.stored)
 
     @property
     def ids(self) -> Ids:
         return Ids(self.identity, self.stored)
+
+
+_keys_of = attrgetter("keys")
 
 
 class Index:
@@ -91,8 +107,8 @@ class Index:
 
     def snapshot(self) -> Snapshot:
         record = self.folders[b""]
-        files = sum(r.names.count(b"\0") + 1 for r in self.folders.values() if r.names)
-        return Snapshot(record.identity, record.stored, self.root, files - len(self.folders) + 1)
+        names = sum(map(len, map(_keys_of, self.folders.values()))) // keys.WIDTH  # each has one
+        return Snapshot(record.identity, record.stored, self.root, names - len(self.folders) + 1)
 
     def below(self, path: bytes) -> Iterator[bytes]:
         """The folders of a subtree, itself first."""
@@ -114,7 +130,7 @@ class Index:
 
     def put_folder(self, path: bytes, folder: Folder, packed_keys: bytes) -> Ids:
         data, ids = trees.encode(folder)
-        self.folders[path] = Record(b"\0".join(folder.names), packed_keys, data, *ids)
+        self.folders[path] = Record(b"\0".join(folder.names), packed_keys, *ids, data)
         self.touched.add(path)
         self._remember(ids.stored, folder)
         self.gaps.pop(path, None)

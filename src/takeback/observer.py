@@ -60,7 +60,7 @@ class Observer:
         self.told: Told | None = None
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.broken_rules = ""  # why the project's own rules do not count
-        self._index = IndexFile(store.folder and store.folder / "index")
+        self._index = IndexFile(store.folder and store.folder / "index", self._lost)
         self.threads: Callable[[], Threads] | None = None  # those of the workspace
         self._thread_state: ThreadState | None = None
         self._history: tuple[int, History] | None = None
@@ -93,6 +93,11 @@ class Observer:
         self.git.forget()
         if self._thread_state is not None:
             self._thread_state.forget()
+
+    def close(self) -> None:
+        if self.suspects is not None:
+            self.suspects.close()
+        self._index.forget()  # it keeps its file open
 
     def forget_history(self) -> None:
         self._history = None
@@ -148,6 +153,16 @@ class Observer:
             return Index(seq=self.store.journal.head().seq)
         return Index.from_snapshot(self.store.blobs.get, unpack_snapshot(last.body["snapshot"]), last.seq)
 
+    def _lost(self, stored: bytes) -> bytes:
+        """A folder object that the index has lost: as a checkpoint stored it, or as the journal's rows lead to it."""
+        if self.store.blobs.has(stored):
+            return self.store.blobs.get(stored)
+        rebuilt = self._rebuilt(self.store.journal.head().seq).folders.values()
+        found = next((record.object for record in rebuilt if record.stored == stored), None)
+        if found is None:
+            raise Damaged("the index was damaged, and is dropped", "run it again: it is made anew from the journal")
+        return found
+
     def _rebuilt(self, head: int) -> Index:
         index = self._snapshot()
         self._replay(index, head)
@@ -156,7 +171,7 @@ class Observer:
     def _replay(self, index: Index, head: int) -> bool:
         """Brings an index up to a row, or to before the first row that is altered or lost: then what follows is
         not known, and the next look finds it in the tree. Whether all of it could be followed."""
-        whole = True
+        whole, joined = True, Joined(index)
         for row in self.store.journal.rows(index.seq):
             if row.seq > head:
                 break
@@ -165,10 +180,14 @@ class Observer:
                 break
             if row.kind in _TREE_ROWS:
                 try:
-                    index.apply(self._moved(row))
+                    joined.add(self._moved(row))
                 except Damaged:
                     whole = False
                     break
+        try:
+            joined.settle()
+        except Damaged:
+            whole = False
         index.seq = head
         return whole
 
@@ -465,8 +484,41 @@ class Observer:
             record = index.folders.get(path)
             if record is None or blobs.has(record.stored):
                 continue
-            blobs.put(record.object, record.stored)
-            waiting += [trees.join(path, name) for name in trees.subfolders(record.object)]
+            data = record.object
+            blobs.put(data, record.stored)
+            waiting += [trees.join(path, name) for name in trees.subfolders(data)]
+
+
+class Joined:
+    """Changes of many rows, taken up by an index at once: a folder that thousands of rows touched is made anew once.
+    Rows that make or remove folders are taken up as they come, as what lies below depends on their order."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._newest: dict[bytes, Change] = {}
+
+    def add(self, changes: list[Change]) -> None:
+        if all(map(self._is_alone, changes)):
+            self._newest.update((change.path, change) for change in changes)
+        else:
+            self.settle()
+            self._index.apply(changes)
+
+    def settle(self) -> None:
+        newest, self._newest = self._newest, {}
+        if newest:
+            self._index.apply(newest.values())
+
+    def _is_alone(self, change: Change) -> bool:
+        """Whether it leads to the same known tree wherever it stands among others: an entry of a known folder that is
+        no folder itself, or stays the folder that it is."""
+        path, folders = change.path, self._index.folders
+        kinds = {state.kind for state in (change.before, change.after) if state is not None}
+        if UNSEEN in kinds or (path and trees.parent(path) not in folders):
+            return False
+        if FOLDER not in kinds:
+            return path not in folders
+        return change.after is not None and kinds == {FOLDER} and path in folders
 
 
 def let_go(changes: list[Change]) -> None:

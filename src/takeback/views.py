@@ -108,13 +108,13 @@ def status(ws: Workspace) -> Status:
 def _standing(history: History) -> tuple[tuple[str, int], ...]:
     """How many outside effects are live, held or in doubt."""
     states = [act.shown_state for act in history.ledger()] if history.acts else []
-    return tuple((state, states.count(state)) for state in ("live", "held", "unknown") if state in states)
+    return tuple((state, states.count(state)) for state in ("live", "held", "sending", "unknown") if state in states)
 
 
 def _since(ws: Workspace, checkpoint: Checkpoint, index: Index) -> Iterable[Difference]:
-    objects = {record.stored: record.object for record in index.folders.values()}
+    records = {record.stored: record for record in index.folders.values()}
     then, now = Ids(*checkpoint.snapshot[:2]), index.folders[b""].ids
-    for difference in trees.compare(ws.store.blobs.get, then, now, objects.__getitem__):
+    for difference in trees.compare(ws.store.blobs.get, then, now, lambda stored: records[stored].object):
         if not any(s is not None and s.kind == UNSEEN for s in difference[1:]):
             yield difference
 
