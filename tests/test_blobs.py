@@ -202,6 +202,30 @@ def test_packs_are_sealed_and_found(packs: Packs, monkeypatch):
     assert all(packs.has(id) for id in again(packs).ids()) and set(ids) <= set(packs.ids())
 
 
+def test_after_many_searches_hints_find_the_same(packs: Packs, monkeypatch):
+    monkeypatch.setattr(module, "_SEAL", 20_000)
+    monkeypatch.setattr(module, "_BUFFER", 5_000)
+    monkeypatch.setattr(module, "_OFTEN", 10)
+    monkeypatch.setattr(module, "_BITS", 6)  # most ids share theirs with one in another table
+    data = {packs.put(d): d for d in (os.urandom(1000) for _ in range(100))}
+    packs.flush()
+    fresh = again(packs)
+    for _ in range(3):
+        assert {id: fresh.get(id) for id in data} == data
+        assert not any(fresh.has(os.urandom(32)) for _ in range(100))
+        assert fresh._hints is not None, "else nothing is tested here"
+        for _ in range(40):  # a table more, which they do not know of yet
+            more = os.urandom(1000)
+            data[fresh.put(more)] = more
+        fresh.flush()
+    other = Packs(packs.folder, sync=False, portable=PORTABLE)
+    late = other.put(b"by another process" * 100)
+    for _ in range(40):
+        other.put(os.urandom(1000))
+    other.close()
+    assert fresh.get(late) == b"by another process" * 100
+
+
 def test_compressible_bytes_take_less_room(packs: Packs):
     packs.put(b"the same line again and again\n" * 3000)
     packs.flush()

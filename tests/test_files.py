@@ -14,6 +14,7 @@ from support import PORTABLE, age, picture
 from takeback.blobs import MemoryBlobs
 from takeback.domains.files import Files, export, temporary_prefix
 from takeback.effects import DONE, FILE, KEPT, Entry, Result, State, Step, same
+from takeback.packs import Packs
 from takeback.reading import Reader
 from takeback.safefs import open_root
 
@@ -200,6 +201,24 @@ def test_what_the_store_cannot_give_fails_by_name_and_the_rest_is_done(files: Fi
     }  # type: ignore[union-attr]
     assert results[b"a"] == "failed" and (project / "a").read_text() == "2\n"
     assert sorted(p.name for p in project.iterdir()) == ["a", "b"]
+
+
+def test_bytes_that_were_damaged_in_the_store_are_named_so_and_never_put_in_place(tmp_path: Path, project: Path):
+    (project / "a").write_text("2\n")
+    packs = Packs(tmp_path / "store")
+    id = packs.put(b"1\n")
+    packs.flush()
+    packs.close()
+    (pack,) = packs.packs.glob("*.pack")
+    pack.write_bytes(pack.read_bytes()[:-2] + b"X\n")
+    with open_root(str(project), PORTABLE) as root:
+        files = Files(root, Packs(tmp_path / "store"))
+        now = read(files, b"a")
+        assert now is not None
+        (result,) = files.apply([step(b"a", now, now._replace(content=id, size=2))], KEY, {})
+        assert result.result == "failed" and "damaged" in result.note
+        assert (project / "a").read_text() == "2\n" and [p.name for p in project.iterdir()] == ["a"]
+        files.blobs.close()
 
 
 def test_bytes_that_do_not_read_back_by_their_hash_are_never_put_in_place(files: Files, project: Path):

@@ -13,7 +13,7 @@ import takeback
 from support import PORTABLE
 from takeback.blobs import MemoryBlobs
 from takeback.capture.scan import Limits, Look, Scan
-from takeback.effects import FILE, FOLDER, UNSEEN, text
+from takeback.effects import FILE, FOLDER, LINK, UNSEEN, text
 from takeback.index import Index
 from takeback.rules import Rules
 from takeback.safefs import open_root
@@ -105,8 +105,8 @@ def test_what_did_not_change_is_not_read_again(looking: Looking, project: Path, 
     time.sleep(0.03)
     looking.whole()
     read = []
-    real = Reader._read_file
-    monkeypatch.setattr(Reader, "_read_file", lambda self, here, name: read.append(name) or real(self, here, name))
+    real = Reader.read_file
+    monkeypatch.setattr(Reader, "read_file", lambda self, here, name: read.append(name) or real(self, here, name))
     (project / "f7").write_text("2")
     looking.whole()
     assert read == [b"f7"]
@@ -298,6 +298,37 @@ def test_a_file_that_became_a_link_and_a_mode_on_linked_names_go_back(ws: Worksp
 
 
 @pytest.mark.posix_only("hard links")
+@pytest.mark.parametrize("above", ["", "deep/"])
+def test_a_folder_that_became_a_link_to_itself_elsewhere_is_a_link(looking: Looking, project: Path, above: str):
+    """Below it every name still has the key that it had."""
+    (project / above / "a/b").mkdir(parents=True)
+    (project / above / "a/b/f").write_text("1")
+    time.sleep(0.05)
+    looking.whole()
+    looking.whole()
+    (project / above / "a").rename(project.parent / "elsewhere")
+    (project / above / "a").symlink_to(project.parent / "elsewhere")
+    seen = found(looking.whole())
+    assert seen[f"{above}a"] == (FOLDER, LINK) and seen[f"{above}a/b/f"] == (FILE, None)
+    assert not any(looking.whole().changes)
+
+
+def test_what_lies_deeper_than_a_path_may_be_long_is_looked_at_too(looking: Looking, project: Path):
+    here = os.open(project, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir(b"n" * 200, dir_fd=here)
+        here = os.open(b"n" * 200, os.O_RDONLY, dir_fd=here)
+    with open(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=here), "w") as file:
+        file.write("1")
+    time.sleep(0.05)
+    looking.whole()
+    assert not found(looking.whole())
+    os.utime("f", dir_fd=here)
+    with open(os.open("f", os.O_WRONLY | os.O_APPEND, dir_fd=here), "w") as file:
+        file.write("2")
+    assert list(found(looking.whole()).values()) == [(FILE, FILE)]
+
+
 def test_a_link_that_went_with_a_folder_above_it_is_no_name_of_the_file_any_more(looking: Looking, project: Path):
     (project / "a/deep").mkdir(parents=True)
     (project / "a/deep/f").write_text("x")

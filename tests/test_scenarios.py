@@ -395,14 +395,14 @@ def test_15b_an_unreadable_file_is_named_and_an_older_state_is_never_passed_off_
     ws.checkpoint("whole")
     (project / "open").write_text("2\n")
     (project / "closed").write_text("2\n")
-    read = Reader._read_file
+    read = Reader.read_file
 
     def refuse(self, here, name):
         if name == b"closed":
             raise PermissionError(13, "Permission denied")
         return read(self, here, name)
 
-    monkeypatch.setattr(Reader, "_read_file", refuse)
+    monkeypatch.setattr(Reader, "read_file", refuse)
     found = ws.checkpoint("partial")
     assert [path for path, _ in found.partial] == ["closed"]
     monkeypatch.undo()

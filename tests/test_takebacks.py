@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import takeback
-from support import picture
+from support import PORTABLE, picture
 from takeback.workspace import Workspace
 
 OLD, NEW = 1_600_000_000_000_000_001, 1_700_000_000_000_000_002
@@ -164,3 +166,44 @@ def test_a_folder_that_did_not_get_its_mode_is_tried_again_and_is_nobodys_change
     again = ws.undo()
     assert [(r.path, r.verdict, r.result) for r in again.results] == [(b"d", "exact", "done")]
     assert (project / "d").stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.skipif(sys.platform != "linux" or PORTABLE, reason="the second process begins to sync only there")
+def test_a_disk_that_fails_leaves_an_interrupted_takeback_with_two_processes_too(project: Path, tmp_path: Path):
+    """The second process only begins to sync: the sync that counts is that of the first one, which fails."""
+    for n in range(40):
+        (project / f"f{n}").write_text("1")
+    code = f"""if True:
+        import os
+        import takeback
+        from takeback.domains import files
+        from takeback.safefs import linux
+
+        begin, sync = linux.start_syncing, linux.sync_filesystem
+
+        def begins(fd):
+            os.write(1, b"begun elsewhere\\n" if os.getpid() != first else b"begun here\\n")
+            begin(fd)
+
+        def fails(fd):
+            raise OSError(5, "Input/output error")
+
+        first, files._WORTH_FORKING = os.getpid(), 1
+        linux.start_syncing, linux.sync_filesystem = begins, fails
+        with takeback.open({str(project)!r}, store={str(tmp_path / "store")!r}, create=True) as ws:
+            ws.checkpoint("before")
+            for path in ws.root.iterdir():
+                path.write_text("2")
+            try:
+                ws.rollback("before")
+            except takeback.TakebackError as error:
+                print(error.message)
+            print(ws.interrupted())
+            linux.sync_filesystem = sync
+            print(ws.resume().whole, {{path.read_text() for path in ws.root.iterdir()}}, ws.verify(data=True).ok)
+    """
+    done = subprocess.run([sys.executable, "-u", "-c", code], capture_output=True, text=True, check=True)
+    begun, failed, interrupted, resumed = done.stdout.splitlines()
+    assert begun == "begun elsewhere", "else nothing is tested here"
+    assert "Input/output error" in failed and interrupted == "a rollback was interrupted"
+    assert resumed == "True {'1'} True"

@@ -40,7 +40,7 @@ def test_a_fifo_swapped_in_while_the_tree_is_read_does_not_hang_it(ws: Workspace
     from takeback.reading import Reader
 
     (project / "f").write_text("1\n")
-    read = Reader._read_file
+    read = Reader.read_file
 
     def swap(self, here, name):
         if name == b"f" and (project / "f").is_file():
@@ -48,7 +48,7 @@ def test_a_fifo_swapped_in_while_the_tree_is_read_does_not_hang_it(ws: Workspace
             os.mkfifo(project / "f")
         return read(self, here, name)
 
-    monkeypatch.setattr(Reader, "_read_file", swap)
+    monkeypatch.setattr(Reader, "read_file", swap)
     found = ws.checkpoint("mark")
     assert [path for path, _ in found.partial] == ["f"]
 

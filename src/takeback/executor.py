@@ -65,6 +65,7 @@ class Outer(NamedTuple):
     look: Callable[[str], None] = lambda takeback: None  # journals what an act changed in the tree, as the take-back's
     forbids: Callable[[Step], str] = lambda step: ""  # why an act of an interrupted take-back is left alone
     told: Told | None = None  # hears of each part before it is done, and after, with what came of it
+    made: Callable[[list[Change]], None] = lambda changes: None  # hears what changed in the tree, while that is written
 
 
 class Executor:
@@ -178,11 +179,12 @@ class Executor:
         made: list[Change],
     ) -> list[New]:
         """Syncs what was done, and says so in rows: only once they are journaled is it called done."""
-        _sync(self.domains(domain))
         done = {r.path for r in found if r.result == DONE}
         if domain == "files":
             made += [Change(s.path, s.expected, s.goal) for s in steps if s.path in done]
             made += [Change(p, None, e) for p, e in times.items()]
+            self.outer.made(made)
+        _sync(self.domains(domain))
         body: dict[str, Any] = {"takeback": id, "segment": number, "not_done": _not_done(found)}
         if evidence := getattr(self.domains(domain), "evidence", None):
             body["evidence"] = {text(s.path): dict(evidence[text(s.path)]) for s in steps if text(s.path) in evidence}

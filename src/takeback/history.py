@@ -452,7 +452,7 @@ class History:
             path, before, after, took = change
             if before is not None and before.kind == UNSEEN and path not in lost:
                 continue
-            if same(before, after) and not took:
+            if not took and same(before, after):
                 self.times[path] = (*self.times.get(path, ()), (seq, change))
                 continue
             if after is not None and after.kind == UNSEEN:
@@ -622,24 +622,31 @@ class History:
         found = (self._by_act if outside else self._by_path).get(path, ())
         if len(found) == 1:
             return [Unit(found[0][0], path)] if found[0][0] >= since else []
-        shown: list[Unit] = []
-        live = self.live
+        shown: list[tuple[int, Change]] = []
+        dead = self._taken_again(found)
         for seq, change in found:
             if seq < since:
                 continue
-            below = len(shown)
-            took = {Unit(s, path) for s in change.took}
-            while below and shown[below - 1] in took:
+            below, took = len(shown), change.took
+            while took and below and shown[below - 1][0] in took:
                 below -= 1
             cancels = (
-                (seq, path) in live
-                and below < len(shown)
-                and not took & set(shown[:below])
-                and min(took).seq >= since
-                and same(self.change(shown[below]).before, change.after)
+                below < len(shown)
+                and seq not in dead
+                and min(took) >= since
+                and same(shown[below][1].before, change.after)
+                and not any(s in took for s, _ in shown[:below])
             )
-            shown[below if cancels else len(shown) :] = [] if cancels else [Unit(seq, path)]
-        return shown
+            shown[below if cancels else len(shown) :] = [] if cancels else [(seq, change)]
+        return [Unit(seq, path) for seq, _ in shown]
+
+    def _taken_again(self, found: Iterable[tuple[int, Change]]) -> set[int]:
+        """The rows of one path that are not live: told by its own rows, without looking at those of all others."""
+        dead: set[int] = set()
+        for seq, change in reversed([*found]):
+            if change.took and seq not in dead and self.by_seq[seq].takeback:
+                dead.update(change.took)
+        return dead
 
     def added(self, path: bytes, since: int) -> list[Unit]:
         """What shows of a path since a row, oldest first; of what a take-back took that went back further, nothing."""

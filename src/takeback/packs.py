@@ -49,6 +49,9 @@ _TOC_ROW = struct.Struct("<32sQI")  # in a toc each row has its own checksum
 _SEAL = 64 << 20
 _LONG = 4096  # blobs: a longer table of contents is sorted and sealed, since a toc is read row by row
 _BUFFER = 4 << 20
+_OFTEN = 1000  # searches: from here on hints pay
+_BITS = 20  # of an id, for a hint: they take 2 MB
+_SHORT = 4096  # bytes of a record that are read with its header: of most files, all
 
 
 class _Found(NamedTuple):
@@ -60,23 +63,39 @@ class _Table:
     """The sorted rows of a sealed pack. The first eight bytes of each id stand apart as numbers, among which C code
     searches: a blob that is new is looked for in every table."""
 
-    __slots__ = ("_starts", "rows")
+    __slots__ = ("rows", "starts")
 
     def __init__(self, rows: bytes) -> None:
         self.rows = rows
-        self._starts = array("Q", rows)[:: _TOC.size // 8]
+        self.starts = array("Q", rows)[:: _TOC.size // 8]
         if sys.byteorder == "little":
-            self._starts.byteswap()
+            self.starts.byteswap()
 
     def offset(self, id: bytes) -> int | None:
         """Where the pack has this blob; None if it has not."""
         first = id[:8]
-        at = bisect_left(self._starts, int.from_bytes(first, "big")) * _TOC.size
+        at = bisect_left(self.starts, int.from_bytes(first, "big")) * _TOC.size
         while self.rows[at : at + 8] == first:
             if self.rows[at : at + 32] == id:
                 return int(_TOC.unpack_from(self.rows, at)[1])
             at += _TOC.size
         return None
+
+
+class _Hints:
+    """Which table may have a blob, by the first bits of its id. A blob that is new need not be looked for in any, and
+    any other is mostly found in the first: a store has a table more for each large look."""
+
+    def __init__(self, tables: dict[str, _Table]) -> None:
+        self._names = ["", *tables]
+        self._slots = slots = array("H", bytes(2 << _BITS))
+        for number, table in enumerate(tables.values(), 1):
+            for start in table.starts:
+                slots[start >> (64 - _BITS)] = number
+
+    def first(self, id: bytes) -> str:
+        """The pack to look into first; empty if none has it."""
+        return self._names[self._slots[int.from_bytes(id[:8], "big") >> (64 - _BITS)]]
 
 
 class Packs:
@@ -95,6 +114,8 @@ class Packs:
     def _forget(self) -> None:
         self._sealed: dict[str, _Table] = {}
         self._last = ""  # the sealed pack that had what was asked for last
+        self._searched = 0  # times that tables were searched
+        self._hints: _Hints | None = None  # once that was often
         self._open: dict[bytes, _Found] | None = None
         self._stamped: object = None
         self._buffer: list[bytes] = []
@@ -152,7 +173,7 @@ class Packs:
                 except FileNotFoundError:
                     continue
                 if len(data) % _TOC.size == 4 and zlib.crc32(data[:-4]) == CRC.unpack(data[-4:])[0]:
-                    self._sealed[name[:-4]] = _Table(data[:-4])
+                    self._add(name[:-4], _Table(data[:-4]))
         gone = [name for name in self._sealed if name + ".pack" not in names]
         for name in gone:
             del self._sealed[name]
@@ -210,14 +231,24 @@ class Packs:
         assert self._open is not None
         if (found := self._open.get(id)) is not None:
             return found
-        last = self._sealed.get(self._last)  # neighbours were stored one after another
-        if last is not None and (offset := last.offset(id)) is not None:
-            return _Found(self._last, offset)
+        self._searched += 1
+        if self._hints is None and self._searched > _OFTEN:
+            self._hints = _Hints(self._sealed)
+        first = self._last  # neighbours were stored one after another
+        if self._hints is not None and not (first := self._hints.first(id)):
+            return None
+        tried = self._sealed.get(first)
+        if tried is not None and (offset := tried.offset(id)) is not None:
+            return _Found(first, offset)
         for name, table in self._sealed.items():
-            if table is not last and (offset := table.offset(id)) is not None:
+            if table is not tried and (offset := table.offset(id)) is not None:
                 self._last = name
                 return _Found(name, offset)
         return None
+
+    def _add(self, name: str, table: _Table) -> None:
+        self._sealed[name] = table
+        self._hints = None  # they do not know of it
 
     def has(self, id: bytes) -> bool:
         return id in self._fresh or self._find(id) is not None or self.large.has(id)
@@ -256,24 +287,19 @@ class Packs:
         fd = self._fds.get(found.pack)
         if fd is None:
             fd = self._fds[found.pack] = os.open(self.packs / f"{found.pack}.pack", os.O_RDONLY | CLOEXEC)
-        where = f"packs/{found.pack}.pack at {found.offset}"
-        head = os.pread(fd, HEAD, found.offset) if hasattr(os, "pread") else pread(fd, HEAD, found.offset)
-        if len(head) < HEAD or head[:4] != MAGIC:
-            raise damaged(id, where, "no record there")
-        _, codec, _, _, raw, stored, record_id = RECORD.unpack_from(head)
+        first = pread(fd, HEAD + _SHORT, found.offset)
+        if len(first) < HEAD or first[:4] != MAGIC:
+            raise _wrong(id, found, "no record there")
+        _, codec, _, _, raw, stored, record_id = RECORD.unpack_from(first)
         if record_id != id or raw > BIG * 64 or stored > raw + 64:
-            raise damaged(id, where, "the record's header is not this blob's")
-        data = (
-            os.pread(fd, stored, found.offset + HEAD)
-            if hasattr(os, "pread")
-            else pread(fd, stored, found.offset + HEAD)
-        )
+            raise _wrong(id, found, "the record's header is not this blob's")
+        data = first[HEAD : HEAD + stored] if stored <= _SHORT else pread(fd, stored, found.offset + HEAD)
         try:
             content = decompress(codec, data, raw)
         except ValueError as error:
-            raise damaged(id, where, f"does not decompress ({error})") from None
+            raise _wrong(id, found, f"does not decompress ({error})") from None
         if len(content) != raw or sha256(content).digest() != id:
-            raise damaged(id, where, "the bytes are not those of its hash")
+            raise _wrong(id, found, "the bytes are not those of its hash")
         return content
 
     def stream(self, id: bytes) -> Iterator[bytes]:
@@ -396,7 +422,7 @@ class Packs:
         _write_idx(self.packs / f"{self._name}.idx", data, self._sync)
         (self.packs / f"{self._name}.toc").unlink(missing_ok=True)
         os.close(self._fd)
-        self._sealed[self._name] = _Table(data)
+        self._add(self._name, _Table(data))
         self._open = {id: f for id, f in listed.items() if id not in mine}
         self._toc.clear()
         self._fd = -1
@@ -587,6 +613,10 @@ class Packs:
             os.close(self._fds.pop(name))
         self._sealed.pop(name, None)
         self._open = None
+
+
+def _wrong(id: bytes, found: _Found, why: str) -> Damaged:
+    return damaged(id, f"packs/{found.pack}.pack at {found.offset}", why)
 
 
 def _toc_row(id: bytes, offset: int) -> bytes:

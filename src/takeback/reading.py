@@ -34,7 +34,7 @@ class Reader:
         """An entry with its bytes stored, or why that failed (empty: it is gone)."""
         try:
             if stat.S_ISREG(st.st_mode):
-                return self._read_file(here, name)
+                return self.read_file(here, name)
             if stat.S_ISLNK(st.st_mode):
                 target = here.readlink(name)
                 id = self._store(target)
@@ -53,7 +53,7 @@ class Reader:
         except OSError as error:
             return f"cannot be read: {error.strerror}", st
 
-    def _read_file(self, here: OpenFolder, name: bytes) -> tuple[Entry | str, os.stat_result]:
+    def read_file(self, here: OpenFolder, name: bytes) -> tuple[Entry | str, os.stat_result]:
         """Bytes and stat of one version: both are taken again if the file changed in between."""
         for attempt in range(_TRIES):
             if attempt:

@@ -193,6 +193,8 @@ def private(path: str, flags: int) -> int:
 
 
 def pread(fd: int, size: int, offset: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, size, offset)
     os.lseek(fd, offset, os.SEEK_SET)
     return os.read(fd, size)
 

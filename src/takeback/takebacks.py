@@ -25,6 +25,7 @@ from .effects import (
     UNCOVERED,
     UNOBSERVED,
     Ahead,
+    Change,
     Distance,
     Domain,
     Outcome,
@@ -79,6 +80,7 @@ class Takebacks:
         self.unlocked = unlocked
         self.store = observer.store
         self.merged: dict[bytes, bytes] = {}  # texts the last plan merges; stored when it is applied
+        self._ahead: tuple[Index, int] | None = None  # the known tree with so many changes of a running take-back
 
     # -- planning ------------------------------------------------------------
 
@@ -375,7 +377,7 @@ class Takebacks:
             self.observer.forget()
             give_back_memory()
         head = self.store.journal.head().seq
-        executor = self._executor(tree, approval, bool(plan.outside), plan.request)
+        executor = self._executor(tree, approval, bool(plan.outside), plan.request, head)
         done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
         if tree is not None:
             self._advance(head, done, bool(plan.outside))
@@ -444,8 +446,9 @@ class Takebacks:
         return self.observer.history().acts[text(path)]
 
     def _executor(
-        self, tree: OpenFolder | None, approval: Approval | None, outside: bool, request: Request
+        self, tree: OpenFolder | None, approval: Approval | None, outside: bool, request: Request, head: int
     ) -> Executor:
+        self._ahead = None
         known: dict[str, Domain] = {}
         if tree is not None:
             known["files"] = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
@@ -480,16 +483,27 @@ class Takebacks:
                 return "nobody approved it"
             return ""
 
-        outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told)
+        def made(changes: list[Change]) -> None:
+            if not outside:
+                self._prepare(head, changes)
+
+        outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told, made)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
+
+    def _prepare(self, head: int, changes: list[Change]) -> Index:
+        """The known tree with these changes, in memory alone: it is made while the disk writes them."""
+        index, number = self._ahead or (self.observer.known(head), 0)
+        index.apply(changes[number:])
+        self._ahead = index, len(changes)
+        return index
 
     def _advance(self, head: int, done: Done, outside: bool) -> None:
         """The known tree after a take-back. What was written is read again by the next look: its key is too young."""
         if outside:  # others may have journaled meanwhile, and so has the look after each act
             self.observer.save(self.observer.known())
             return
-        index = self.observer.known(head)
-        index.apply(done.changes)
+        index = self._prepare(head, done.changes)
+        self._ahead = None
         index.seq = done.seq
         let_go(done.changes)  # room to pack the index in
         self.observer.save(index)
@@ -503,7 +517,8 @@ class Takebacks:
         kept = [] if abort else _kept_then(takeback)
         head = self.store.journal.head().seq
         outside = any(segment.domain not in STATES for segment in segments)
-        executor = self._executor(tree, self._approval_of(takeback) if outside else None, outside, takeback.request)
+        approval = self._approval_of(takeback) if outside else None
+        executor = self._executor(tree, approval, outside, takeback.request, head)
         done = executor.finish(takeback, segments, abort, self.observer.known().state)
         if any(segment.domain != "state" for segment in segments):
             self._advance(head, done, outside)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from .errors import TakebackError
 from .typed import Any
 
-_PARTS = 48  # of work that two processes share
+_PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
 
 
 def allowed(wanted: bool) -> bool:

@@ -45,7 +45,7 @@ from ..typed import NamedTuple
 
 _BLOCK = 1 << 16
 _WORTH_FORKING = 600
-_LOT = 50  # steps at most that are handed out at a time
+_LOT = 400  # steps at most that are handed out at a time
 _WORTH_PACKING = 30_000  # steps
 _EXPORT = "export"  # and the process: the key of a restore into another folder, which no journal row begins
 
@@ -81,7 +81,8 @@ class Files:
         self.progress = progress
         self.fork = fork
         self._parent: OpenFolder | None = None  # the folder of the last step: neighbours share it
-        self._read = Reader(None).read
+        reader = Reader(None)
+        self._read, self._read_file = reader.read, reader.read_file
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
         self._placed: dict[bytes, bytes] = {}  # hard-link group → path of a member that is in place
         self._displaced: list[_Displaced] = []  # old files, compared and stored, still to be unlinked
@@ -130,7 +131,7 @@ class Files:
             else set()
         )
         self._members = Counter(
-            s.expected.group for s in steps if s.expected and s.goal and s.expected.group == s.goal.group
+            s.goal.group for s in steps if s.goal and s.goal.group and s.expected and s.expected.group == s.goal.group
         )
         todo = [s for s in steps if not same(s.expected, s.goal)]
         for step in steps if len(todo) < len(steps) else ():
@@ -172,6 +173,8 @@ class Files:
                 for step in mine:
                     self._do(step, found, self._place, numbers)
             self._leave()
+            if second:
+                self.root.start_sync()  # the disk has work while old files are unlinked here and the parent goes on
             self._unlink_displaced(found)
             return [
                 b"\0".join((r.path, r.verdict.encode(), r.result.encode(), r.note.encode())) for r in found.values()
@@ -492,7 +495,7 @@ class Files:
             raise _Drifted("it is gone") from None
         if swapped:
             try:
-                as_expected = _alike(self._state(here, beside), step.expected)
+                as_expected = self._is_as_expected(here, beside, step.expected)
             except BaseException:
                 self._swap_back(here, beside, name)
                 raise
@@ -514,6 +517,17 @@ class Files:
             self._put_back(here, aside, name)
             raise
         self._clear(here, aside)
+
+    def _is_as_expected(self, here: OpenFolder, name: bytes, expected: State) -> bool:
+        """Read whole: who wrote through a memory map leaves no trace but the bytes."""
+        if expected is not None and expected.kind == FILE:
+            try:
+                found, _ = self._read_file(here, name)
+                if not isinstance(found, str):
+                    return _alike(found, expected)
+            except OSError:
+                pass  # no file any more, perhaps
+        return _alike(self._state(here, name), expected)
 
     def _swap_back(self, here: OpenFolder, beside: bytes, name: bytes) -> None:
         try:
@@ -561,9 +575,10 @@ class Files:
 
     def _fill(self, fd: int, goal: Entry) -> None:
         sparse = self.blobs.is_sparse(goal.content) if goal.size >= _BLOCK else False
-        for chunk in (
-            self.blobs.stream(goal.content) if goal.size >= (4 << 20) or sparse else (self.blobs.get(goal.content),)
-        ):
+        if goal.size < (4 << 20) and not sparse:
+            _write_all(fd, self.blobs.get(goal.content))
+            return
+        for chunk in self.blobs.stream(goal.content):
             if not sparse:
                 _write_all(fd, chunk)
                 continue
@@ -632,6 +647,7 @@ class Files:
                 results[path] = Result(
                     path, set_mode[path].verdict if path in set_mode else EXACT, FAILED, why or str(error)
                 )
+        self._leave()
 
     def _finish_folder(self, path: bytes, goal: Entry, step: Step | None) -> None:
         names = components(path)
@@ -640,17 +656,16 @@ class Files:
                 self.root.set_self(goal.mode, self._attributes(goal) if goal.xattrs or _had_xattrs(step) else None)
             self.root.utime_self(goal.mtime_ns)
             return
-        with self.root.descend(names[:-1]) as here:
-            name = names[-1]
-            if step is not None:
-                here.chown(name, goal.uid, goal.gid)
-                with here.child(name) as folder:
-                    folder.set_self(goal.mode, self._attributes(goal) if goal.xattrs or _had_xattrs(step) else None)
-            elif goal.kind != FOLDER and not _alike(self._state(here, name), goal):
-                return  # it has changed meanwhile, and its times with it
-            elif (st := here.stat(name)) and (st.st_uid, st.st_gid) != (goal.uid, goal.gid):
-                here.chown(name, goal.uid, goal.gid)
-            here.utime(name, goal.mtime_ns)
+        here, name = self._enter_folder(trees.parent(path)), names[-1]
+        if step is not None:
+            here.chown(name, goal.uid, goal.gid)
+            with here.child(name) as folder:
+                folder.set_self(goal.mode, self._attributes(goal) if goal.xattrs or _had_xattrs(step) else None)
+        elif goal.kind != FOLDER and not _alike(self._state(here, name), goal):
+            return  # it has changed meanwhile, and its times with it
+        elif (st := here.stat(name)) and (st.st_uid, st.st_gid) != (goal.uid, goal.gid):
+            here.chown(name, goal.uid, goal.gid)
+        here.utime(name, goal.mtime_ns)
 
     def _attributes(self, goal: Entry) -> Mapping[bytes, bytes]:
         return trees.decode_xattrs(self.blobs.get(goal.xattrs)) if goal.xattrs else {}
@@ -744,7 +759,7 @@ class _Lot:
 
 def _in_lots(steps: list[Step]) -> list[_Lot]:
     """Enough of them for two processes to end at the same time."""
-    size = min(_LOT, -(-len(steps) // 48)) or 1
+    size = min(_LOT, -(-len(steps) // 128)) or 1
     return [_Lot(steps[at : at + size]) for at in range(0, len(steps), size)]
 
 

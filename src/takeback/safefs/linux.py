@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import errno
 import os
@@ -73,6 +74,17 @@ def trim_memory() -> None:
     """Gives memory that was freed back to the system, after work on a large tree."""
     if _libc is not None and hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(0)
+
+
+def start_syncing(fd: int) -> None:
+    """Lets the disk begin with all that was written to a file system. Only a hint, and by a thread: not for a process
+    that forks again. By a descriptor of its own, since each is told of an error once, and the sync that counts must
+    hear of it."""
+    if _libc is not None and hasattr(_libc, "syncfs"):
+        try:
+            _thread.start_new_thread(_libc.syncfs, (os.open(b".", _FLAGS, dir_fd=fd),))
+        except (OSError, RuntimeError):
+            pass
 
 
 def sync_filesystem(fd: int) -> None:

@@ -151,6 +151,9 @@ class PortableFolder:
     def set_xattrs(self, fd: int, wanted: Iterable[tuple[bytes, bytes]]) -> None:
         pass
 
+    def start_sync(self) -> None:
+        pass
+
     def sync(self) -> None:
         if hasattr(os, "sync"):
             os.sync()

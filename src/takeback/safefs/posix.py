@@ -7,9 +7,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 
+from ..typed import TYPE_CHECKING
 from . import keys
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO swapped in must not block us
@@ -28,6 +32,14 @@ _NO_XATTRS = (
     errno.EPERM,
     errno.EACCES,
 )  # none, or not for us
+
+
+@cache  # an import statement costs more than some of the calls
+def _linux() -> ModuleType:
+    """Loaded when it is needed: the hook's start is too short for it."""
+    from . import linux
+
+    return linux
 
 
 class PosixFolder:
@@ -64,11 +76,9 @@ class PosixFolder:
         the way to a file that was named, never in a tree."""
         if not names:
             return PosixFolder(os.dup(self.fd), self.path)
-        from . import linux
-
         path = b"/".join(names)
         try:
-            return PosixFolder(linux.open_folder_beneath(self.fd, path, across), path)
+            return PosixFolder(_linux().open_folder_beneath(self.fd, path, across), path)
         except NotImplementedError:
             here = self
         except OSError as error:
@@ -157,10 +167,8 @@ class PosixFolder:
 
     def move(self, old: bytes, new: bytes) -> None:
         """Renames, and raises FileExistsError rather than replace anything."""
-        from . import linux
-
         try:
-            linux.rename2(self.fd, old, new, linux.RENAME_NOREPLACE)
+            _linux().rename2(self.fd, old, new, _linux().RENAME_NOREPLACE)
         except NotImplementedError:
             if stat.S_ISDIR(self.stat(old).st_mode):
                 self.mkdir(new)  # an empty folder may be replaced by a folder, so this one is a safe seat
@@ -179,10 +187,8 @@ class PosixFolder:
 
     def exchange(self, a: bytes, b: bytes) -> bool:
         """Swaps two names in one step; False where kernel or file system cannot."""
-        from . import linux
-
         try:
-            linux.rename2(self.fd, a, b, linux.RENAME_EXCHANGE)
+            _linux().rename2(self.fd, a, b, _linux().RENAME_EXCHANGE)
         except NotImplementedError:
             return False
         return True
@@ -233,8 +239,10 @@ class PosixFolder:
         for name, value in goal.items():
             os.setxattr(fd, name, value)
 
+    def start_sync(self) -> None:
+        """Begins to write out what was written so far, for a process that soon ends. Only a hint."""
+        _linux().start_syncing(self.fd)
+
     def sync(self) -> None:
         """Everything written so far to this file system is on disk when this returns."""
-        from . import linux
-
-        linux.sync_filesystem(self.fd)
+        _linux().sync_filesystem(self.fd)
