@@ -13,7 +13,21 @@ SOURCE = Path(takeback.__file__).parent
 
 # From the ground up: a module imports from its own layer and those below it.
 LAYERS = [
-    {"effects", "errors", "ids", "typed", "units", "acts", "redact", "policy", "patterns", "digests", "head_file", "quickjson"},
+    {
+        "effects",
+        "errors",
+        "ids",
+        "typed",
+        "units",
+        "acts",
+        "redact",
+        "policy",
+        "patterns",
+        "digests",
+        "head_file",
+        "quickjson",
+        "ancestry",
+    },
     {
         "journal",
         "blobs",
@@ -37,7 +51,6 @@ LAYERS = [
         "plain",
         "thread_index",
         "held_values",
-        "ancestry",
         "agent_files",
         "hook_record",
         "callers",

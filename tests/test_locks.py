@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from takeback.errors import Locked, TakebackError
-from takeback.locks import Lock, NullLock
+from takeback.locks import Lock, NullLock, waiting_while
 
 HOLDER = """
 import sys, time
@@ -132,6 +132,32 @@ def test_it_says_who_is_waited_for(tmp_path: Path) -> None:
         other.stdin.flush()
         waiting.join(60)
         assert lock.waits_for == ""
+    lock.release()
+
+
+def test_what_nobody_wants_any_more_is_not_waited_for(tmp_path: Path) -> None:
+    lock, path, wanted, failed = Lock(tmp_path / "store"), tmp_path / "store", threading.Event(), []
+    wanted.set()
+
+    def wait() -> None:
+        with waiting_while(wanted.is_set):
+            try:
+                lock.acquire(3600)
+            except Locked as error:
+                failed.append(error)
+
+    with holder(path, "flock"):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while not lock.waits_for:
+            time.sleep(0.01)
+        wanted.clear()
+        waiting.join(60)
+        assert len(failed) == 1 and not lock.waits_for
+        with pytest.raises(Locked), waiting_while(lambda: False):
+            lock.acquire(3600)
+    with waiting_while(lambda: False):
+        lock.acquire(0)  # what is free is had all the same
     lock.release()
 
 

@@ -46,6 +46,18 @@ def test_a_label_that_looks_like_a_number_is_found_where_no_row_has_it(ws: Works
     assert names.resolve(ws.history(), "1").id == first.id, "numbers go first"
 
 
+def test_that_labels_are_pruned_is_said_where_something_was(ws: Workspace):
+    ws.checkpoint("old")
+    with pytest.raises(takeback.NotFound) as told:
+        names.resolve(ws.history(), "older")
+    assert told.value.hint == "list them with takeback log"
+    ws.checkpoint("new")
+    ws.prune(keep=1)
+    with pytest.raises(takeback.NotFound) as told:
+        names.resolve(ws.history(), "old")
+    assert told.value.hint.endswith("what was pruned is known by its number and id only, not by its label")
+
+
 def test_two_matches_is_an_error_that_lists_both(ws: Workspace, monkeypatch):
     import takeback.observer as module
 

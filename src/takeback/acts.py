@@ -3,7 +3,8 @@
     Act (who, what, target) ── Inverse (operation, arguments) ──► Answer: done, failed, or nobody knows
 
 An act is journaled once and is one unit, called by its id. Its inverse is data, so that any process can run it later;
-credentials in it are names. Nothing here reads the world, the clock or the environment.
+credentials in it are names. Nothing here reads the clock or the environment, and of the world only whether a process
+that sends lives.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from . import quickjson
+from . import ancestry, quickjson
 from .digests import sha256
 from .effects import (
     ACT_VERDICTS,
@@ -102,14 +103,25 @@ class Act(NamedTuple):
 
     @property
     def shown_state(self) -> str:
-        """One word for people: live, undone, failed, unknown, held or irreversible."""
+        """One word for people: live, undone, failed, sending, unknown, held or irreversible."""
         if self.state == FAILED:
             return "failed"
         if self.undone_by:
             return "undone"
+        if self.is_being_sent:
+            return "sending"
         if self.state == BEGUN or self.in_doubt:
             return "unknown"
         return self.verdict if self.verdict in (HELD, IRREVERSIBLE, UNKNOWN, UNCOVERED) else "live"
+
+    @property
+    def is_being_sent(self) -> bool:
+        """Whether a mail is on its way just now: the process that sends it lives, and has not said what came of it."""
+        sender = self.did.get("sender")
+        if self.verdict != UNKNOWN or not isinstance(sender, dict) or not isinstance(sender.get("pid"), int):
+            return False
+        started = ancestry.started(sender["pid"])
+        return started != 0 and started == sender.get("started")
 
 
 class Undo(NamedTuple):

@@ -50,6 +50,11 @@ _FIRST = frozenset(path.partition(b"/")[0] for path in OWN)
 _FOLDERS = tuple(path for path in OWN if path.endswith(b"/"))
 
 
+def may_hold_own(path: bytes) -> bool:
+    """False for by far the most paths: neither of the two below is to be asked about them."""
+    return path.partition(b"/")[0] in _FIRST
+
+
 def is_agents_own(path: bytes) -> bool:
     """Whether an agent, or what we set up for one, lives in this file or folder."""
     if path.partition(b"/")[0] not in _FIRST:
@@ -71,8 +76,26 @@ def record_of(home: Path, path: str) -> Path:
     return home / "setup" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
 
 
-def without_hooks(home: Path, root: Path) -> list[str]:
-    """The agents that protect set up in a project, and whose file of hooks is not there any more."""
-    real = os.path.realpath(root)
-    missing = [agent for agent, path in HOOKS.items() if not os.path.exists(f"{real}/{path}")]
-    return [agent for agent in missing if record_of(home, f"{real}/{HOOKS[agent]}").exists()]
+def with_edited_hooks(home: Path, root: Path) -> list[str]:
+    """The agents that protect set up in a project, and whose file of hooks is not as it left it: its hooks may be gone.
+
+    Asked at each status, so cheap: what reads agents' files is loaded for these alone."""
+    return [agent for agent, path in HOOKS.items() if _is_edited(home, os.path.realpath(root / path))]
+
+
+def _is_edited(home: Path, path: str) -> bool:
+    import json
+
+    from .digests import sha256
+
+    try:
+        left = json.loads(record_of(home, path).read_bytes())["after"]
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return bool(sha256(file.read()).hexdigest() != left)
+    except OSError:
+        return True

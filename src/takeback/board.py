@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 AGENT, HAND, TAKEBACK, CHECKPOINT = "agent", "hand", "takeback", "checkpoint"  # with RUN and WATCH: kinds of a turn
 CALL, EFFECT = "call", "effect"  # kinds of what is in one
 WHOLE, PART, NONE = "whole", "part", "none"  # how much of an item still stands
-_ORDER = {UNKNOWN: 0, "failed": 1, IRREVERSIBLE: 2, "held": 3, "compensating": 4, "exact": 5}  # the worst first
+_WORST_FIRST = (UNKNOWN, "sending", "failed", IRREVERSIBLE, "held", "compensating", "exact")
+_ORDER = {badge: at for at, badge in enumerate(_WORST_FIRST)}
 
 
 class Mark(NamedTuple):
@@ -149,6 +150,12 @@ class Board:
             self.parents.update((row.id, group.id) for row in group.rows if row.id != group.id)
             self.parents.update((bracket.id, group.id) for bracket in group.brackets)
         self.groups = sorted(self.by_id.values(), key=lambda group: -group.last)
+        self._sending = [act for act in self.acts.values() if act.is_being_sent]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a mail was being sent when this was made, and whoever sent it is gone without a word."""
+        return not all(act.is_being_sent for act in self._sending)
 
     def _group(self, rows: Sequence[LogRow]) -> None:
         history = self.history

@@ -17,7 +17,7 @@ from .typed import NamedTuple, Protocol
 from .units import parse_duration
 
 KINDS = ("checkpoint", "effect", "takeback")
-STATES = ("live", "undone", "failed", "unknown", "held", "irreversible")
+STATES = ("live", "undone", "failed", "sending", "unknown", "held", "irreversible")
 
 
 class Row(Protocol):
@@ -164,7 +164,7 @@ KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "path": (_path, "a path, a folder and what is in it, or a pattern with * and ?"),
     "session": (_session, "how an agent's own name of its session begins"),
     "since": (_since, "not before: a duration ago (2h) or a date or time (2026-01-31, 2026-01-31T18:00)"),
-    "state": (_state, "live or undone; outside the files also held, failed, unknown, irreversible"),
+    "state": (_state, "live or undone; outside the files also held, failed, sending, unknown, irreversible"),
     "turn": (_turn, "how the id of an agent's turn begins"),
     "until": (_until, "not after, written as for since; a date means the end of that day"),
     "verdict": (_verdict, "exact, compensating, held, irreversible, unknown or uncovered"),

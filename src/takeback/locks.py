@@ -18,7 +18,7 @@ from __future__ import annotations
 import _thread
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,6 +33,17 @@ except ImportError:  # Windows
 HINT = "wait for the other takeback to finish and try again, or raise lock_timeout"
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.05
+_here = _thread._local()  # of each thread
+
+
+@contextmanager
+def waiting_while(is_wanted: Callable[[], bool]) -> Iterator[None]:
+    """No lock is waited for inside, in this thread, once nobody wants what it is for: that fails as Locked, at once."""
+    _here.is_wanted = is_wanted
+    try:
+        yield
+    finally:
+        del _here.is_wanted
 
 
 class Lock:
@@ -64,9 +75,10 @@ class Lock:
     def _wait_for(self, handle: _Handle, timeout: float) -> bool:
         """Tries again and again until the timeout; no system wakes us with a time limit."""
         until, pause = time.monotonic() + timeout, _FIRST_PAUSE
+        is_wanted = getattr(_here, "is_wanted", None)
         self._is_awaited = True
         try:
-            while (left := until - time.monotonic()) > 0:
+            while (left := until - time.monotonic()) > 0 and (is_wanted is None or is_wanted()):
                 time.sleep(min(pause, left))
                 if handle.try_lock():
                     return True

@@ -51,7 +51,10 @@ def resolve(history: History, name: str, plans: bool = False) -> Named:
         raise UsageError(f"{name!r} is ambiguous: {listed}", "type more letters of the id")
     if name and any(id.startswith(name) for id in history.forgotten):
         raise _pruned(name)
-    raise NotFound(f"no {what} is called {name!r}", "list them with takeback log")
+    hint = "list them with takeback log"
+    if history.forgotten and not plans:  # a label goes with its checkpoint: whether this was one is not known any more
+        hint += "; what was pruned is known by its number and id only, not by its label"
+    raise NotFound(f"no {what} is called {name!r}", hint)
 
 
 def _pruned(name: str) -> NotFound:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
+from . import ancestry
 from .acts import BEGUN, Act, NewAct, World
 from .domains.email import cancel
 from .effects import DONE, FAILED, HELD, IRREVERSIBLE, UNKNOWN, text
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 20 << 20  # of all attachments: servers take 25 MB of what becomes a third larger on its way
 _NOT_AGAIN = "it is not sent again before that is known"
+_LEFT: Mapping[str, Any] = {"sender": None}  # nobody is at it any more, though the process may live on
 
 
 class Outbox:
@@ -90,7 +92,8 @@ class Outbox:
         self._permit(act, approved)
         if is_releasing(act) and (act := self.settle(act)).verdict == IRREVERSIBLE:
             return act
-        intent = {"releasing": True, "left_to_do": _doubt(act), "released_by": dict(by or {})}
+        me = ancestry.Process(os.getpid(), ancestry.started(os.getpid()))
+        intent = {"releasing": True, "left_to_do": _doubt(act), "released_by": dict(by or {}), "sender": me._asdict()}
         act = self._workspace.acted(act.id, verdict=UNKNOWN, did=intent)
         holder = self._provider(act)
         try:
@@ -98,6 +101,7 @@ class Outbox:
         except Unheard as error:
             if self._where(act) == SENT:  # held would prove nothing: it may still be on its way
                 return self._sent(act, {})
+            self._workspace.acted(act.id, did=_LEFT)
             raise TakebackError(f"{error.message}: {_doubt(act)}", _NOT_AGAIN) from error
         except Missing:
             if self._where(act) == SENT:  # an earlier attempt, or somebody else
@@ -106,6 +110,9 @@ class Outbox:
             raise
         except TakebackError:
             self._held_again(act)
+            raise
+        except BaseException:
+            self._workspace.acted(act.id, did=_LEFT)
             raise
         return self._sent(act, told)
 
@@ -135,11 +142,11 @@ class Outbox:
             left += (
                 f"; trash your own copy with takeback email cancel --trash-copy {act.id[:8]}, recipients keep theirs"
             )
-        did = {"releasing": False, "left_to_do": left, "sent": now, "answer": dict(told)}
+        did = {**_LEFT, "releasing": False, "left_to_do": left, "sent": now, "answer": dict(told)}
         return self._workspace.acted(act.id, verdict=IRREVERSIBLE, did=did)
 
     def _held_again(self, act: Act) -> Act:
-        return self._workspace.acted(act.id, verdict=HELD, did={"releasing": False, "left_to_do": ""})
+        return self._workspace.acted(act.id, verdict=HELD, did={**_LEFT, "releasing": False, "left_to_do": ""})
 
     def _permit(self, act: Act, approved: bool) -> None:
         decision, source = self._world.settings.policy.decide("email", IRREVERSIBLE)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from .acts import BEGUN, Act, depends
-from .agent_files import is_agents_own, own_below
+from .agent_files import is_agents_own, may_hold_own, own_below
 from .effects import (
     DRIFTED,
     EXACT,
@@ -77,6 +77,7 @@ class Planner:
         self.left_alone = left_alone  # domains that the settings leave as they are
         self._alone = False  # whether what is asked for is taken out of the middle
         self._waits: dict[int, str] = {}  # rows of acts that stay, and the act each of them waits for
+        self._gone: dict[bytes, bool] = {}  # folder → whether it is gone, and held agents' own files alone
 
     # -- resolving what was asked --------------------------------------------
 
@@ -115,7 +116,8 @@ class Planner:
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
         ours, left = self._select(request)
-        if own := {u for u in ours if not request.paths and self._is_own(u.path) and not self._is_outside(u.seq)}:
+        own = set() if request.paths else {u for u in ours if may_hold_own(u.path) and self._is_own(u.path)}
+        if own := {u for u in own if not self._is_outside(u.seq)}:
             own -= self._thrown_away(own)
             ours, left = ours - own, left | own
         if not (request.only or request.without or request.leave or self.left_alone or self._has_threads()):
@@ -139,8 +141,19 @@ class Planner:
         return self._select_rollback(request)
 
     def _is_own(self, path: bytes) -> bool:
-        """An agent's own file, or a folder that holds one: not taken back unless it is named."""
-        return is_agents_own(path) or any(self.known(own) is not None for own in own_below(path))
+        """An agent's own file, or a folder that holds one, or held nothing else before it went, and would stand empty
+        if it came back: not taken back unless it is named."""
+        if is_agents_own(path):
+            return True
+        below = own_below(path)
+        return any(self.known(own) is not None for own in below) or (bool(below) and self._was_own(path))
+
+    def _was_own(self, folder: bytes) -> bool:
+        if folder not in self._gone:
+            found = [p for p in self.history.all_paths if p.startswith(folder + b"/")]
+            is_all = all(is_agents_own(p) or own_below(p) for p in found)
+            self._gone[folder] = is_all and any(map(is_agents_own, found)) and self.known(folder) is None
+        return self._gone[folder]
 
     def _thrown_away(self, own: set[Unit]) -> set[Unit]:
         rows: dict[bytes, list[int]] = {}
@@ -346,16 +359,17 @@ class Planner:
                 if inside is None or inside.goal is not None or below in kept:
                     kept[path] = f"it still holds {text(below)}"
                     break
-        standing: dict[bytes, State] = {}  # what each folder will be: many stand in the same
-        for path in sorted(taken, key=lambda p: p.count(b"/")):  # from the top: what is kept away keeps all in it away
-            above = parent(path)
-            if taken[path].goal is None or not above or path in kept:
-                continue
-            if above not in standing:
-                standing[above] = taken[above].goal if above in taken and above not in kept else self.known(above)
-            state = standing[above]
+        coming: dict[bytes, list[bytes]] = {}  # by folder: many stand in the same
+        for path, step in taken.items():
+            if step.goal is not None and path not in kept:
+                coming.setdefault(parent(path), []).append(path)
+        coming.pop(b"", None)
+        # From the top: what is kept away keeps all in it away.
+        for above in sorted(coming, key=lambda p: p.count(b"/")):
+            state = taken[above].goal if above in taken and above not in kept else self.known(above)
             if not _is_folder(state):
-                kept[path] = "its folder is gone" if state is None else f"{text(above)} is no folder now"
+                why = "its folder is gone" if state is None else f"{text(above)} is no folder now"
+                kept.update(dict.fromkeys(coming[above], why))
         if not kept:
             return steps
         return [
@@ -679,7 +693,8 @@ class Planner:
         for step in taken:
             if step.units:
                 folder, seq = parent(step.path), request.since if whole else min(step.units).seq
-                lowest[folder] = min(seq, lowest.get(folder, seq))
+                if lowest.get(folder, seq) >= seq:
+                    lowest[folder] = seq
         found = {}
         for folder, seq in lowest.items():
             present = self.known(folder)

@@ -75,7 +75,7 @@ class Timeline:
 
     def changed_since(self, head: int) -> bool:
         """Whether anybody has journaled anything since; cheap enough to ask every second."""
-        return self.head() != head
+        return self.head() != head or (self._board is not None and self._board.is_stale)
 
     def head(self) -> int:
         with self.ws.alone():
@@ -218,7 +218,7 @@ class Timeline:
 
     def _folded(self) -> Board:
         history = self.ws.history()
-        if self._board is None or self._board.history is not history:
+        if self._board is None or self._board.history is not history or self._board.is_stale:
             self._board = Board(self.ws, history)
         return self._board
 

@@ -605,7 +605,7 @@ class Workspace(Hooked, Twins):
         self.must_be_on()
         with self.applying():  # first: what another process is at just now is not in doubt
             act = self.find_effect(name)
-            if act.shown_state != "unknown":
+            if act.shown_state not in ("unknown", "sending"):  # nobody sends while we have the lock
                 raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
             if act.domain == "email" and act.did.get("releasing"):
                 return self._outbox.resolve(act, done)

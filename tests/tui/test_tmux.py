@@ -106,3 +106,17 @@ def test_keys_that_arrive_together_mean_what_they_mean_one_by_one(ws, project, t
     terminal.see("Take back claude “add page 48", "y Apply")
     shown = terminal.shown()
     assert "▾ ◆ claude “add page 48" in shown and "▸ ◆ claude “add page 47" in shown
+
+
+def test_whoever_leaves_while_a_plan_waits_is_not_kept(ws, project, tmux):
+    fifty_turns(ws)
+    terminal = tmux(TAKEBACK_LOCK_TIMEOUT="3600")
+    terminal.see("add page 49", "x Take back")
+    with ws.store.write.hold(5):
+        terminal.keys("u")
+        terminal.see("Waiting for another process")
+        terminal.keys("q")
+        terminal.see("x Take back", without="Waiting for")
+        terminal.keys("q")
+        terminal.see("left with 0")
+    assert (project / "docs/page49.md").exists(), "nothing was taken back"

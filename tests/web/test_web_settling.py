@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from test_web_pages import EVIL
 import takeback
 from servers.smtp import Smtp
 
+_SEND = "import sys, takeback; takeback.open(sys.argv[1]).release_email(sys.argv[2], approved=True)"
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 
 
@@ -169,6 +174,39 @@ def test_a_mail_that_nobody_heard_of_again_is_told_as_such(ws: Any, smtp: Smtp, 
     assert "is held as before" in served.ask(f"/resolve/{mail.id}?done=no").text
     assert confirm(served, f"/resolve/{mail.id}?done=no").status == 303
     assert ws.find_effect(mail.id).shown_state == "held"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody can tell here which process lives")
+def test_a_mail_is_being_sent_as_long_as_its_sender_lives(ws: Any, smtp: Smtp, hold: Any, served: Any) -> None:
+    """A second tab, while the first one sends: nobody has to find out anything. Not so once the sender was killed."""
+    mail, arrived, answered = hold("bob@example.com", "Order 17", "Dear Bob,\n"), Event(), Event()
+
+    def wait(server: Any) -> None:
+        arrived.set()
+        answered.wait(60)
+
+    smtp.after_data = wait
+    sending = subprocess.Popen(
+        [sys.executable, "-c", _SEND, str(ws.root), mail.id], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        assert arrived.wait(60)
+        page = served.ask(f"/item/{mail.id}").text
+        assert "It is being sent just now" in page and "Nobody knows" not in page
+        assert "It was sent…" not in page and 'class="badge sending"' in page
+        assert json.loads(served.ask("/timeline.json").text)["unknown"] == 0
+        assert served.ask(f"/resolve/{mail.id}?done=no").status == 400
+        assert ws.find_effect(mail.id).shown_state == "sending"
+        assert [row.id for row in ws.log("state:sending")] == [mail.id]
+    finally:
+        sending.kill()
+        sending.wait()
+        answered.set()
+    page = served.ask(f"/item/{mail.id}").text
+    assert "Nobody knows what came of it" in page and "It was sent…" in page and 'class="badge unknown"' in page
+    assert json.loads(served.ask("/timeline.json").text)["unknown"] == 1
+    assert ws.find_effect(mail.id).shown_state == "unknown"
+    assert confirm(served, f"/resolve/{mail.id}?done=no").status == 303
 
 
 def test_a_mail_that_is_refused_stays_held(ws: Any, smtp: Smtp, hold: Any, served: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -217,6 +218,30 @@ def test_several_at_once_are_undone_exactly(alone: Cli) -> None:
     assert timeless(alone.project) == before
 
 
+@pytest.mark.parametrize("agent", ALL)
+def test_a_rollback_past_unprotect_leaves_no_empty_folders(cli: Cli, agent: str) -> None:
+    cli.ok("protect", agent, "--yes")
+    cli.ok("checkpoint", "protected")
+    cli.ok("unprotect", agent, "--yes")
+    (cli.project / "a.txt").write_text("changed\n")
+    before = {path for path in cli.project.rglob("*") if path.name != "a.txt"}
+    ran = cli.ok("rollback", "protected", "--yes")
+    assert "took back 1 file: a.txt" in ran.out and "an agent's own" in ran.out
+    assert {path for path in cli.project.rglob("*") if path.name != "a.txt"} == before
+    assert "nothing to undo" in cli.ok("undo", "--yes").out
+
+
+def test_a_folder_with_more_than_an_agents_own_comes_back_without_that(cli: Cli) -> None:
+    mine = cli.project / ".claude/agents/reviewer.md"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine\n")
+    cli.ok("protect", "claude", "--yes")
+    cli.ok("checkpoint", "protected")
+    shutil.rmtree(cli.project / ".claude")
+    cli.ok("rollback", "protected", "--yes")
+    assert [path for path in (cli.project / ".claude").rglob("*")] == [mine.parent, mine]
+
+
 # -- doctor ------------------------------------------------------------------
 
 
@@ -308,6 +333,41 @@ def test_hooks_that_are_gone_are_told_of(cli: Cli, agent: str) -> None:
     cli.ok("unprotect", agent, "--yes")
     assert cli.ok("status", "--json").json["hooks_gone"] == []
     assert doctor(cli, agent).get("ok", True)
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_hooks_whose_lines_alone_are_gone_are_told_of_by_both(cli: Cli, agent: str) -> None:
+    cli.ok("protect", agent, "--yes")
+    (cli.project / HOOKS[agent]).write_text("{}\n")
+    told = f"the hooks of {agent} are gone from {HOOKS[agent]}: what it does next is not captured"
+    assert told in cli.ok("status").out
+    assert cli.ok("status", "--json").json["hooks_gone"] == [agent]
+    assert "gone" in doctor(cli, agent)["detail"]
+
+
+def test_hooks_in_an_edited_file_are_still_there(cli: Cli) -> None:
+    cli.ok("protect", "claude", "--yes")
+    file = cli.project / HOOKS["claude"]
+    file.write_text(json.dumps({"permissions": {"allow": ["Bash(ls)"]}, **json.loads(file.read_text())}))
+    assert cli.ok("status", "--json").json["hooks_gone"] == []
+    assert "installed" in doctor(cli, "claude")["detail"]
+
+
+def test_hooks_that_the_user_has_too_are_not_told_as_gone(cli: Cli, own_home: Path) -> None:
+    cli.ok("protect", "claude", "--yes")
+    cli.ok("protect", "claude", "--user", "--yes")
+    (cli.project / HOOKS["claude"]).unlink()
+    assert doctor(cli, "claude")["ok"]
+    assert cli.ok("status", "--json").json["hooks_gone"] == []
+
+
+def test_hooks_that_cannot_be_read_any_more_are_told_of_by_both(cli: Cli) -> None:
+    cli.ok("protect", "claude", "--yes")
+    file = cli.project / HOOKS["claude"]
+    file.write_text(file.read_text() + "}")
+    assert "broken" in doctor(cli, "claude")["detail"]
+    assert f"the hooks of claude are broken: {file} does not parse" in cli.ok("status").out
+    assert cli.ok("status", "--json").json["hooks_gone"] == ["claude"]
 
 
 def test_doctor_on_hooks_that_ask_by_http_where_nobody_listens(cli: Cli) -> None:

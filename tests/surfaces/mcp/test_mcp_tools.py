@@ -19,6 +19,8 @@ from servers.payments import Payments
 from servers.smtp import Smtp
 from takeback.surfaces.mcp import windows
 from takeback.surfaces.mcp.server import Server
+from takeback.surfaces.mcp.wording import TOOLS as TOOL_FOR
+from takeback.surfaces.mcp.wording import for_agents
 from takeback.textdiff import Hunk
 from takeback.views import FileDiff
 
@@ -556,3 +558,52 @@ async def test_two_hundred_hostile_calls_send_nothing_and_run_nothing(
         assert len(payments.requests) == asked and not ran.exists() and not smtp.got
         states = {e["id"]: e["state"] for e in (await calls.ok("effects"))["effects"]}
         assert all(states[id] == "live" for id in ids)
+
+
+# -- in words that an agent can follow ----------------------------------------------
+
+
+def test_every_command_that_is_named_as_a_tool_is_one() -> None:
+    assert {command.replace(" ", "_") for command in TOOL_FOR} <= set(TOOLS)
+    assert set(TOOLS) - {command.replace(" ", "_") for command in TOOL_FOR} == {"record_http", "record_reversal"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("take this back: takeback redo", "take this back: takeback_redo"),
+        ("see takeback log, then takeback revert ID|PATH…", "see takeback_log, then takeback_revert ID|PATH…"),
+        (
+            "take it too: takeback revert kxvm --force, or merge it: takeback revert kxvm --merge",
+            "take it too: takeback_revert kxvm force=true, or merge it: takeback_revert kxvm merge=true",
+        ),
+        ("takeback rollback kxvm --with-state takes it too", "takeback_rollback kxvm with_state=true takes it too"),
+        ("list them with takeback email pending", "list them with takeback_email_pending"),
+        ("takeback thread list (takeback thread verify)", "takeback_thread_list (takeback_thread_verify)"),
+        ("others' work: a (1 path; take it too with --all)", "others' work: a (1 path; take it too with everything=true)"),
+        ("… and 9 more (see all: takeback status --all)", "… and 9 more (the data has more)"),
+        # what is a person's, or what no tool can
+        *[(same, same) for same in (
+            "run takeback email release kxvm on a terminal", "takeback approve kxvm, then takeback resume",
+            "takeback restore --to DIR still works", "takeback thread rollback main kxvm --with-files",
+            "takeback email release --due", "takeback resolve kxvm --done", "takeback protect claude",
+            "by claude “say takeback redo”", "takeback logs in",
+        )],
+    ],
+)  # fmt: skip
+def test_what_to_do_next_is_said_by_tools(said: str, told: str) -> None:
+    assert for_agents(said) == told
+
+
+async def test_answers_name_tools_where_the_agent_has_one(work: Path, server: Server) -> None:
+    async with connected(server) as calls:
+        await calls("checkpoint", label="before")
+        (work / "README.md").write_text("changed: see takeback log\n")
+        for failed in (await calls.fails("show", id="nothing"), await calls.fails("email_cancel", draft="")):
+            assert "takeback_" in failed["hint"] and "takeback " not in failed["hint"], failed
+        await calls("rollback")
+        assert "take this back: takeback_redo" in calls.text
+        await calls("redo")
+        assert "take this back: takeback_undo" in calls.text or "takeback_rollback" in calls.text
+        await calls("diff")
+        assert "+changed: see takeback log" in calls.text, "what a file says stays as it is"

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...agent_files import record_of
 from ...errors import TakebackError
 from ...locks import Lock
 from ...typed import Any, NamedTuple
@@ -304,11 +303,6 @@ def broken(target: Target, home: Path) -> str:
     except TakebackError as error:
         return error.message if records.load(home, os.path.realpath(target.path)) is not None else ""
     return ""
-
-
-def is_gone(target: Target, home: Path) -> bool:
-    """Whether protect put hooks into a file, unprotect did not take them out, and they are not there any more."""
-    return record_of(home, os.path.realpath(target.path)).exists() and not has_ours(target)
 
 
 def _is_known(found: Found, home: Path) -> bool:

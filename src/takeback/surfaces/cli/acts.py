@@ -29,6 +29,7 @@ _STATES = {
     "held": "green",
     "undone": "dim",
     "failed": "dim",
+    "sending": "cyan",
     "unknown": "magenta",
     "irreversible": "red",
 }

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from ... import hook_record
+from ...agent_files import record_of
 from ...agents import AGENTS
 from ...agents.setup import changes, jsonc, lines, load
 from ...agents.setup.codex import trust
@@ -20,7 +21,7 @@ from .terminal import age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...agents.setup.targets import Place, Setup, Target
     from ...workspace import Workspace
@@ -41,6 +42,15 @@ class Finding(NamedTuple):
     ok: bool
     detail: str
     fix: str = ""
+
+
+class Lost(NamedTuple):
+    """An agent that runs hooks of ours no more: nothing that it does is captured."""
+
+    agent: str
+    place: Place
+    path: Path  # where they were
+    why: str  # they cannot be read there; empty if they are gone
 
 
 class _Hooks(NamedTuple):
@@ -65,36 +75,48 @@ def found(context: Context, home: Path, root: Path | None, seen: Mapping[str, fl
     """One line for each agent that is on this machine or has hooks of ours."""
     here = root or context.cwd
     for setup in map(load, AGENTS):
-        places = [configuring.place_of(context, here, user) for user in (False, True)]
+        places = _places(context.environ, here)
         hooks = [h for place in places if (h := _hooks(setup, place)).is_any]
-        if broken := _broken(home, setup, places):
-            yield broken
+        if lost := _lost(home, setup, places):
+            option = " --user" if lost.place.user else ""
+            yield Finding(setup.name, False, *_told(lost, setup, option))
         elif hooks:
             yield _failing(home, _of(setup, hooks, root, seen.get(setup.name)), root, seen.get(setup.name, 0.0))
-        elif gone := _gone(home, setup, places):
-            yield gone
         elif configuring.is_found(setup, places[0]):
             yield Finding(setup.name, True, f"{setup.title} is there, without hooks (takeback protect {setup.name})")
 
 
-def _broken(home: Path, setup: Setup, places: list[Place]) -> Finding | None:
-    """A file that has hooks of ours and that nobody can read any more: the agent runs none of them."""
-    for place in places:
-        if why := changes.broken(_target(setup, place), home):
-            option = " --user" if place.user else ""
-            fix = f"mend the file, then takeback protect {setup.name}{option}"
-            return Finding(setup.name, False, f"broken: {why}; {setup.title} runs no hook from it", fix)
+def lost(environ: Mapping[str, str], home: Path, root: Path, agents: Sequence[str]) -> list[Lost]:
+    """Which of these agents have lost the hooks of this project, or of their user."""
+    places = _places(environ, root)
+    return [found for setup in map(load, agents) if (found := _lost(home, setup, places))]
+
+
+def _places(environ: Mapping[str, str], root: Path) -> list[Place]:
+    return [configuring.place_of(environ, root, user) for user in (False, True)]
+
+
+def _lost(home: Path, setup: Setup, places: list[Place]) -> Lost | None:
+    """A file with hooks of ours that nobody can read any more, or hooks that somebody threw away, maybe an agent that
+    cleaned up, while there are none elsewhere."""
+    hooks = [_hooks(setup, place) for place in places]
+    for each in hooks:
+        if why := changes.broken(_target(setup, each.place), home):
+            return Lost(setup.name, each.place, each.path, why)
+    if not any(each.is_any for each in hooks):
+        for each in hooks:
+            if record_of(home, os.path.realpath(each.path)).exists():
+                return Lost(setup.name, each.place, each.path, "")
     return None
 
 
-def _gone(home: Path, setup: Setup, places: list[Place]) -> Finding | None:
-    """Hooks that somebody threw away, maybe an agent that cleaned up: nothing that the agent does is captured."""
-    for place in places:
-        if changes.is_gone(target := _target(setup, place), home):
-            named = f"{setup.name}{' --user' if place.user else ''}"
-            fix = f"takeback protect {named}; or takeback unprotect {named}"
-            return Finding(setup.name, False, f"gone: the hooks that protect put into {target.path}", fix)
-    return None
+def _told(lost: Lost, setup: Setup, option: str) -> tuple[str, str]:
+    """What is wrong, and what mends it."""
+    again = f"takeback protect {setup.name}{option}"
+    if lost.why:
+        return f"broken: {lost.why}; {setup.title} runs no hook from it", f"mend the file, then {again}"
+    fix = f"{again}; or takeback unprotect {setup.name}{option}"
+    return f"gone: the hooks that protect put into {lost.path}", fix
 
 
 def last_seen(workspace: Workspace) -> dict[str, float]:

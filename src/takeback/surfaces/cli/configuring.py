@@ -18,7 +18,7 @@ from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...agents.setup.changes import Change
     from ...agents.setup.targets import Setup
@@ -37,9 +37,9 @@ class Planned(NamedTuple):
     changes: list[Change]
 
 
-def place_of(context: Context, root: Path, user: bool) -> Place:
-    home = Path(context.environ.get("HOME") or os.path.expanduser("~"))
-    return Place(root, home, context.environ, user)
+def place_of(environ: Mapping[str, str], root: Path, user: bool) -> Place:
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))
+    return Place(root, home, environ, user)
 
 
 def ours() -> Ours:

@@ -16,9 +16,10 @@ def add(parser: Parser) -> None:
     parser.synopsis = "[FILTER…] [-n N]"
     parser.about = (
         "Every effect outside the files, newest first, with its state: live (it stands and can be taken\n"
-        "back), held (it never left), undone, failed (it never happened), unknown (begun or taken back,\n"
-        "and nobody heard of it again), irreversible. The same as `takeback log --outside`, with its\n"
-        f"filter ({', '.join(KEYS)})."
+        "back), held (it never left), undone, failed (it never happened), sending (a mail, just now),\n"
+        "unknown (begun or taken back, and nobody heard of it again), irreversible. The same as\n"
+        "`takeback log --outside`, with its filter\n"
+        f"({', '.join(KEYS)})."
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as state:live domain:http actor:claude")
     parser.takes("-n N", "-n", dest="most", default=None, help="at most N entries")

@@ -43,7 +43,7 @@ def run(context: Context, args: Namespace) -> int:
     root = here or init.choose_root(context)
     settings = context.settings(root)
     context.must_be_on(settings)
-    place = configuring.place_of(context, root, args.user)
+    place = configuring.place_of(context.environ, root, args.user)
     setups = configuring.named(args.agents) or configuring.found(place)
     if not setups:
         raise UsageError("no coding agent was found on this machine", "name one: takeback protect claude")

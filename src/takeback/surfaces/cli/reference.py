@@ -65,8 +65,8 @@ _PLAN = (
 )
 
 _EFFECT = (
-    '"id", "number", "domain", "state": "live\\|undone\\|failed\\|unknown\\|held\\|irreversible", "summary", "target", '
-    '"undoes", "undone_by", "at", "by", "verdict", "inverse", "depends_on"'
+    '"id", "number", "domain", "state": "live\\|undone\\|failed\\|sending\\|unknown\\|held\\|irreversible", "summary", '
+    '"target", "undoes", "undone_by", "at", "by", "verdict", "inverse", "depends_on"'
 )
 
 _STATE = (
@@ -106,7 +106,7 @@ _SHAPES = {
         '`{"checkpoint", "changes": [{"path", "change", "actor"}], "uncovered": [{"path", "why"}], '
         '"store": {"path", "bytes"}}`, with `"lacking"`, `"held_back"`, `"ignored"`, `"interrupted"`; a change by '
         'agents names their `"turns"`, which are listed in `"turns"`, and calls that are open in `"at_work"`; '
-        'what hooks could not do in the last day is in `"hooks_failed"`, agents whose hooks are gone in '
+        'what hooks could not do in the last day is in `"hooks_failed"`, agents whose hooks are gone or broken in '
         '`"hooks_gone"`, threads that moved since are in `"state": [{"thread", "ahead"}]`'
     ),
     "`diff`": (
@@ -140,7 +140,7 @@ _SHAPES = {
         '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "decision"}]}`'
     ),
     "`email stage`, `email release`, `email cancel`": (
-        '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|unknown", "provider", "to", "subject", "due", '
+        '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|sending\\|unknown", "provider", "to", "subject", "due", '
         '"left_to_do"}}`; of several `{"drafts": [...]}`, as `email pending` has them'
     ),
     "`thread save`, `thread fork`, `thread adopt`": f'`{{{_STATE}}}`; adopt also `"handoff_id"`',

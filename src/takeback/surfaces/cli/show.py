@@ -173,6 +173,8 @@ def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
         yield f"  on       {id[:8]}, which it depends on"
     for id in found.carries:
         yield f"  carries  {id[:8]}, which depends on it; to take both back: takeback rollback {act.id[:8]}"
+    if act.shown_state == "sending":
+        yield terminal.style(f"  → it is being sent just now, by process {act.did['sender']['pid']}", "cyan")
     if act.shown_state == "unknown":
         yield terminal.style(f"  → find out, then: takeback resolve {act.id[:8]} --done or --not-done", "magenta")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ...views import Status
     from ...workspace import Workspace
+    from .agent_checks import Lost
     from .context import Context
     from .parsing import Namespace, Parser
     from .terminal import Terminal
@@ -42,7 +43,7 @@ def run(context: Context, args: Namespace) -> int:
         found = workspace.status()
         if context.json:
             failed = [record._asdict() for record in _failures(workspace)]
-            gone = agent_files.without_hooks(workspace.settings.home, workspace.root)
+            gone = [lost.agent for lost in _lost(workspace)]
             context.terminal.json({**shapes.status(found), "hooks_failed": failed, "hooks_gone": gone})
             return 0
         shown = list(lines(context.terminal, workspace, found, args.everything))
@@ -132,11 +133,25 @@ def _hooks(terminal: Terminal, workspace: Workspace) -> Iterator[str]:
         yield terminal.style(f"the last hook of {safe(agent)} failed {when}: {safe(newest.what)}", "red")
 
 
+def _lost(workspace: Workspace) -> list[Lost]:
+    """The agents that run our hooks no more, as doctor says too."""
+    home, root = workspace.settings.home, workspace.root
+    if not (edited := agent_files.with_edited_hooks(home, root)):
+        return []
+    from . import agent_checks
+
+    return agent_checks.lost(workspace.environ, home, root, edited)
+
+
 def _hooks_gone(terminal: Terminal, workspace: Workspace) -> Iterator[str]:
     """An agent may have cleaned its hooks up with the rest."""
-    for agent in agent_files.without_hooks(workspace.settings.home, workspace.root):
-        told = f"the hooks of {agent} are gone with {agent_files.HOOKS[agent]}: what it does next is not captured"
-        yield terminal.style(f"{told} (takeback protect {agent})", "red")
+    for lost in _lost(workspace):
+        path = lost.path.relative_to(workspace.root) if lost.path.is_relative_to(workspace.root) else lost.path
+        how = f"gone {'from' if lost.path.exists() else 'with'} {path}" if not lost.why else f"broken: {lost.why}"
+        then = f"takeback protect {lost.agent}{' --user' if lost.place.user else ''}"
+        mend = f"mend the file, then {then}" if lost.why else then
+        told = f"the hooks of {lost.agent} are {safe(how)}: what it does next is not captured ({mend})"
+        yield terminal.style(told, "red")
 
 
 def _outside(terminal: Terminal, found: Status) -> Iterator[str]:

@@ -39,7 +39,7 @@ def run(context: Context, args: Namespace) -> int:
     _must_be_a_person(context)
     root = context.root() or context.cwd
     settings = context.settings(root)
-    place = configuring.place_of(context, root, args.user)
+    place = configuring.place_of(context.environ, root, args.user)
     setups = configuring.named(args.agents or list(AGENTS))
     ours = configuring.ours()
 

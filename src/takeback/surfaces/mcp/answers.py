@@ -6,17 +6,33 @@ Both are bounded: what is left out is counted, and there is a way to ask for the
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from mcp_types import CallToolResult, TextContent
 
 from ...errors import Stale, TakebackError
 from ...typed import Any
-from ..cli.page import Page as Page
+from ..cli import page as cli
 from ..cli.terminal import safe
+from .wording import OWN, for_agents
 
 LONGEST_LIST = 1000
 LONGEST_LINE = 4000
 _LONGEST_TEXT = 60_000
+
+
+class Page(cli.Page):
+    """What the command line would print, with tools for commands where it says what to do next."""
+
+    def hint(self, line: str) -> None:  # type: ignore[override]
+        self.write(for_agents(line))
+
+    def tell(self, lines: Iterable[str]) -> None:
+        """Lines of which some say what to do next; what files hold comes after an empty one."""
+        is_ours = True
+        for line in lines:
+            is_ours = is_ours and bool(line)
+            self.write(for_agents(line) if is_ours and line.lstrip().startswith(OWN) else line)
 
 
 def answer(said: object, shape: dict[str, Any], failed: bool = False) -> CallToolResult:
@@ -28,7 +44,7 @@ def answer(said: object, shape: dict[str, Any], failed: bool = False) -> CallToo
 
 def failure(error: TakebackError) -> CallToolResult:
     """What went wrong, and what to do next."""
-    message, hint = (_cut(_plain(text), LONGEST_LINE // 4) for text in (error.message, error.hint))
+    message, hint = (_cut(_plain(text), LONGEST_LINE // 4) for text in (error.message, for_agents(error.hint)))
     lines = [safe(message)]
     told: dict[str, Any] = {"message": message, "hint": hint, "code": error.exit_code}
     if isinstance(error, Stale):

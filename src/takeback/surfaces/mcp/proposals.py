@@ -78,7 +78,7 @@ async def _settle(ctx: Ctx, call: Call, proposal: Proposal) -> CallToolResult | 
 def _proposal(workspace: Workspace, plan: Plan) -> Proposal:
     steps, unbound = workspace.unapproved(plan)
     page = Page()
-    page.page(plans.lines(page, workspace, plan))
+    page.tell(plans.lines(page, workspace, plan))
     questions = _questions(workspace, plan, steps, unbound)
     return Proposal(plan, tuple(unbound), tuple(questions), str(page), planned(workspace, plan))
 
@@ -129,7 +129,7 @@ def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
     if not plan.steps or plan.idle:
         page.say(takebacks.nothing_said(plan))
     else:
-        page.page(plans.lines(page, workspace, plan))
+        page.tell(plans.lines(page, workspace, plan))
     for line in states.lines(plan):
         page.hint(line)
     if plan.id:

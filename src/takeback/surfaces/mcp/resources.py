@@ -14,6 +14,7 @@ from .answers import Page, answer
 from .calls import Call
 from .tools.see import masked
 from .windows import more, windowed
+from .wording import for_agents
 
 if TYPE_CHECKING:
     from .server import Server
@@ -69,6 +70,6 @@ def _read(write: Callable[[Call, Page], None], server: Server, cwd: str) -> str:
     try:
         write(Call(server, cwd), page)
     except TakebackError as error:
-        raise ResourceError(f"{error.message}; {error.hint}") from error
+        raise ResourceError(f"{error.message}; {for_agents(error.hint)}") from error
     content = answer(page, {}).content[0]
     return getattr(content, "text", "")

@@ -112,6 +112,8 @@ def _outside(detail: Detail, width: int) -> Iterator[Text]:
         yield Text(
             f"{'sent' if undo.result == 'done' else 'tried':<9}{moment(undo.at)}, {undo.result}{said}", "magenta"
         )
+    if act.shown_state == "sending":
+        yield Text(f"it is being sent just now, by process {act.did['sender']['pid']}", "bold cyan")
     if act.shown_state == "unknown":
         yield Text("nobody knows what came of it; find out, then v says so", "bold magenta")
     if act.shown_state == "held":

@@ -22,6 +22,7 @@ from textual.worker import get_current_worker
 from ...acts import Credential
 from ...effects import Outcome, Plan, Result, Step
 from ...errors import ApprovalNeeded, TakebackError
+from ...locks import waiting_while
 from ...masking import mask_difference, mask_file
 from ...states import StateDifference
 from ...workspace import Workspace
@@ -136,8 +137,13 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
     def _work_out(self) -> None:
         worker, workspace, asked = get_current_worker(), self._workspace, self._asked
+
+        def is_wanted() -> bool:
+            return not worker.is_cancelled
+
         try:
-            is_interrupted = workspace.interrupted()
+            with waiting_while(is_wanted):  # whoever leaves is not kept by what others hold
+                is_interrupted = workspace.interrupted()
             self._waits_since = None
             if worker.is_cancelled:  # whoever asked has left
                 return
@@ -147,7 +153,8 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
                     self._tell_from_thread(outcome)
                     return
                 self.later(self._enter, PLANNING, "Working out the plan …", [])
-            plan = workspace.plan(asked.verb, *asked.words, **asked.options)
+            with waiting_while(is_wanted):
+                plan = workspace.plan(asked.verb, *asked.words, **asked.options)
             if worker.is_cancelled:
                 return
             if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on

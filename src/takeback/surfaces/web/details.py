@@ -187,6 +187,7 @@ def _exchange(detail: Detail) -> Markup | None:
     ]
     id = act.id[:8]
     hint = {
+        "sending": "It is being sent just now. Look again for what came of it.",
         "unknown": f"Nobody knows what came of it. Find out, then: takeback resolve {id} --done or --not-done",
         "held": f"It is held: takeback email release {id} sends it, takeback email cancel {id} drops it",
     }.get(act.shown_state)

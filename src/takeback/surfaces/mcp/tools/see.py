@@ -17,6 +17,7 @@ from ...cli.terminal import age, moment, safe
 from ..answers import LONGEST_LIST, Page, answer
 from ..calls import Ctx, Cwd, call_of
 from ..windows import Window, more, windowed
+from ..wording import for_agents
 from . import LOOKS
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def status_(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
     with call.open() as workspace:
         found = workspace.status()
         page = Page()
-        page.page(status.lines(page, workspace, found, False))
+        page.page(map(for_agents, status.lines(page, workspace, found, False)))
         if found.interrupted:
             page.warn(f"{found.interrupted}: the next take-back finishes it first")
         return answer(page, shapes.status(found))
@@ -131,7 +132,7 @@ def show_(
         cut = windowed(found.files, offset, limit) if not found.tree else Window((), 0)
         tree = found.tree[offset : offset + limit]
         total = len(found.tree) or cut.total
-        page.page(show.lines(page, found._replace(files=cut.files, tree=tree), when, stat))
+        page.tell(show.lines(page, found._replace(files=cut.files, tree=tree), when, stat))
         following = more(page, "paths" if found.tree else "lines", offset, limit, total)
         shape = show.shape(found._replace(files=cut.files, tree=tree))
     return answer(page, {**shape, "next_offset": following, "total": total})
