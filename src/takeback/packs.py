@@ -50,7 +50,7 @@ _SEAL = 64 << 20
 _LONG = 4096  # blobs: a longer table of contents is sorted and sealed, since a toc is read row by row
 _BUFFER = 4 << 20
 _OFTEN = 1000  # searches: from here on hints pay
-_BITS = 20  # of an id, for a hint: they take 2 MB
+_BITS = 18  # of an id, for a hint: they take half a megabyte
 _SHORT = 4096  # bytes of a record that are read with its header: of most files, all
 
 

@@ -8,7 +8,6 @@ for in vain is said in `Settings.ignored`.
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -65,6 +64,8 @@ def _read_size(value: Any) -> int:
 def _read_age(value: Any) -> int:
     if not isinstance(value, str):
         raise ValueError
+    import math
+
     return math.ceil(parse_duration(value))
 
 

@@ -1,0 +1,57 @@
+"""A second process: what it finds comes back, what goes wrong in it is said, and it does not stay where its parent is.
+
+In processes of their own: xdist's workers have threads, and nobody forks there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or len(getattr(os, "sched_getaffinity", lambda pid: ())(0)) < 2,
+    reason="forks only on Linux with two processors",
+)
+
+
+def run(script: str) -> str:
+    told = "import os\nfrom takeback import workers\nfrom takeback.errors import TakebackError\n" + script
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_is_done_beside_is_told_when_it_is_asked_for():
+    assert run("found = workers.beside(lambda: os.getpid())\nprint(found() != os.getpid())") == "True\n"
+
+
+def test_it_is_another_processor_that_does_it():
+    script = (
+        "here = workers._processor()\nassert here in os.sched_getaffinity(0)\n"
+        "found = workers.beside(lambda: sorted(os.sched_getaffinity(0)))()\n"
+        "print(len(os.sched_getaffinity(0)) - len(found))"
+    )
+    assert run(script) == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        ("1 / 0", "a worker process died"),
+        ("os._exit(3)", "a worker process died"),
+        ("os.stat('/nowhere')", "No such file"),
+    ],
+)
+def test_what_goes_wrong_beside_is_said(work: str, told: str):
+    script = f"found = workers.beside(lambda: {work})\ntry: found()\nexcept TakebackError as error: print(error.message)"
+    assert told in run(script)
+
+
+def test_where_threads_live_it_is_done_here():
+    script = (
+        "import threading\nend = threading.Event()\nthreading.Thread(target=end.wait).start()\n"
+        "print(workers.beside(os.getpid)() == os.getpid())\nend.set()"
+    )
+    assert run(script) == "True\n"
