@@ -45,7 +45,9 @@ def test_it_is_another_processor_that_does_it():
     ],
 )
 def test_what_goes_wrong_beside_is_said(work: str, told: str):
-    script = f"found = workers.beside(lambda: {work})\ntry: found()\nexcept TakebackError as error: print(error.message)"
+    script = (
+        f"found = workers.beside(lambda: {work})\ntry: found()\nexcept TakebackError as error: print(error.message)"
+    )
     assert told in run(script)
 
 
