@@ -17,6 +17,7 @@ from takeback.effects import FILE, FOLDER, Change, Entry
 from takeback.errors import Damaged
 from takeback.index import Index
 from takeback.index_file import IndexFile, Step, packed, parse
+from takeback.observer import Observer
 from takeback.trees import Folder, Gap
 from takeback.workspace import Workspace
 
@@ -341,6 +342,7 @@ def test_a_file_of_an_older_format_is_none_and_is_replaced(index: Index, tmp_pat
     assert facts(read(path)) == facts(index) and path.read_bytes()[:4] == b"tbi4"
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="open files are counted in /proc")
 def test_its_file_is_closed_with_the_last_who_needs_it(tmp_path: Path):
     def open_files() -> int:
         return sum(
@@ -396,3 +398,30 @@ def test_a_workspace_goes_on_over_a_damaged_index(ws: Workspace, project: Path):
         assert (project / "d1" / "f").read_text() == "one" and again.verify(data=True).ok
         again.redo()
         assert (project / "d1" / "f").read_text() == "three"
+
+
+def test_many_objects_that_are_lost_are_made_again_from_the_journal_at_once(ws: Workspace, project: Path, monkeypatch):
+    for n in range(30):
+        (project / f"d{n}").mkdir()
+        (project / f"d{n}" / "f").write_text("one")
+    ws.checkpoint("one")
+    for n in range(30):
+        (project / f"d{n}" / "f").write_text("two")
+    with ws.writing(), ws.open_tree() as tree:
+        ws.observer.look(tree)
+    told = [record.object for record in ws.observer.known().folders.values()]
+    assert ws.store.folder is not None
+    ws.close()
+    path = ws.store.folder / "index"
+    data = path.read_bytes()
+    flip(path, *(data.rindex(object) + 40 for object in told))
+    rebuilt, made = Observer._rebuilt, []
+
+    def counts(self: Observer, head: int) -> Index:
+        made.append(head)
+        return rebuilt(self, head)
+
+    monkeypatch.setattr(Observer, "_rebuilt", counts)
+    with takeback.open(project) as again:
+        assert [record.object for record in again.observer.known().folders.values()] == told
+        assert len(made) == 1

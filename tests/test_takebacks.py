@@ -12,6 +12,8 @@ import pytest
 
 import takeback
 from support import PORTABLE, picture
+from takeback.index import Index
+from takeback.observer import Observer
 from takeback.workspace import Workspace
 
 OLD, NEW = 1_600_000_000_000_000_001, 1_700_000_000_000_000_002
@@ -207,3 +209,22 @@ def test_a_disk_that_fails_leaves_an_interrupted_takeback_with_two_processes_too
     assert begun == "begun elsewhere", "else nothing is tested here"
     assert "Input/output error" in failed and interrupted == "a rollback was interrupted"
     assert resumed == "True {'1'} True"
+
+
+def test_an_index_that_fails_while_the_disk_writes_interrupts_nothing(ws: Workspace, project: Path, monkeypatch):
+    """The known tree is made ahead of the outcome, which must not wait for a cache."""
+    (project / "a").write_text("one")
+    ws.checkpoint("before")
+    (project / "a").write_text("two")
+    known, failed = Observer.known, []
+
+    def fails_once(self: Observer, until: int | None = None) -> Index:
+        if until is not None and not failed:
+            failed.append(until)
+            raise takeback.TakebackError("the index was damaged", "run it again")
+        return known(self, until)
+
+    monkeypatch.setattr(Observer, "known", fails_once)
+    assert ws.rollback("before").whole and failed and not ws.interrupted()
+    assert (project / "a").read_text() == "one"
+    assert ws.status().changes == () and ws.verify(data=True).ok

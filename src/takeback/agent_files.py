@@ -46,6 +46,7 @@ HOOKS = {  # where protect puts each agent's hooks
     "opencode": ".opencode/plugins/takeback.js",
     "cursor": ".cursor/hooks.json",
 }
+MOST = 20 * 1000**2  # bytes: no configuration is that long
 _FIRST = frozenset(path.partition(b"/")[0] for path in OWN)
 _FOLDERS = tuple(path for path in OWN if path.endswith(b"/"))
 
@@ -85,7 +86,9 @@ def with_edited_hooks(home: Path, root: Path) -> list[str]:
 
 def _is_edited(home: Path, path: str) -> bool:
     import json
+    import stat
 
+    from . import safefs
     from .digests import sha256
 
     try:
@@ -94,8 +97,11 @@ def _is_edited(home: Path, path: str) -> bool:
         return False
     except (OSError, ValueError, KeyError, TypeError):
         return True
+    folder, name = os.path.split(path)
     try:
-        with open(path, "rb") as file:
-            return bool(sha256(file.read()).hexdigest() != left)
+        with safefs.open_root(folder) as above, open(above.open_read(os.fsencode(name)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # maybe a pipe, which nobody writes to
+                return True
+            return bool(sha256(file.read(MOST)).hexdigest() != left)
     except OSError:
         return True

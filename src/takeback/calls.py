@@ -111,7 +111,7 @@ def begin_call(
     if known and call.key.startswith(brackets.BY_CONTENT):
         call = call._replace(key=f"{call.key}.{new_id()[:8]}")  # another one, with the same content
     elif known:
-        return Opened(known[0])
+        return None if unless is not None and unless() else Opened(known[0])
     call = call._replace(summary=redact.text(call.summary), acts=_cleaned(ws, call))
     over = [b for b in found if caller.one_at_a_time and _same_lane(b.caller, caller)]
     granular = ws.settings.granularity == CALL

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .threads import Threads
 
 _LONG = 3600.0  # seconds
-_MANY = 20_000  # objects: to walk them once costs more than a small call takes
 
 
 class Guarded:
@@ -251,9 +250,6 @@ class _WithoutCollector:
 
     def __exit__(self, *_: object) -> None:
         if self._was_on:
-            if gc.get_count()[0] > _MANY and gc.get_freeze_count() == 0:  # they count as old, and are not walked now
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
 
 

@@ -111,7 +111,8 @@ class IndexFile:
         if held is not None and is_ours and (first < _ROOM or not _is_mostly_new(held, index)):
             step = b"".join(Step(held, index).parts())
             if path.stat().st_size + len(step) < first * 3 // 2 + _ROOM:
-                with open(path, "ab") as file:
+                with open(path, "r+b") as file:  # never a new one: it would begin in the middle
+                    file.seek(0, os.SEEK_END)
                     file.write(step)
                 self._whole = first
                 return

@@ -39,11 +39,12 @@ _here = _thread._local()  # of each thread
 @contextmanager
 def waiting_while(is_wanted: Callable[[], bool]) -> Iterator[None]:
     """No lock is waited for inside, in this thread, once nobody wants what it is for: that fails as Locked, at once."""
+    before = getattr(_here, "is_wanted", None)
     _here.is_wanted = is_wanted
     try:
         yield
     finally:
-        del _here.is_wanted
+        _here.is_wanted = before
 
 
 class Lock:

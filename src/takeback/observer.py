@@ -21,7 +21,7 @@ from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same, text
 from .errors import Damaged, UsageError
 from .history import History, pack_list, pack_snapshot, unpack_list, unpack_snapshot
 from .ids import new_id
-from .index import Index
+from .index import Index, Record
 from .index_file import IndexFile
 from .journal import New, Row
 from .rules import Rules, load_rules
@@ -61,6 +61,7 @@ class Observer:
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.broken_rules = ""  # why the project's own rules do not count
         self._index = IndexFile(store.folder and store.folder / "index", self._lost)
+        self._spares: tuple[int, dict[bytes, Record]] | None = None  # of a head, for an index that has lost some
         self.threads: Callable[[], Threads] | None = None  # those of the workspace
         self._thread_state: ThreadState | None = None
         self._history: tuple[int, History] | None = None
@@ -90,6 +91,7 @@ class Observer:
     def forget(self) -> None:
         """Drops what is cached in memory: after a failure the files say what is true."""
         self._index.forget()
+        self._spares = None
         self.git.forget()
         if self._thread_state is not None:
             self._thread_state.forget()
@@ -157,11 +159,13 @@ class Observer:
         """A folder object that the index has lost: as a checkpoint stored it, or as the journal's rows lead to it."""
         if self.store.blobs.has(stored):
             return self.store.blobs.get(stored)
-        rebuilt = self._rebuilt(self.store.journal.head().seq).folders.values()
-        found = next((record.object for record in rebuilt if record.stored == stored), None)
+        head = self.store.journal.head().seq
+        if self._spares is None or self._spares[0] != head:  # a crash may have cost many
+            self._spares = head, {record.stored: record for record in self._rebuilt(head).folders.values()}
+        found = self._spares[1].get(stored)
         if found is None:
             raise Damaged("the index was damaged, and is dropped", "run it again: it is made anew from the journal")
-        return found
+        return found.object
 
     def _rebuilt(self, head: int) -> Index:
         index = self._snapshot()
@@ -194,6 +198,7 @@ class Observer:
     def save(self, index: Index) -> None:
         origin, touched = index.origin, index.touched
         self._index.save(index)
+        self._spares = None
         if self.suspects is not None:
             self.suspects.saved(origin, touched, index.origin)
 

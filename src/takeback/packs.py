@@ -50,7 +50,7 @@ _SEAL = 64 << 20
 _LONG = 4096  # blobs: a longer table of contents is sorted and sealed, since a toc is read row by row
 _BUFFER = 4 << 20
 _OFTEN = 1000  # searches: from here on hints pay
-_BITS = 18  # of an id, for a hint: they take half a megabyte
+_BITS = 18  # of an id, for a hint: they take a megabyte
 _SHORT = 4096  # bytes of a record that are read with its header: of most files, all
 
 
@@ -87,11 +87,16 @@ class _Hints:
     any other is mostly found in the first: a store has a table more for each large look."""
 
     def __init__(self, tables: dict[str, _Table]) -> None:
-        self._names = ["", *tables]
-        self._slots = slots = array("H", bytes(2 << _BITS))
-        for number, table in enumerate(tables.values(), 1):
-            for start in table.starts:
-                slots[start >> (64 - _BITS)] = number
+        self._names = [""]
+        self._slots = array("I", bytes(4 << _BITS))
+        for name, table in tables.items():
+            self.add(name, table)
+
+    def add(self, name: str, table: _Table) -> None:
+        number, slots = len(self._names), self._slots
+        self._names.append(name)
+        for start in table.starts:
+            slots[start >> (64 - _BITS)] = number
 
     def first(self, id: bytes) -> str:
         """The pack to look into first; empty if none has it."""
@@ -248,7 +253,8 @@ class Packs:
 
     def _add(self, name: str, table: _Table) -> None:
         self._sealed[name] = table
-        self._hints = None  # they do not know of it
+        if self._hints is not None:
+            self._hints.add(name, table)
 
     def has(self, id: bytes) -> bool:
         return id in self._fresh or self._find(id) is not None or self.large.has(id)

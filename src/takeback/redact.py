@@ -44,9 +44,8 @@ _MIXED = (
 )
 
 # A name, a word that must be in the text for the pattern to be tried at all (so that most are not), and the pattern.
-# Where there is a group `s`, it alone is the secret. Dots are in most texts: two of them, and room for what they part.
-_LEAST = 1 + 23 + 1 + 6 + 1 + 27
-_SHAPES: tuple[tuple[str, str, str], ...] = (
+# Where there is a group `s`, it alone is the secret. A number: in no shorter text, where the word is in most of them.
+_SHAPES: tuple[tuple[str, str, str] | tuple[str, str, str, int], ...] = (
     ("a private key", "PRIVATE KEY", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
      r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"),
     ("an age key", "AGE-SECRET", r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
@@ -90,7 +89,7 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
     ("a Plaid token", "access-", r"\baccess-(?:sandbox|development|production)-[0-9a-f-]{36}"),
     ("a Razorpay key", "rzp_", r"\brzp_(?:live|test)_[0-9A-Za-z]{14,}"),
     ("a Telegram bot token", ":AA", r"(?<!\d)\d{8,10}:AA[0-9A-Za-z_-]{33}"),
-    ("a Discord token", ".", r"\b[MNO][0-9A-Za-z_-]{23,27}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,}"),
+    ("a Discord token", ".", r"\b[MNO][0-9A-Za-z_-]{23,27}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,}", 59),
     ("a Discord webhook", "/api/webhooks/", r"/api/webhooks/(?P<s>\d+/[0-9A-Za-z_-]{20,})"),
     ("a signed token", "eyJ", r"\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,3}"),
     ("an Azure storage key", "~accountkey=", r"(?i)accountkey=(?P<s>[0-9A-Za-z+/]{40,}={0,2})"),
@@ -205,6 +204,7 @@ class Shape(NamedTuple):
     name: str
     word: str  # without which it cannot be there
     written: str
+    least: int = 0  # letters of a text that may hold it
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -214,7 +214,7 @@ class Shape(NamedTuple):
 @cache
 def shapes() -> tuple[Shape, ...]:
     """Every known shape of a secret."""
-    return tuple(Shape(name, word, pattern) for name, word, pattern in _SHAPES)
+    return tuple(Shape(*row) for row in _SHAPES)
 
 
 @cache
@@ -237,7 +237,7 @@ def text(value: str, values: Iterable[str] = ()) -> str:
         value = value.replace(secret, MASK)
     lower = value.lower()
     for shape in shapes():
-        if _may_hold(shape.word, value, lower):
+        if _may_hold(shape, value, lower):
             value = shape.pattern.sub(_masked, value)
     for word, pattern in _FIELDS:
         if word in value:
@@ -374,10 +374,9 @@ def _percent(raw: bytes, safe: str) -> str:
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in raw)
 
 
-def _may_hold(word: str, value: str, lower: str) -> bool:
-    if word == ".":
-        return value.count(".") > 1 and len(value) >= _LEAST
-    return word[1:] in lower if word.startswith("~") else word in value
+def _may_hold(shape: Shape, value: str, lower: str) -> bool:
+    word = shape.word
+    return len(value) >= shape.least and (word[1:] in lower if word.startswith("~") else word in value)
 
 
 # -- names ---------------------------------------------------------------------
@@ -417,7 +416,7 @@ def secret_in(value: str) -> str:
     plain = REFERENCE.sub("", alone.sub("$", value.replace(MASK, "")))  # else the next word would stand in its place
     lower = plain.lower()
     for shape in shapes():
-        if _may_hold(shape.word, plain, lower):
+        if _may_hold(shape, plain, lower):
             for found in shape.pattern.finditer(plain):
                 if _counts(found):
                     return shape.name

@@ -485,7 +485,10 @@ class Takebacks:
 
         def made(changes: list[Change]) -> None:
             if not outside:
-                self._prepare(head, changes)
+                try:
+                    self._prepare(head, changes)
+                except TakebackError:  # it is tried again once they are journaled, which must not wait for a cache
+                    self._ahead = None
 
         outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told, made)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from .errors import TakebackError
 from .typed import Any
 
-_PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
+PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
 
 
 def allowed(wanted: bool) -> bool:
@@ -45,7 +45,7 @@ def split(work: Callable[[Iterator[range], bool], list[bytes]], size: int, worth
     is left, so that neither waits for the other. The second one is told that it is."""
     if size < worth or not allowed(wanted):
         return work(iter((range(size),)), False)
-    step = -(-size // _PARTS)
+    step = -(-size // PARTS)
 
     def job(numbers: Iterator[int], name: str) -> list[bytes]:
         return work((range(n * step, min(size, n * step + step)) for n in numbers), bool(name))
@@ -55,7 +55,8 @@ def split(work: Callable[[Iterator[range], bool], list[bytes]], size: int, worth
 
 
 def beside(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Has a second process do this while the caller goes on; where that is not safe, it is done when asked for."""
+    """Has a second process do this while the caller goes on, who asks for it once; where that is not safe, it is done
+    when asked for."""
     return _Child(work).result if allowed(True) else work
 
 

@@ -436,6 +436,33 @@ def test_a_command_that_is_judged_beside_the_look_fares_as_any_other(session, ws
     assert not records("failed")
 
 
+@pytest.mark.parametrize("beside", [None, workers.beside, dies], ids=["first", "beside", "and dies"])
+def test_an_agent_cannot_remove_the_store_while_another_process_has_it(session, ws, beside):
+    """Nothing can be captured then, which alone lets a call go on."""
+    session.beside = beside
+    with Lock(ws.store.folder / "store.lock", False).hold(1):
+        told = session.shell("1", "rm -rf $TAKEBACK_HOME", environ={"TAKEBACK_LOCK_TIMEOUT": "0.1"})
+    assert is_denied(told) and "it is the store" in reason(told)
+
+
+@pytest.mark.parametrize("beside", [None, workers.beside], ids=["first", "beside"])
+def test_what_cannot_be_put_on_record_is_refused_and_asked_for_all_the_same(session, ws, beside):
+    session.beside = beside
+    soon = {"TAKEBACK_LOCK_TIMEOUT": "0.1"}
+    with Lock(ws.store.folder / "store.lock", False).hold(1):
+        denied = session.before("1", "Bash", {"command": "git push"}, environ={**soon, **AUTOPILOT})
+        asked = session.before("2", "Bash", {"command": "git push"}, environ=soon)
+    assert is_denied(denied) and "cannot be put on record" in reason(denied)
+    assert asked["hookSpecificOutput"]["permissionDecision"] == "ask" and records("failed")
+
+
+@pytest.mark.parametrize("beside", [None, workers.beside], ids=["first", "beside"])
+def test_a_call_that_is_announced_twice_is_judged_twice(session, ws, beside):
+    session.beside = beside
+    assert not is_denied(session.before("1", "Bash", {"command": "ls"}))
+    assert is_denied(session.before("1", "Bash", {"command": "git push"}, environ=AUTOPILOT))
+
+
 def test_what_may_run_and_cannot_be_undone_is_journaled_with_what_would_undo_it(session, ws):
     allow = Path(os.environ["XDG_CONFIG_HOME"]) / "takeback" / "config.toml"
     allow.parent.mkdir(parents=True)

@@ -73,7 +73,6 @@ class Look:
 
 
 _FRONTIER = 32  # folders to be captured, each with all below it: so many are enough to share out
-_DEEP = 3 << 10  # bytes of a path: no system takes one of more than 4 KiB
 _WORTH_LOOKING = 600  # folders to look at
 _WORTH_SHARING = 200  # folders to read: below that a second process costs more than it saves
 
@@ -152,15 +151,18 @@ class Scan:
 
         def part(ranges: Iterator[range], _: bool) -> list[bytes]:
             found = []
-            for numbers in ranges:
-                for path, record in items[numbers.start : numbers.stop]:
-                    try:
-                        if self._is_late():
-                            found.append(b"\0late" + path)
-                        elif record.names and self._keys(path, record.names) != record.keys:
+            with Descent(self.root) as descent:
+                for numbers in ranges:
+                    for path, record in items[numbers.start : numbers.stop]:
+                        try:
+                            if self._is_late():
+                                found.append(b"\0late" + path)
+                                continue
+                            here = descent.to(path)
+                            if record.names and here.keys(record.names.split(b"\0")) != record.keys:
+                                found.append(path)
+                        except OSError:
                             found.append(path)
-                    except OSError:
-                        found.append(path)
             return found
 
         found = workers.split(part, len(items), worth=_WORTH_LOOKING, wanted=self.limits.fork)
@@ -171,16 +173,6 @@ class Scan:
         suspects.update(p for p, gaps in self.index.gaps.items() if any(trees.may_pass(g.reason) for g in gaps))
         suspects.update(self.index.incomplete)
         return suspects
-
-    def _keys(self, folder: bytes, names: bytes) -> bytes:
-        """By their paths from the root, which is faster than to go into the folder. If one on the way is a link by now,
-        its own key tells, in the folder that it is in."""
-        if len(folder) > _DEEP:
-            with Descent(self.root) as descent:
-                return descent.to(folder).keys(names.split(b"\0"))
-        if folder:
-            names = folder + b"/" + names.replace(b"\0", b"\0" + folder + b"/")
-        return self.root.keys(names.split(b"\0"))
 
     def _is_late(self) -> bool:
         return self.limits.deadline is not None and time.monotonic() > self.limits.deadline

@@ -759,7 +759,7 @@ class _Lot:
 
 def _in_lots(steps: list[Step]) -> list[_Lot]:
     """Enough of them for two processes to end at the same time."""
-    size = min(_LOT, -(-len(steps) // 128)) or 1
+    size = min(_LOT, -(-len(steps) // workers.PARTS)) or 1
     return [_Lot(steps[at : at + size]) for at in range(0, len(steps), size)]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from .. import redact
 from ..agents.events import ASK as ASKED
 from ..agents.events import DENY, FOLDERS, SHELL, Answer, Event
+from ..errors import TakebackError
 from ..ids import new_id
 from ..journal import New
 from ..policy import ALLOW, ASK, REFUSE, Policy
@@ -74,7 +75,11 @@ def decide(ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summa
         reason += f"; what would undo it: {risk.undo}"
     if risk.refuse:
         return Answer(DENY, f"{reason}. An agent may never do this to its own undo; a person can, in a terminal.")
-    call = ws.gate(_Asked(event, decided, summary or event.command or event.tool, risks))
+    try:
+        call = ws.gate(_Asked(event, decided, summary or event.command or event.tool, risks))
+    except TakebackError as error:  # then nobody can approve it either
+        now = f"{reason}; it cannot be put on record just now ({error.message})"
+        return Answer(ASKED, now) if can_ask and decided.decision == ASK else Answer(DENY, f"{now}: try again later")
     if not call:
         return Answer()
     if decided.decision == REFUSE:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 from .. import agents, quickjson
 from ..agents import events as kinds
@@ -188,14 +189,26 @@ def _before(
         _on_record(asked, NOTED, f"takeback does not know this tool, and looks at the whole tree: {event.tool}", event)
     call, outside = announced.call(event, place.root)
     if is_risky is not None:
-        opened = workspace.begin_call_unless(event.caller, call, is_risky)
+        try:
+            opened = workspace.begin_call_unless(event.caller, call, is_risky)
+        except Exception:
+            if not is_risky():
+                raise
+            opened = None  # what is refused is refused also where nothing can be captured
         if opened is not None:
             return _begun(asked, event, place, workspace, call, opened, Answer())
     said, risks = _gated(asked, agent, event, place, workspace, call, outside)
     if said.decision == kinds.DENY or (said.decision == kinds.ASK and not agent.can_ask):
         return said
     asks = said.decision == kinds.ASK
-    opened = workspace.begin_call(event.caller, call._replace(acts=announced.acts(event, outside, risks), asked=asks))
+    acts = announced.acts(event, outside, risks)
+    try:
+        opened = workspace.begin_call(event.caller, call._replace(acts=acts, asked=asks))
+    except Exception as error:
+        if not asks or place.settings.failure == "closed":
+            raise
+        _on_record(asked, FAILED, _told(error), event, place)
+        return said  # a person is asked all the same
     return _begun(asked, event, place, workspace, call, opened, said)
 
 
@@ -250,6 +263,7 @@ def _judging(asked: Asked, event: Event, place: Place, beside: Beside | None) ->
         return None
     found = beside(lambda: bool(_risks(asked, event, place)))
 
+    @cache  # it can be heard once
     def is_risky() -> bool:
         try:
             return found()

@@ -345,6 +345,15 @@ def test_hooks_whose_lines_alone_are_gone_are_told_of_by_both(cli: Cli, agent: s
     assert "gone" in doctor(cli, agent)["detail"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no fifos on this system")
+def test_a_pipe_in_the_place_of_hooks_keeps_nobody_waiting(cli: Cli) -> None:
+    cli.ok("protect", "claude", "--yes")
+    file = cli.project / HOOKS["claude"]
+    file.unlink()
+    os.mkfifo(file)
+    assert cli.ok("status", "--json").json["hooks_gone"] == ["claude"]
+
+
 def test_hooks_in_an_edited_file_are_still_there(cli: Cli) -> None:
     cli.ok("protect", "claude", "--yes")
     file = cli.project / HOOKS["claude"]

@@ -8,11 +8,11 @@ import stat
 from pathlib import Path
 
 from ... import safefs
+from ...agent_files import MOST
 from ...errors import TakebackError
 from ...safefs.portable import PortableFolder
 from ...typed import NamedTuple
 
-_MOST = 20 * 1000**2  # no configuration is that long
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 
 
@@ -44,12 +44,12 @@ def read(path: Path) -> Found:
     closed = _closed(real.parent)
     if not info.st_mode & 0o222 or not os.access(real, os.W_OK):
         closed = "is read-only"
-    if info.st_size > _MOST:
+    if info.st_size > MOST:
         raise _refused(path, "is longer than any configuration", "look at it")
     try:
         with safefs.open_root(str(real.parent)) as folder, open(folder.open_read(os.fsencode(real.name)), "rb") as file:
             info = os.fstat(file.fileno())
-            data = file.read(_MOST)
+            data = file.read(MOST)
     except OSError as error:
         raise _refused(path, f"cannot be read ({error.strerror})", "mend its permissions") from None
     return Found(path, real, data, _state(info), stat.S_IMODE(info.st_mode), _owner(info), closed)
