@@ -414,7 +414,7 @@ def test_a_tree_that_is_followed_for_long_gets_checkpoints_of_its_own(ws: Worksp
 def test_a_take_back_that_did_not_put_the_path_exactly_back_shows():
     """It took all that lies above, but merged: what it left is a change of its own, and so is what it took."""
 
-    def folded(left: Entry) -> History:
+    def folded(left: Entry, *more: Row) -> History:
         body = {"request": {"verb": "undo"}, "kept": [], "segments": [listed(Change(b"p", entry(2), left, (1,)))]}
         return History(
             [
@@ -422,6 +422,7 @@ def test_a_take_back_that_did_not_put_the_path_exactly_back_shows():
                 Row(2, "undo", "takeback", 0.0, body),
                 Row(3, "begun", "intent", 0.0, {"takeback": "undo", "segment": 0}),
                 Row(4, "done", "outcome", 0.0, {"takeback": "undo", "segment": 0, "not_done": []}),
+                *more,
             ],
             {}.__getitem__,
         )
@@ -431,3 +432,5 @@ def test_a_take_back_that_did_not_put_the_path_exactly_back_shows():
 
     assert folded(entry(1)).layers(b"p", 0) == []
     assert folded(entry(3)).layers(b"p", 0) == [Unit(1, b"p"), Unit(4, b"p")]
+    found = Row(5, "look", "change", 0.0, listed(Change(b"p", None, entry(1))))
+    assert folded(entry(1), found).layers(b"p", 0) == [], "whose folder was elsewhere for a moment is only found again"

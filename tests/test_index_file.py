@@ -5,6 +5,8 @@ from __future__ import annotations
 import marshal
 import os
 import struct
+import subprocess
+import sys
 import zlib
 from itertools import islice, pairwise
 from pathlib import Path
@@ -425,3 +427,45 @@ def test_many_objects_that_are_lost_are_made_again_from_the_journal_at_once(ws: 
     with takeback.open(project) as again:
         assert [record.object for record in again.observer.known().folders.values()] == told
         assert len(made) == 1
+
+
+def test_a_second_process_that_meets_damage_costs_no_look(ws: Workspace, project: Path):
+    """In a process without threads: only there a look is shared."""
+    for n in range(40):
+        (project / f"d{n}").mkdir()
+        (project / f"d{n}" / "f").write_text("one")
+    ws.checkpoint("one")
+    told = [record.object for record in ws.observer.known().folders.values()]
+    assert ws.store.folder is not None
+    ws.close()
+    path = ws.store.folder / "index"
+    data = path.read_bytes()
+    flip(path, *(data.rindex(object) + 40 for object in told))
+    for n in range(40):
+        (project / f"d{n}" / "f").write_text("two")
+    script = (
+        "import sys, takeback\nfrom takeback.capture import scan\n"
+        "scan._WORTH_LOOKING = scan._WORTH_SHARING = 1\n"
+        "with takeback.open(sys.argv[1]) as ws: print(len(ws.diff('one').files), ws.checkpoint('two').label)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(project)], capture_output=True, text=True)
+    assert done.stdout == "40 two\n", done
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nowhere"])
+def test_what_lies_in_its_place_and_is_no_file_keeps_nobody_waiting(ws: Workspace, project: Path, kind: str):
+    if kind == "pipe" and not hasattr(os, "mkfifo"):
+        pytest.skip("no fifos on this system")
+    ws.checkpoint("one")
+    assert ws.store.folder is not None
+    ws.close()
+    path = ws.store.folder / "index"
+    path.unlink()
+    {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path), "link to nowhere": lambda: path.symlink_to("/nowhere")}[
+        kind
+    ]()
+    (project / "new").write_text("1")
+    with takeback.open(project) as again:
+        assert [file.path for file in again.diff("one").files] == ["new"]
+        again.checkpoint("two")
+        assert again.rollback("one").whole and not (project / "new").exists()

@@ -57,3 +57,20 @@ def test_where_threads_live_it_is_done_here():
         "print(workers.beside(os.getpid)() == os.getpid())\nend.set()"
     )
     assert run(script) == "True\n"
+
+
+def test_where_no_process_is_to_be_had_it_is_done_here():
+    script = (
+        "def none(): raise BlockingIOError(11, 'Resource temporarily unavailable')\n"
+        "before, os.fork = len(os.listdir('/proc/self/fd')), none\n"
+        "print(workers.beside(os.getpid)() == os.getpid(), len(os.listdir('/proc/self/fd')) - before)"
+    )
+    assert run(script) == "True 0\n"
+
+
+def test_damage_that_the_second_process_finds_is_damage():
+    script = (
+        "from takeback.errors import Damaged\ndef lost(): raise Damaged('lost', 'run it again')\n"
+        "try: workers.beside(lost)()\nexcept Damaged as error: print(error.message, error.hint)"
+    )
+    assert run(script) == "lost run it again\n"

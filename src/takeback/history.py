@@ -624,10 +624,10 @@ class History:
             return [Unit(found[0][0], path)] if found[0][0] >= since else []
         shown: list[tuple[int, Change]] = []
         dead = self._taken_again(found)
-        for seq, change in found:
-            if seq < since:
-                continue
+        for number, (seq, change) in enumerate(found):
             below, took = len(shown), change.took
+            if seq < since or (number and not took and not outside and same(change.after, found[number - 1][1].after)):
+                continue  # or it leads where the path was: one that moved while it was taken back is found again
             while took and below and shown[below - 1][0] in took:
                 below -= 1
             cancels = (

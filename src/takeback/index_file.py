@@ -71,7 +71,8 @@ class IndexFile:
     def remove(self) -> None:
         self.forget()
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            with suppress(OSError):  # what lies there is no file of ours
+                self._path.unlink(missing_ok=True)
 
     def load(self) -> Index | None:
         """One that the caller may change; None where there is none, or none that can be trusted."""
@@ -98,7 +99,7 @@ class IndexFile:
     def _read(self, path: Path) -> tuple[Index | None, int]:
         if not _CAN_WAIT:
             return parse(path.read_bytes())
-        file = _OnDisk(os.open(path, os.O_RDONLY))
+        file = _OnDisk(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
         return _parsed(file, file.size(), partial(_Waiting, file, spare=self._lost(path)))
 
     def _lost(self, path: Path) -> Spare:
@@ -347,10 +348,14 @@ def _known(read: Read, at: int, size: int) -> tuple[int, bytes | memoryview] | N
     start = at + _LENGTH.size
     if start > size:
         return None
-    start += _LENGTH.unpack(read(at, _LENGTH.size))[0] + _HEAD.size
-    if start > size:
+    objects = read(at, _LENGTH.size)
+    if len(objects) < _LENGTH.size:
+        return None  # somebody has cut it meanwhile
+    start += _LENGTH.unpack(objects)[0] + _HEAD.size
+    head = read(start - _HEAD.size, _HEAD.size) if start <= size else b""
+    if len(head) < _HEAD.size:
         return None
-    length, crc = _HEAD.unpack(read(start - _HEAD.size, _HEAD.size))
+    length, crc = _HEAD.unpack(head)
     if start + length > size:
         return None
     body = read(start, length)

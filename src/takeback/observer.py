@@ -304,7 +304,11 @@ class Observer:
         running = self.open_intents()
         limits, rules = self.limits(deadline, running[1] if running else ()), self.rules(tree)
         among = None if self.suspects is None else self.suspects.ask(index, rules, limits, thorough)
-        look = Scan(tree, index, rules, None if dry else self.store.blobs, limits).whole(among)
+        blobs = None if dry else self.store.blobs
+        try:
+            look = Scan(tree, index, rules, blobs, limits).whole(among)
+        except Damaged:  # in the second process, perhaps, which has no journal to make good what the index has lost
+            look = Scan(tree, index, rules, blobs, limits._replace(fork=False)).whole(among)
         if git and self.settings.git:
             try:
                 look.git = self.git.look(tree, dry)

@@ -9,7 +9,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 
-from .errors import TakebackError
+from .errors import Damaged, TakebackError
 from .typed import Any
 
 PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
@@ -57,7 +57,10 @@ def split(work: Callable[[Iterator[range], bool], list[bytes]], size: int, worth
 def beside(work: Callable[[], Any]) -> Callable[[], Any]:
     """Has a second process do this while the caller goes on, who asks for it once; where that is not safe, it is done
     when asked for."""
-    return _Child(work).result if allowed(True) else work
+    try:
+        return _Child(work).result if allowed(True) else work
+    except OSError:  # no process, or no descriptor, is to be had
+        return work
 
 
 def share(job: Callable[[Iterator[int], str], Any], count: int) -> list[Any]:
@@ -89,7 +92,12 @@ class _Child:
     def __init__(self, work: Callable[[], Any]) -> None:
         reader, writer = os.pipe()
         here = _processor()
-        self._pid = os.fork()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(reader)
+            os.close(writer)
+            raise
         if self._pid == 0:
             code = 1
             try:
@@ -98,9 +106,9 @@ class _Child:
                 try:
                     answer: tuple[bool, Any] = (True, work())
                 except TakebackError as error:
-                    answer = (False, (error.message, error.hint))
+                    answer = (False, (isinstance(error, Damaged), error.message, error.hint))
                 except OSError as error:
-                    answer = (False, (f"{error.strerror or error}", ""))
+                    answer = (False, (False, f"{error.strerror or error}", ""))
                 data = marshal.dumps(answer)
                 view = memoryview(_LENGTH.pack(len(data)) + data)
                 while view:
@@ -134,7 +142,8 @@ class _Child:
             raise TakebackError("a worker process died while looking at the tree", "run it again")
         done, answer = marshal.loads(memoryview(data)[_LENGTH.size :])
         if not done:
-            raise TakebackError(*answer)
+            is_damaged, *told = answer
+            raise (Damaged if is_damaged else TakebackError)(*told)
         return answer
 
 
