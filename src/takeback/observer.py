@@ -31,6 +31,7 @@ from .safefs.mounts import mounts_below
 from .settings import Settings
 from .store import Store
 from .typed import TYPE_CHECKING, Any
+from .workers import DamagedThere
 
 if TYPE_CHECKING:
     from .capture.git_state import GitState
@@ -307,7 +308,7 @@ class Observer:
         blobs = None if dry else self.store.blobs
         try:
             look = Scan(tree, index, rules, blobs, limits).whole(among)
-        except Damaged:  # in the second process, perhaps, which has no journal to make good what the index has lost
+        except DamagedThere:
             look = Scan(tree, index, rules, blobs, limits._replace(fork=False)).whole(among)
         if git and self.settings.git:
             try:

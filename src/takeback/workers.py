@@ -15,6 +15,10 @@ from .typed import Any
 PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
 
 
+class DamagedThere(Damaged):
+    """What the second process could not mend, since it has no journal to ask."""
+
+
 def allowed(wanted: bool) -> bool:
     """Never where threads live: a forked child would inherit their locks, held for ever."""
     if not wanted or not hasattr(os, "fork") or sys.platform == "darwin" or _thread._count() > 0:
@@ -143,7 +147,7 @@ class _Child:
         done, answer = marshal.loads(memoryview(data)[_LENGTH.size :])
         if not done:
             is_damaged, *told = answer
-            raise (Damaged if is_damaged else TakebackError)(*told)
+            raise (DamagedThere if is_damaged else TakebackError)(*told)
         return answer
 
 
