@@ -312,6 +312,7 @@ def test_a_folder_that_became_a_link_to_itself_elsewhere_is_a_link(looking: Look
     assert not any(looking.whole().changes)
 
 
+@pytest.mark.posix_only("paths longer than the system takes")
 def test_what_lies_deeper_than_a_path_may_be_long_is_looked_at_too(looking: Looking, project: Path):
     here = os.open(project, os.O_RDONLY)
     for _ in range(20):
