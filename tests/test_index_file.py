@@ -402,6 +402,17 @@ def test_a_workspace_goes_on_over_a_damaged_index(ws: Workspace, project: Path):
         assert (project / "d1" / "f").read_text() == "three"
 
 
+def closed_with_damage(ws: Workspace) -> list[bytes]:
+    """Closes it, and spoils every folder object that its index has: what they were."""
+    told = [record.object for record in ws.observer.known().folders.values()]
+    assert ws.store.folder is not None
+    ws.close()
+    path = ws.store.folder / "index"
+    data = path.read_bytes()
+    flip(path, *(data.rindex(object) + 40 for object in told))
+    return told
+
+
 def test_many_objects_that_are_lost_are_made_again_from_the_journal_at_once(ws: Workspace, project: Path, monkeypatch):
     for n in range(30):
         (project / f"d{n}").mkdir()
@@ -411,12 +422,7 @@ def test_many_objects_that_are_lost_are_made_again_from_the_journal_at_once(ws: 
         (project / f"d{n}" / "f").write_text("two")
     with ws.writing(), ws.open_tree() as tree:
         ws.observer.look(tree)
-    told = [record.object for record in ws.observer.known().folders.values()]
-    assert ws.store.folder is not None
-    ws.close()
-    path = ws.store.folder / "index"
-    data = path.read_bytes()
-    flip(path, *(data.rindex(object) + 40 for object in told))
+    told = closed_with_damage(ws)
     rebuilt, made = Observer._rebuilt, []
 
     def counts(self: Observer, head: int) -> Index:
@@ -435,12 +441,7 @@ def test_a_second_process_that_meets_damage_costs_no_look(ws: Workspace, project
         (project / f"d{n}").mkdir()
         (project / f"d{n}" / "f").write_text("one")
     ws.checkpoint("one")
-    told = [record.object for record in ws.observer.known().folders.values()]
-    assert ws.store.folder is not None
-    ws.close()
-    path = ws.store.folder / "index"
-    data = path.read_bytes()
-    flip(path, *(data.rindex(object) + 40 for object in told))
+    closed_with_damage(ws)
     for n in range(40):
         (project / f"d{n}" / "f").write_text("two")
     script = (
