@@ -73,13 +73,12 @@ class _Hooks(NamedTuple):
 
 def found(context: Context, home: Path, root: Path | None, seen: Mapping[str, float]) -> Iterator[Finding]:
     """One line for each agent that is on this machine or has hooks of ours."""
-    here = root or context.cwd
+    places = _places(context.environ, root or context.cwd)
     for setup in map(load, AGENTS):
-        places = _places(context.environ, here)
-        hooks = [h for place in places if (h := _hooks(setup, place)).is_any]
-        if lost := _lost(home, setup, places):
-            option = " --user" if lost.place.user else ""
-            yield Finding(setup.name, False, *_told(lost, setup, option))
+        every = [_hooks(setup, place) for place in places]
+        hooks = [each for each in every if each.is_any]
+        if missing := _lost(home, setup, every):
+            yield Finding(setup.name, False, *_told(missing, setup))
         elif hooks:
             yield _failing(home, _of(setup, hooks, root, seen.get(setup.name)), root, seen.get(setup.name, 0.0))
         elif configuring.is_found(setup, places[0]):
@@ -89,17 +88,17 @@ def found(context: Context, home: Path, root: Path | None, seen: Mapping[str, fl
 def lost(environ: Mapping[str, str], home: Path, root: Path, agents: Sequence[str]) -> list[Lost]:
     """Which of these agents have lost the hooks of this project, or of their user."""
     places = _places(environ, root)
-    return [found for setup in map(load, agents) if (found := _lost(home, setup, places))]
+    every = ((setup, [_hooks(setup, place) for place in places]) for setup in map(load, agents))
+    return [missing for setup, hooks in every if (missing := _lost(home, setup, hooks))]
 
 
 def _places(environ: Mapping[str, str], root: Path) -> list[Place]:
     return [configuring.place_of(environ, root, user) for user in (False, True)]
 
 
-def _lost(home: Path, setup: Setup, places: list[Place]) -> Lost | None:
+def _lost(home: Path, setup: Setup, hooks: list[_Hooks]) -> Lost | None:
     """A file with hooks of ours that nobody can read any more, or hooks that somebody threw away, maybe an agent that
     cleaned up, while there are none elsewhere."""
-    hooks = [_hooks(setup, place) for place in places]
     for each in hooks:
         if why := changes.broken(_target(setup, each.place), home):
             return Lost(setup.name, each.place, each.path, why)
@@ -110,8 +109,9 @@ def _lost(home: Path, setup: Setup, places: list[Place]) -> Lost | None:
     return None
 
 
-def _told(lost: Lost, setup: Setup, option: str) -> tuple[str, str]:
+def _told(lost: Lost, setup: Setup) -> tuple[str, str]:
     """What is wrong, and what mends it."""
+    option = " --user" if lost.place.user else ""
     again = f"takeback protect {setup.name}{option}"
     if lost.why:
         return f"broken: {lost.why}; {setup.title} runs no hook from it", f"mend the file, then {again}"

@@ -246,7 +246,7 @@ def _take_up_packages() -> None:
 
 
 def _take_up_paths() -> None:
-    """pathlib, without what it brings in for functions that hooks do not call: half of all that a hook would load."""
+    """pathlib, without what it brings in for functions that hooks do not call: more than all the rest of it."""
     here = sys.modules
     late = {name: _Late(name) for name in ("re", "fnmatch", "urllib.parse") if name not in here}
     here.update(late)
