@@ -27,13 +27,15 @@ def test_what_is_done_beside_is_told_when_it_is_asked_for():
     assert run("found = workers.beside(lambda: os.getpid())\nprint(found() != os.getpid())") == "True\n"
 
 
-def test_it_is_another_processor_that_does_it():
+def test_it_goes_to_another_processor_and_may_go_on_from_there():
     script = (
-        "here = workers._processor()\nassert here in os.sched_getaffinity(0)\n"
-        "found = workers.beside(lambda: sorted(os.sched_getaffinity(0)))()\n"
-        "print(len(os.sched_getaffinity(0)) - len(found))"
+        "put, asked = os.sched_setaffinity, []\n"
+        "os.sched_setaffinity = lambda pid, processors: (asked.append(sorted(processors)), put(pid, processors))\n"
+        "here, all_of_them = workers._processor(), sorted(os.sched_getaffinity(0))\n"
+        "asked, after = workers.beside(lambda: (asked, sorted(os.sched_getaffinity(0))))()\n"
+        "print(asked == [[p for p in all_of_them if p != here], all_of_them], after == all_of_them)"
     )
-    assert run(script) == "1\n"
+    assert run(script) == "True True\n"
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,26 @@ def test_damage_that_the_second_process_finds_is_damage():
         "try: workers.beside(lost)()\nexcept Damaged as error: print(error.message, error.hint)"
     )
     assert run(script) == "lost run it again\n"
+
+
+def test_where_no_process_is_to_be_had_all_of_it_is_looked_at_here():
+    script = (
+        "def none(): raise BlockingIOError(11, 'Resource temporarily unavailable')\n"
+        "before, os.fork = len(os.listdir('/proc/self/fd')), none\n"
+        "work = lambda ranges, second: [b'%d' % n for numbers in ranges for n in numbers]\n"
+        "print(len(workers.split(work, 1000, 0, True)), len(os.listdir('/proc/self/fd')) - before)"
+    )
+    assert run(script) == "1000 0\n"
+
+
+def test_what_can_be_done_meanwhile_is_done_before_the_second_one_has_ended():
+    script = (
+        "import time\nevents = []\n"
+        "def work(numbers, name):\n"
+        "    drawn = list(numbers)\n"
+        "    if name: time.sleep(0.3)\n"
+        "    return time.monotonic()\n"
+        "mine, theirs = workers.share(work, 8, lambda: events.append(time.monotonic()))\n"
+        "print(mine <= events[0] <= theirs)"
+    )
+    assert run(script) == "True\n"

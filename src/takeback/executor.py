@@ -68,6 +68,14 @@ class Outer(NamedTuple):
     made: Callable[[list[Change]], None] = lambda changes: None  # hears what changed in the tree, while that is written
 
 
+def changes_made(steps: Iterable[Step], times: Mapping[bytes, Entry]) -> list[Change]:
+    """What steps that are done, and the times of folders, changed in the tree."""
+    return [
+        *(Change(s.path, s.expected, s.goal) for s in steps),
+        *(Change(path, None, entry) for path, entry in times.items()),
+    ]
+
+
 class Executor:
     def __init__(
         self,
@@ -181,8 +189,7 @@ class Executor:
         """Syncs what was done, and says so in rows: only once they are journaled is it called done."""
         done = {r.path for r in found if r.result == DONE}
         if domain == "files":
-            made += [Change(s.path, s.expected, s.goal) for s in steps if s.path in done]
-            made += [Change(p, None, e) for p, e in times.items()]
+            made += changes_made((s for s in steps if s.path in done), times)
             self.outer.made(made)
         _sync(self.domains(domain))
         body: dict[str, Any] = {"takeback": id, "segment": number, "not_done": _not_done(found)}

@@ -45,7 +45,7 @@ from .effects import (
     thread_of,
 )
 from .errors import ApprovalNeeded, Damaged, Stale, TakebackError, UsageError
-from .executor import Done, Executor, Outer, kept_results, steps_of
+from .executor import Done, Executor, Outer, changes_made, kept_results, steps_of
 from .history import NUMBERED, History
 from .ids import new_id
 from .index import Index
@@ -80,7 +80,7 @@ class Takebacks:
         self.unlocked = unlocked
         self.store = observer.store
         self.merged: dict[bytes, bytes] = {}  # texts the last plan merges; stored when it is applied
-        self._ahead: tuple[Index, int] | None = None  # the known tree with so many changes of a running take-back
+        self._ahead: tuple[Index, list[Change]] | None = None  # the known tree with changes of a running take-back
 
     # -- planning ------------------------------------------------------------
 
@@ -450,9 +450,6 @@ class Takebacks:
     ) -> Executor:
         self._ahead = None
         known: dict[str, Domain] = {}
-        if tree is not None:
-            known["files"] = Files(tree, self.store.blobs, self.observer.progress, fork=self.store.folder is not None)
-            known["git"] = Git(tree, str(self.observer.root), self.store.blobs.get, self.environ, request.verb)
         acts = self.observer.history().acts if outside else {}  # of files alone, the history may have been let go
         decide = self.observer.settings.policy.decide
 
@@ -490,15 +487,23 @@ class Takebacks:
                 except TakebackError:  # it is tried again once they are journaled, which must not wait for a cache
                     self._ahead = None
 
+        if tree is not None:
+            fork, progress = self.store.folder is not None, self.observer.progress
+            known["files"] = Files(
+                tree, self.store.blobs, progress, fork, lambda steps, times: made(changes_made(steps, times))
+            )
+            known["git"] = Git(tree, str(self.observer.root), self.store.blobs.get, self.environ, request.verb)
         outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told, made)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
 
     def _prepare(self, head: int, changes: list[Change]) -> Index:
         """The known tree with these changes, in memory alone: it is made while the disk writes them."""
-        index, number = self._ahead or (self.observer.known(head), 0)
-        index.apply(changes[number:])
-        self._ahead = index, len(changes)
-        return index
+        if self._ahead is None or self._ahead[1] != changes:  # not all was done that was to be
+            self._ahead = None
+            index = self.observer.known(head)
+            index.apply(changes)
+            self._ahead = index, list(changes)
+        return self._ahead[0]
 
     def _advance(self, head: int, done: Done, outside: bool) -> None:
         """The known tree after a take-back. What was written is read again by the next look: its key is too young."""

@@ -44,9 +44,20 @@ def is_running(pid: str) -> bool:
     return True
 
 
-def split(work: Callable[[Iterator[range], bool], list[bytes]], size: int, worth: int, wanted: bool) -> list[bytes]:
+def _nothing() -> None:
+    pass
+
+
+def split(
+    work: Callable[[Iterator[range], bool], list[bytes]],
+    size: int,
+    worth: int,
+    wanted: bool,
+    meanwhile: Callable[[], None] = _nothing,
+) -> list[bytes]:
     """`work` on all of range(size): where that pays in two processes, each of which draws part after part until none
-    is left, so that neither waits for the other. The second one is told that it is."""
+    is left, so that neither waits for the other. The second one is told that it is. If it has something left to do
+    then, `meanwhile` is done here."""
     if size < worth or not allowed(wanted):
         return work(iter((range(size),)), False)
     step = -(-size // PARTS)
@@ -54,21 +65,19 @@ def split(work: Callable[[Iterator[range], bool], list[bytes]], size: int, worth
     def job(numbers: Iterator[int], name: str) -> list[bytes]:
         return work((range(n * step, min(size, n * step + step)) for n in numbers), bool(name))
 
-    mine, theirs = share(job, -(-size // step))
-    return [*mine, *theirs]
+    return [found for each in share(job, -(-size // step), meanwhile) for found in each]
 
 
 def beside(work: Callable[[], Any]) -> Callable[[], Any]:
     """Has a second process do this while the caller goes on, who asks for it once; where that is not safe, it is done
     when asked for."""
-    try:
-        return _Child(work).result if allowed(True) else work
-    except OSError:  # no process, or no descriptor, is to be had
-        return work
+    child = _child(work) if allowed(True) else None
+    return child.result if child is not None else work
 
 
-def share(job: Callable[[Iterator[int], str], Any], count: int) -> list[Any]:
-    """Runs `job` here and in a child, which take turns drawing numbers below `count`."""
+def share(job: Callable[[Iterator[int], str], Any], count: int, meanwhile: Callable[[], None] = _nothing) -> list[Any]:
+    """Runs `job` here and in a child, which take turns drawing numbers below `count`; then `meanwhile` here, while the
+    child comes to its end. What came of each; of the first alone where no second process is to be had."""
     assert count <= 8192, "the numbers must fit into a pipe"
     reader, writer = os.pipe()
     os.write(writer, b"".join(number.to_bytes(4, "little") for number in range(count)))
@@ -79,15 +88,25 @@ def share(job: Callable[[Iterator[int], str], Any], count: int) -> list[Any]:
             yield int.from_bytes(drawn, "little")
 
     try:
-        child = _Child(lambda: job(numbers(), f"-w{os.getpid():x}"))
+        child = _child(lambda: job(numbers(), f"-w{os.getpid():x}"))
+        if child is None:
+            return [job(numbers(), "")]
         try:
             mine = job(numbers(), "")
+            meanwhile()
         except BaseException:
             child.end()
             raise
         return [mine, child.result()]
     finally:
         os.close(reader)
+
+
+def _child(work: Callable[[], Any]) -> _Child | None:
+    try:
+        return _Child(work)
+    except OSError:  # no process, or no descriptor, is to be had
+        return None
 
 
 class _Child:
@@ -166,10 +185,13 @@ def _processor() -> int:
 
 
 def _leave(processor: int) -> None:
-    """To another processor, at once: the system may leave both where they are for longer than their work takes."""
+    """To another processor, at once: the system may leave both where they are for longer than their work takes. From
+    there on it may put it where it likes."""
     try:
-        if others := os.sched_getaffinity(0) - {processor}:
+        processors = os.sched_getaffinity(0)
+        if others := processors - {processor}:
             os.sched_setaffinity(0, others)
+            os.sched_setaffinity(0, processors)
     except (OSError, AttributeError):
         pass  # not on this system
 

@@ -296,9 +296,10 @@ class Scan:
                 store.flush()
             return mine._packed() if name else mine
 
-        here, there = workers.share(job, groups)
+        here, *there = workers.share(job, groups)
         self._take_up(here)
-        self._unpack(there)
+        for packed in there:
+            self._unpack(packed)
         if put is not None:
             put.flush()
             put.reload(True)

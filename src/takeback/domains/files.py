@@ -14,12 +14,12 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from itertools import chain
 
 from .. import changes as change_lists
 from .. import trees, workers
 from ..blobs import Blobs
+from ..digests import stream
 from ..effects import (
     DONE,
     EXACT,
@@ -39,6 +39,7 @@ from ..effects import (
 )
 from ..errors import TakebackError
 from ..reading import Reader
+from ..records import pread
 from ..safefs import TEMPORARY, components
 from ..safefs import Folder as OpenFolder
 from ..typed import NamedTuple
@@ -74,12 +75,18 @@ class Files:
     joins = True
 
     def __init__(
-        self, root: OpenFolder, blobs: Blobs, progress: Callable[[int], None] | None = None, fork: bool = False
+        self,
+        root: OpenFolder,
+        blobs: Blobs,
+        progress: Callable[[int], None] | None = None,
+        fork: bool = False,
+        all_done: Callable[[Sequence[Step], Mapping[bytes, Entry]], None] = lambda steps, times: None,
     ) -> None:
         self.root = root
         self.blobs = blobs
         self.progress = progress
         self.fork = fork
+        self.all_done = all_done  # may go on as if all of it were done, while a second process comes to its end
         self._parent: OpenFolder | None = None  # the folder of the last step: neighbours share it
         reader = Reader(None)
         self._read, self._read_file = reader.read, reader.read_file
@@ -148,7 +155,10 @@ class Files:
         ):
             self._do(step, results, self._make_folder, numbered)
         self._place_all(
-            sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path), results, numbered
+            sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path),
+            results,
+            numbered,
+            lambda: self.all_done(steps, times),
         )
         self._leave()
         for step in steps:
@@ -156,7 +166,13 @@ class Files:
         self._finish_folders(steps, times, results)
         return iter(results.values())
 
-    def _place_all(self, steps: list[Step], results: dict[bytes, Result], numbered: Mapping[bytes, int]) -> None:
+    def _place_all(
+        self,
+        steps: list[Step],
+        results: dict[bytes, Result],
+        numbered: Mapping[bytes, int],
+        meanwhile: Callable[[], None],
+    ) -> None:
         """Files and links, half of them in a second process where that pays. Hard links stay together, here."""
         linked: list[Step] = []
         single: list[Step] = []
@@ -184,7 +200,7 @@ class Files:
         fork = self.fork and len(single) >= _WORTH_FORKING
         for lot in lots if fork and len(single) >= _WORTH_PACKING else ():
             lot.pack(numbered)
-        for packed in workers.split(part, len(lots), 0, fork):
+        for packed in workers.split(part, len(lots), 0, fork, meanwhile):
             path, verdict, result, note = packed.split(b"\0")
             results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
         groups: dict[bytes, list[Step]] = {}
@@ -557,14 +573,14 @@ class Files:
             return
         fd = here.create(beside)
         try:
-            self._fill(fd, goal)
+            written = self._fill(fd, goal)
             if (goal.uid, goal.gid) != self._owner:
                 here.chown(beside, goal.uid, goal.gid)
             if hasattr(os, "fchmod"):
                 os.fchmod(fd, goal.mode)
             if goal.xattrs:
                 here.set_xattrs(fd, self._attributes(goal).items())
-            if _hash(fd, goal.size) != goal.content:
+            if not _reads_back(fd, goal, written):
                 raise TakebackError("what was written does not read back the same")
             if os.utime in os.supports_fd:
                 os.utime(fd, ns=(goal.mtime_ns, goal.mtime_ns))
@@ -573,11 +589,13 @@ class Files:
         if os.utime not in os.supports_fd:
             here.utime(beside, goal.mtime_ns)
 
-    def _fill(self, fd: int, goal: Entry) -> None:
+    def _fill(self, fd: int, goal: Entry) -> bytes | None:
+        """Writes the goal's bytes; which these are, if they were in memory at once."""
         sparse = self.blobs.is_sparse(goal.content) if goal.size >= _BLOCK else False
         if goal.size < (4 << 20) and not sparse:
-            _write_all(fd, self.blobs.get(goal.content))
-            return
+            data = self.blobs.get(goal.content)
+            _write_all(fd, data)
+            return data
         for chunk in self.blobs.stream(goal.content):
             if not sparse:
                 _write_all(fd, chunk)
@@ -590,6 +608,7 @@ class Files:
                     _write_all(fd, block)
         if sparse:
             os.ftruncate(fd, goal.size)
+        return None
 
     def _link_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> bool:
         """Another name for a member of the group that is in place; False if none is."""
@@ -800,19 +819,20 @@ def _alike(now: State, wanted: State) -> bool:
 
 
 def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    done = os.write(fd, data)
+    while done < len(data):
+        done += os.write(fd, memoryview(data)[done:])
 
 
-def _hash(fd: int, size: int) -> bytes:
+def _reads_back(fd: int, goal: Entry, written: bytes | None) -> bool:
+    """Whether a file holds the goal: compared with the checked bytes that were written, if they are at hand."""
+    if written is not None and goal.size < 1 << 20:
+        return pread(fd, goal.size + 1, 0) == written
     os.lseek(fd, 0, os.SEEK_SET)
-    if size < 1 << 20:
-        return sha256(os.read(fd, size + 1)).digest()
-    digest = sha256()
+    digest = stream()
     while chunk := os.read(fd, 1 << 20):
         digest.update(chunk)
-    return digest.digest()
+    return digest.digest() == goal.content
 
 
 def _unlink_quietly(here: OpenFolder, name: bytes) -> None:
