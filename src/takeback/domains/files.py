@@ -170,7 +170,7 @@ class Files:
         self,
         steps: list[Step],
         results: dict[bytes, Result],
-        numbered: Mapping[bytes, int],
+        numbered: dict[bytes, int],
         meanwhile: Callable[[], None],
     ) -> None:
         """Files and links, half of them in a second process where that pays. Hard links stay together, here."""
@@ -198,8 +198,12 @@ class Files:
 
         lots = _in_lots(single)
         fork = self.fork and len(single) >= _WORTH_FORKING
-        for lot in lots if fork and len(single) >= _WORTH_PACKING else ():
-            lot.pack(numbered)
+        if fork and len(single) >= _WORTH_PACKING:
+            for lot in lots:
+                lot.pack(numbered)
+            left = {s.path: numbered[s.path] for s in chain(linked, *(lot.unpacked for lot in lots))}
+            numbered.clear()  # room for two processes: a lot that is packed knows its own
+            numbered.update(left)
         for packed in workers.split(part, len(lots), 0, fork, meanwhile):
             path, verdict, result, note = packed.split(b"\0")
             results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
@@ -755,20 +759,20 @@ class _Lot:
     twice. So nobody looks at the plan's own, and what is unpacked lives no longer than its lot."""
 
     def __init__(self, steps: list[Step]) -> None:
-        self._steps = steps
+        self.unpacked = steps
         self._packed: tuple[bytes, str] | None = None
 
     def pack(self, numbered: Mapping[bytes, int]) -> None:
-        verdicts = {step.verdict for step in self._steps}
+        verdicts = {step.verdict for step in self.unpacked}
         if len(verdicts) == 1:
-            found = [Change(s.path, s.expected, s.goal, (numbered[s.path],)) for s in self._steps]
+            found = [Change(s.path, s.expected, s.goal, (numbered[s.path],)) for s in self.unpacked]
             self._packed = change_lists.encode(found), verdicts.pop()
-            self._steps = []
+            self.unpacked = []
 
     def steps(self, numbered: Mapping[bytes, int]) -> tuple[list[Step], Mapping[bytes, int]]:
         """The steps, and the number of each."""
         if self._packed is None:
-            return self._steps, numbered
+            return self.unpacked, numbered
         packed, verdict = self._packed
         found = change_lists.decode(packed)
         return [Step("files", c.path, c.before, c.after, verdict, ()) for c in found], {
