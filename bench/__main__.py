@@ -144,7 +144,9 @@ def _machine(folder: Path | None) -> str:
 
 
 def _versions() -> str:
-    return f"takeback {takeback.__version__}, Python {platform.python_version()}, git {shadow_git.version()}"
+    whose = " of the system" if sys.base_prefix == "/usr" else ""
+    python = f"Python {platform.python_version()}{whose}"
+    return f"takeback {takeback.__version__}, {python}, git {shadow_git.version()}"
 
 
 if __name__ == "__main__":

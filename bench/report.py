@@ -38,6 +38,10 @@ Made by `scripts/bench --write-docs`; do not edit. Ratios against a shadow git r
 generated trees: of the medians, and of the best, of several rounds. The library call, in a process that
 lives on, stands against git's processes; the whole command is given beside it. A ratio above 1 means that
 takeback is faster, or smaller.
+
+Which interpreter it is matters. The one that a distribution compiles, with profile-guided optimisation, runs
+the same Python code in about three quarters of the time of one compiled without it, as version managers do
+unless they are told otherwise; git's time stays the same.
 """
 
 
@@ -122,14 +126,15 @@ def _title(size: str) -> tuple[str, str]:
 def table(rows: list[Line]) -> str:
     out = []
     size = None
+    width = max((len(row.operation) for row in rows), default=0) + 2
     for row in rows:
         if row.size != size:
             size = row.size
             title, other = _title(size)
-            out += ["", f"{title:<34}{other:>16}{'takeback':>12}{'ratio':>9}{'at best':>9}   target"]
+            out += ["", f"{title:<{width}}{other:>17}{'takeback':>12}{'ratio':>9}{'at best':>9}   target"]
         ratio, best = row.ratios
-        cells = f"{row.other:>16}{row.ours:>12}{ratio:>9}{best:>9}   {row.target:<20} {row.mark}"
-        out.append(f"  {row.operation:<32}{cells}".rstrip())
+        cells = f"{row.other:>17}{row.ours:>12}{ratio:>9}{best:>9}   {row.target:<21} {row.mark}"
+        out.append(f"  {row.operation:<{width - 2}}{cells}".rstrip())
     return "\n".join(out)
 
 

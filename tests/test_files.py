@@ -221,13 +221,27 @@ def test_bytes_that_were_damaged_in_the_store_are_named_so_and_never_put_in_plac
         files.blobs.close()
 
 
-def test_bytes_that_do_not_read_back_by_their_hash_are_never_put_in_place(files: Files, project: Path):
+def test_bytes_that_are_not_those_of_their_hash_are_never_put_in_place(files: Files, project: Path):
     (project / "a").write_text("2\n")
     now = read(files, b"a")
     assert now is not None
     wrong = now._replace(content=bytes(32), size=2)
     files.blobs._data[bytes(32)] = b"1\n"  # type: ignore[attr-defined]
     (result,) = files.apply([step(b"a", now, wrong)], KEY, {})
+    assert result.result == "failed" and "damaged" in result.note
+    assert (project / "a").read_text() == "2\n" and [p.name for p in project.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("found", [b"1", b"1\nmore", b"2\n", b""])
+def test_what_does_not_read_back_is_never_put_in_place(
+    files: Files, project: Path, monkeypatch: pytest.MonkeyPatch, found: bytes
+):
+    (project / "a").write_text("2\n")
+    now = read(files, b"a")
+    assert now is not None
+    goal = now._replace(content=files.blobs.put(b"1\n"))
+    monkeypatch.setattr("takeback.domains.files.pread", lambda fd, size, offset: found)
+    (result,) = files.apply([step(b"a", now, goal)], KEY, {})
     assert result.result == "failed" and "read back" in result.note
     assert (project / "a").read_text() == "2\n" and [p.name for p in project.iterdir()] == ["a"]
 
