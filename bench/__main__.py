@@ -20,6 +20,7 @@ from . import calm, command, hooks, memory, plot, report, rounds, shadow_git, st
 from .samples import SIZES, Size
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
+_COPIES = 35  # of a tree, with git's objects, that all rounds make together
 
 
 def main() -> int:
@@ -29,6 +30,7 @@ def main() -> int:
     rows: list[report.Line] = []
     raw: dict[str, dict[str, object]] = {}
     with _folder(asked.folder) as work:  # emptied only at the end: mass deletes slow ext4 for minutes
+        _must_fit(work, asked.sizes)
         for size in asked.sizes if {"core", "hooks"} & set(asked.parts) else ():
             found = []
             raw[size.name] = {}
@@ -69,6 +71,17 @@ def main() -> int:
         (_CHECKOUT / "docs" / "bench.md").write_text(report.markdown(about, rows))
         print("\nwrote docs/bench.md and docs/bench.svg")
     return 0
+
+
+def _must_fit(work: Path, sizes: list[Size]) -> None:
+    """A disk may have room for bytes, and none for so many files: better known now than after half an hour."""
+    needed = sum(size.files for size in sizes) * _COPIES
+    room = os.statvfs(work) if hasattr(os, "statvfs") else None
+    if room is not None and room.f_files and room.f_favail < needed:
+        raise SystemExit(
+            f"{work} has room for {room.f_favail:,} more files, and all of it together makes {needed:,}: "
+            "choose another with --folder, or fewer --sizes"
+        )
 
 
 def _measure(size: Size, work: Path) -> tuple[rounds.Times, dict[str, int]]:

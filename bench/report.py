@@ -40,8 +40,8 @@ lives on, stands against git's processes; the whole command is given beside it. 
 takeback is faster, or smaller.
 
 Which interpreter it is matters. The one that a distribution compiles, with profile-guided optimisation, runs
-the same Python code in about three quarters of the time of one compiled without it, as version managers do
-unless they are told otherwise; git's time stays the same.
+the same Python code in about three quarters of the time of one compiled without it, as pyenv does unless it
+is told otherwise; git's time stays the same.
 """
 
 
@@ -126,7 +126,7 @@ def _title(size: str) -> tuple[str, str]:
 def table(rows: list[Line]) -> str:
     out = []
     size = None
-    width = max((len(row.operation) for row in rows), default=0) + 2
+    width = max((max(len(row.operation) + 2, len(_title(row.size)[0])) for row in rows), default=0)
     for row in rows:
         if row.size != size:
             size = row.size

@@ -240,10 +240,38 @@ def test_what_does_not_read_back_is_never_put_in_place(
     now = read(files, b"a")
     assert now is not None
     goal = now._replace(content=files.blobs.put(b"1\n"))
-    monkeypatch.setattr("takeback.domains.files.pread", lambda fd, size, offset: found)
+    monkeypatch.setattr("takeback.domains.files.pread", lambda fd, size, offset: found[offset : offset + size])
     (result,) = files.apply([step(b"a", now, goal)], KEY, {})
     assert result.result == "failed" and "read back" in result.note
     assert (project / "a").read_text() == "2\n" and [p.name for p in project.iterdir()] == ["a"]
+
+
+def test_a_large_file_is_read_back_by_its_hash(files: Files, project: Path, monkeypatch: pytest.MonkeyPatch):
+    (project / "a").write_text("2\n")
+    now = read(files, b"a")
+    assert now is not None
+    large = bytes(range(256)) * (5 << 12)
+    goal = now._replace(content=files.blobs.put(large), size=len(large))
+    write = os.write
+    monkeypatch.setattr("os.write", lambda fd, data: write(fd, b"?" + bytes(data)[1:]))  # a disk that lies
+    (result,) = files.apply([step(b"a", now, goal)], KEY, {})
+    assert result.result == "failed" and "read back" in result.note
+    monkeypatch.undo()
+    (result,) = files.apply([step(b"a", now, goal)], KEY, {})
+    assert result.result == "done" and (project / "a").read_bytes() == large
+
+
+def test_what_the_system_takes_in_parts_is_written_whole(files: Files, project: Path, monkeypatch: pytest.MonkeyPatch):
+    (project / "a").write_text("2\n")
+    now = read(files, b"a")
+    assert now is not None
+    data = b"written in parts of seven"
+    goal = now._replace(content=files.blobs.put(data), size=len(data))
+    write = os.write
+    monkeypatch.setattr("os.write", lambda fd, data: write(fd, bytes(data)[:7]))
+    (result,) = files.apply([step(b"a", now, goal)], KEY, {})
+    monkeypatch.undo()
+    assert result.result == "done" and (project / "a").read_bytes() == data
 
 
 def test_a_path_that_leads_elsewhere_is_refused(files: Files, project: Path):

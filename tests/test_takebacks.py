@@ -211,7 +211,14 @@ def test_a_disk_that_fails_leaves_an_interrupted_takeback_with_two_processes_too
     assert resumed == "True {'1'} True"
 
 
-def test_an_index_that_fails_while_the_disk_writes_interrupts_nothing(ws: Workspace, project: Path, monkeypatch):
+@pytest.mark.parametrize(
+    "failure",
+    [takeback.TakebackError("the index was damaged", "run it again"), OSError(5, "EIO"), MemoryError()],
+    ids=repr,
+)
+def test_an_index_that_fails_while_the_disk_writes_interrupts_nothing(
+    ws: Workspace, project: Path, monkeypatch, failure: Exception
+):
     """The known tree is made ahead of the outcome, which must not wait for a cache."""
     (project / "a").write_text("one")
     ws.checkpoint("before")
@@ -221,10 +228,83 @@ def test_an_index_that_fails_while_the_disk_writes_interrupts_nothing(ws: Worksp
     def fails_once(self: Observer, until: int | None = None) -> Index:
         if until is not None and not failed:
             failed.append(until)
-            raise takeback.TakebackError("the index was damaged", "run it again")
+            raise failure
         return known(self, until)
 
     monkeypatch.setattr(Observer, "known", fails_once)
     assert ws.rollback("before").whole and failed and not ws.interrupted()
     assert (project / "a").read_text() == "one"
     assert ws.status().changes == () and ws.verify(data=True).ok
+
+
+@pytest.mark.skipif(sys.platform != "linux" or PORTABLE, reason="only there a second process helps")
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        ("", "True 40 True () True"),
+        ("refuse(('f3', 'f30'))", "False 38 True ('f3', 'f30') True"),  # they cannot be written
+        ("touch('f7')", "False 39 True ('f7',) True"),  # somebody writes to it in that very moment
+        ("fail_once()", "True 40 True () True"),  # nothing could be foreseen
+    ],
+)
+def test_what_was_foreseen_counts_only_where_it_came_so(project: Path, tmp_path: Path, spoil: str, told: str):
+    """While the second process ends, the first one prepares the known tree as if all were done."""
+    for n in range(40):
+        (project / f"f{n}").write_text(f"1 {n}")
+    code = f"""if True:
+        import os
+        import takeback
+        from takeback import takebacks
+        from takeback.domains import files
+
+        files._WORTH_FORKING = 1
+        foreseen, first = [], os.getpid()
+        prepare, fill, apply = takebacks.Takebacks._prepare, files.Files._fill, takebacks.Index.apply
+
+        def fail_once():
+            def fails(self, *what):
+                takebacks.Index.apply = apply
+                raise OSError(5, "Input/output error")
+
+            takebacks.Index.apply = fails
+
+        def refuse(names):
+            wrong = {{sha(f"1 {{name[1:]}}".encode()) for name in names}}
+
+            def fails(self, fd, goal):
+                if goal.content in wrong:
+                    raise OSError(5, "Input/output error")
+                return fill(self, fd, goal)
+
+            files.Files._fill = fails
+
+        def touch(name):
+            def late(self, fd, goal):
+                if goal.content == sha(f"1 {{name[1:]}}".encode()):
+                    (ws.root / name).write_text("mine")
+                return fill(self, fd, goal)
+
+            files.Files._fill = late
+
+        def prepared(self, head, changes):
+            foreseen.append(len(changes))
+            return prepare(self, head, changes)
+
+        def sha(data):
+            import hashlib
+
+            return hashlib.sha256(data).digest()
+
+        takebacks.Takebacks._prepare = prepared
+        with takeback.open({str(project)!r}, store={str(tmp_path / "store")!r}, create=True) as ws:
+            ws.checkpoint("before")
+            for path in ws.root.iterdir():
+                path.write_text("2")
+            {spoil or "pass"}
+            outcome = ws.rollback("before")
+            is_used = len(foreseen) == 3 and foreseen[0] >= 40  # ahead, for the outcome, for the index
+            left = tuple(sorted(str(change.path) for change in ws.status().changes))
+            print(outcome.whole, outcome.counts["done"], is_used, left, ws.verify(data=True).ok)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == told, done.stderr

@@ -273,8 +273,10 @@ class Packs:
 
     def get(self, id: bytes) -> bytes:
         """The bytes, checked against their hash before anybody sees them."""
-        if id in self._fresh:
-            return self._fresh[id]
+        if (data := self._fresh.get(id)) is not None:
+            if sha256(data).digest() != id:
+                raise damaged(id, "memory", "the bytes are not those of its hash")
+            return data
         found = self._find(id)
         if found is None and not self.large.has(id):
             self._open = None  # another process may have sealed, repacked or written meanwhile

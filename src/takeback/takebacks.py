@@ -378,9 +378,12 @@ class Takebacks:
             give_back_memory()
         head = self.store.journal.head().seq
         executor = self._executor(tree, approval, bool(plan.outside), plan.request, head)
-        done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
-        if tree is not None:
-            self._advance(head, done, bool(plan.outside))
+        try:
+            done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
+            if tree is not None:
+                self._advance(head, done, bool(plan.outside))
+        finally:
+            self._ahead = None
         number = self.store.journal.count(NUMBERED, done.seq)
         return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
 
@@ -484,26 +487,28 @@ class Takebacks:
             if not outside:
                 try:
                     self._prepare(head, changes)
-                except TakebackError:  # it is tried again once they are journaled, which must not wait for a cache
+                except Exception:  # it is tried again once they are journaled, which must not wait for a cache
                     self._ahead = None
 
         if tree is not None:
             fork, progress = self.store.folder is not None, self.observer.progress
-            known["files"] = Files(
-                tree, self.store.blobs, progress, fork, lambda steps, times: made(changes_made(steps, times))
-            )
+            foresee = None if outside else (lambda steps, times: made(changes_made(steps, times)))
+            known["files"] = Files(tree, self.store.blobs, progress, fork, foresee)
             known["git"] = Git(tree, str(self.observer.root), self.store.blobs.get, self.environ, request.verb)
         outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told, made)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
 
     def _prepare(self, head: int, changes: list[Change]) -> Index:
-        """The known tree with these changes, in memory alone: it is made while the disk writes them."""
-        if self._ahead is None or self._ahead[1] != changes:  # not all was done that was to be
-            self._ahead = None
+        """The known tree with these changes, in memory alone: it is made while they are carried out and the disk writes
+        them, and made anew if it comes otherwise."""
+        foreseen, self._ahead = self._ahead, None
+        if foreseen is not None and foreseen[1] == changes:
+            index = foreseen[0]
+        else:
             index = self.observer.known(head)
             index.apply(changes)
-            self._ahead = index, list(changes)
-        return self._ahead[0]
+        self._ahead = index, [*changes]
+        return index
 
     def _advance(self, head: int, done: Done, outside: bool) -> None:
         """The known tree after a take-back. What was written is read again by the next look: its key is too young."""
@@ -527,9 +532,12 @@ class Takebacks:
         outside = any(segment.domain not in STATES for segment in segments)
         approval = self._approval_of(takeback) if outside else None
         executor = self._executor(tree, approval, outside, takeback.request, head)
-        done = executor.finish(takeback, segments, abort, self.observer.known().state)
-        if any(segment.domain != "state" for segment in segments):
-            self._advance(head, done, outside)
+        try:
+            done = executor.finish(takeback, segments, abort, self.observer.known().state)
+            if any(segment.domain != "state" for segment in segments):
+                self._advance(head, done, outside)
+        finally:
+            self._ahead = None
         plan = Plan(self.id, takeback.request, (*steps, *kept))
         return Outcome(plan, done.id, tuple(done.results), finished_earlier=True)
 

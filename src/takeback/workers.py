@@ -1,4 +1,4 @@
-"""Two processes for one scan, where forking is safe and pays."""
+"""Two processes for one piece of work, where forking is safe and pays."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def split(
     meanwhile: Callable[[], None] = _nothing,
 ) -> list[bytes]:
     """`work` on all of range(size): where that pays in two processes, each of which draws part after part until none
-    is left, so that neither waits for the other. The second one is told that it is. If it has something left to do
-    then, `meanwhile` is done here."""
+    is left, so that neither waits for the other. The second one is told that it is. `meanwhile` is done here before
+    its end is waited for, and not at all where there is none."""
     if size < worth or not allowed(wanted):
         return work(iter((range(size),)), False)
     step = -(-size // PARTS)
@@ -79,7 +79,10 @@ def share(job: Callable[[Iterator[int], str], Any], count: int, meanwhile: Calla
     """Runs `job` here and in a child, which take turns drawing numbers below `count`; then `meanwhile` here, while the
     child comes to its end. What came of each; of the first alone where no second process is to be had."""
     assert count <= 8192, "the numbers must fit into a pipe"
-    reader, writer = os.pipe()
+    try:
+        reader, writer = os.pipe()
+    except OSError:  # no descriptor is to be had
+        return [job(iter(range(count)), "")]
     os.write(writer, b"".join(number.to_bytes(4, "little") for number in range(count)))
     os.close(writer)
 
@@ -162,7 +165,7 @@ class _Child:
         data = b"".join(parts)
         parts.clear()
         if len(data) < _LENGTH.size or len(data) != _LENGTH.size + _LENGTH.unpack_from(data)[0]:
-            raise TakebackError("a worker process died while looking at the tree", "run it again")
+            raise TakebackError("a second process of takeback died at its work", "run it again; it goes on from there")
         done, answer = marshal.loads(memoryview(data)[_LENGTH.size :])
         if not done:
             is_damaged, *told = answer

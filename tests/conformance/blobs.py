@@ -36,6 +36,7 @@ def blobs_conformance(make: Callable[[], Blobs]) -> None:
     _lists_and_measures(make())
     _collects(make())
     _works_in_parts(make())
+    _gives_out_no_wrong_bytes(make())
 
 
 def _gives_back_what_was_put(blobs: Blobs) -> None:
@@ -131,3 +132,15 @@ def _works_in_parts(blobs: Blobs) -> None:
     blobs.discard()
     assert blobs.get(here) == b"put here" * 100
     blobs.close()
+
+
+def _gives_out_no_wrong_bytes(blobs: Blobs) -> None:
+    """Whoever writes them somewhere does not hash them again."""
+    wrong = sha256(b"another").digest()
+    blobs.put(b"these", wrong)
+    for _ in range(2):
+        with pytest.raises(Damaged):
+            blobs.get(wrong)
+        with pytest.raises(Damaged):
+            b"".join(blobs.stream(wrong))
+        blobs.flush()

@@ -1,6 +1,6 @@
 """The files domain: brings paths of the tree from the state a plan expects to the state it aims at.
 
-For each path: write the new file beside the old one ─► read it back by hash ─► swap the two names ─► compare the
+For each path: write the new file beside the old one ─► read it back and compare ─► swap the two names ─► compare the
 displaced file, now that nobody can write to it by name, with what the plan expected ─► unlink it, or put it back.
 
 The file beside is named `.takeback-<key>-<n>` (`…o` for a file moved aside), so that after a crash the key alone
@@ -80,13 +80,13 @@ class Files:
         blobs: Blobs,
         progress: Callable[[int], None] | None = None,
         fork: bool = False,
-        all_done: Callable[[Sequence[Step], Mapping[bytes, Entry]], None] = lambda steps, times: None,
+        foresee: Callable[[Sequence[Step], Mapping[bytes, Entry]], None] | None = None,
     ) -> None:
         self.root = root
         self.blobs = blobs
         self.progress = progress
         self.fork = fork
-        self.all_done = all_done  # may go on as if all of it were done, while a second process comes to its end
+        self.foresee = foresee  # hears what will have been done if all goes well, while a second process is at it
         self._parent: OpenFolder | None = None  # the folder of the last step: neighbours share it
         reader = Reader(None)
         self._read, self._read_file = reader.read, reader.read_file
@@ -158,7 +158,7 @@ class Files:
             sorted((s for s in left if s.goal and s.goal.kind != FOLDER), key=lambda s: s.path),
             results,
             numbered,
-            lambda: self.all_done(steps, times),
+            lambda: self.foresee(steps, times) if self.foresee is not None else None,
         )
         self._leave()
         for step in steps:
@@ -202,7 +202,7 @@ class Files:
             for lot in lots:
                 lot.pack(numbered)
             left = {s.path: numbered[s.path] for s in chain(linked, *(lot.unpacked for lot in lots))}
-            numbered.clear()  # room for two processes: a lot that is packed knows its own
+            numbered.clear()  # of the caller too, for room: a lot that is packed knows its own
             numbered.update(left)
         for packed in workers.split(part, len(lots), 0, fork, meanwhile):
             path, verdict, result, note = packed.split(b"\0")
@@ -756,7 +756,8 @@ class Files:
 class _Lot:
     """Some steps for one of two processes. Of a large tree they are packed before the second one is forked: whoever
     looks at an object writes to its count of references, and a page that one of two processes writes to is there
-    twice. So nobody looks at the plan's own, and what is unpacked lives no longer than its lot."""
+    twice. So nobody looks at the plan's own before the lots are done, and what is unpacked lives no longer than its
+    lot."""
 
     def __init__(self, steps: list[Step]) -> None:
         self.unpacked = steps

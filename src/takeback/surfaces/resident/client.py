@@ -30,6 +30,7 @@ _SILENCE = 5.0  # seconds: a resident process says more often than that that it 
 _OFF = (b"off", b"0", b"false", b"no")
 _PEER_CREDENTIALS = 17  # of Linux
 _KILL = 9
+_UNCALLED = ("re", "fnmatch", "urllib.parse", "ntpath", "warnings")  # by what hooks use of pathlib
 _NEEDED = ("zstandard", "pathspec", "platformdirs", "tree_sitter")  # packages
 
 
@@ -248,7 +249,7 @@ def _take_up_packages() -> None:
 def _take_up_paths() -> None:
     """pathlib, without what it brings in for functions that hooks do not call: more than all the rest of it."""
     here = sys.modules
-    late = {name: _Late(name) for name in ("re", "fnmatch", "urllib.parse") if name not in here}
+    late = {name: _Late(name) for name in _UNCALLED if name not in here}
     here.update(late)
     try:
         import pathlib  # noqa: F401
