@@ -52,7 +52,10 @@ class _Watch:
 
     def _poll(self) -> None:
         while not self._done.is_set():
-            self.most = max(self.most, _resident(self._pid) + sum(map(_resident, _children(self._pid))))
+            children = _children(self._pid)
+            now = _resident(self._pid) + sum(map(_resident, children))
+            if children == _children(self._pid):  # what was shared halfway through would count one and a half times
+                self.most = max(self.most, now)
             time.sleep(0.005)
 
 
