@@ -20,7 +20,7 @@ from . import calm, command, hooks, memory, plot, report, rounds, shadow_git, st
 from .samples import SIZES, Size
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
-_COPIES = 35  # of a tree, with git's objects, that all rounds make together
+_PER_ROUND, _BESIDES = 9, 10  # copies of a tree that both sides make, with git's objects
 
 
 def main() -> int:
@@ -75,7 +75,7 @@ def main() -> int:
 
 def _must_fit(work: Path, sizes: list[Size]) -> None:
     """A disk may have room for bytes, and none for so many files: better known now than after half an hour."""
-    needed = sum(size.files for size in sizes) * _COPIES
+    needed = sum(size.files * (_PER_ROUND * size.bulk_rounds + _BESIDES) for size in sizes)
     room = os.statvfs(work) if hasattr(os, "statvfs") else None
     if room is not None and room.f_files and room.f_favail < needed:
         raise SystemExit(
