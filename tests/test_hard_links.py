@@ -60,6 +60,25 @@ def start(project: Path):
     return begin
 
 
+@pytest.mark.parametrize("gone", [("c",), ("b",), ("a",), ("b", "c"), ("a", "b")])
+@pytest.mark.parametrize("instead", ["", "x\n", "another\n"])
+def test_of_three_names_those_that_went_come_back_to_those_that_stayed(
+    start, project: Path, gone: tuple[str, ...], instead: str
+):
+    ws = start("a")
+    os.link(project / "a", project / "b")
+    os.link(project / "a", project / "c")
+    ws.checkpoint("three")
+    before = seen(project)
+    for name in gone:
+        (project / name).unlink()
+        if instead:
+            (project / name).write_text(instead)
+    outcome = ws.rollback("three", everything=True)
+    assert is_exact(outcome) and seen(project) == before
+    assert ws.status().changes == () and not ws.rollback("three", everything=True).id
+
+
 def test_a_take_back_of_one_name_does_not_stand_between_the_others_and_their_undo(start):
     """It took a name away from a file, which changed the links of the name that stays, and nothing else."""
     ws = start("z")

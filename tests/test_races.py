@@ -145,6 +145,39 @@ def test_an_edit_made_between_check_and_write_is_put_back_not_lost(
 
 
 @pytest.mark.posix_only("swapping two names in one step")
+@pytest.mark.parametrize("has_successor", [False, True])
+def test_a_folder_that_is_moved_away_takes_old_files_along_and_they_are_named(
+    ws: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch, has_successor: bool
+):
+    """Old files are unlinked once all new ones are in place: by then their folder may be another one."""
+    (project / "d").mkdir()
+    for n in range(3):
+        (project / f"d/f{n}").write_text("1")
+    ws.checkpoint("before")
+    for n in range(3):
+        (project / f"d/f{n}").write_text("2")
+    unlink = Files._unlink_displaced
+
+    def late(self: Files, results: dict) -> None:
+        if self._displaced:
+            (project / "d").rename(project / "away")
+            if has_successor:
+                (project / "d").mkdir()
+        unlink(self, results)
+
+    monkeypatch.setattr(Files, "_unlink_displaced", late)
+    outcome = ws.rollback("before", everything=True)
+    monkeypatch.undo()
+    left = sorted(path.name for path in (project / "away").iterdir() if path.name.startswith(".takeback-"))
+    assert len(left) == 3 and not outcome.whole
+    assert [r.result for r in outcome.results if r.path.startswith(b"d/")] == ["failed"] * 3
+    assert all(any(name in r.note for r in outcome.results) for name in left)
+    assert ws.rollback("before", everything=True).whole
+    assert {path.name: path.read_text() for path in (project / "d").iterdir()} == {f"f{n}": "1" for n in range(3)}
+    assert not (project / "away").exists() and ws.status().changes == () and ws.verify(data=True).ok
+
+
+@pytest.mark.posix_only("swapping two names in one step")
 def test_an_edit_in_the_very_moment_of_the_swap_is_put_back(ws: Workspace, project: Path, monkeypatch):
     file = project / "f"
     file.write_text("1\n")

@@ -436,8 +436,10 @@ class Planner:
         return {path, *(p for p in self.linked(path) if p not in last)}
 
     def _group_at(self, group: bytes, seq: int) -> Iterable[bytes]:
-        """The names that were a hard-link group just before a row."""
-        for path in self.history.grouped.get(group, set()) | {group}:
+        """The names that were a hard-link group just before a row. Those that nobody touched since have no row: what
+        the others are linked with now tells them."""
+        told = self.history.grouped.get(group, set()) | {group}
+        for path in told.union(*map(self.linked, told)):
             state = self.history.state_before(path, seq, self.known(path))
             if state is not None and state.group == group:
                 yield path

@@ -257,7 +257,8 @@ class Files:
                             here.close()
                             here = None
                         here = self.root.descend(components(folder))
-                    self._clear(here, beside)
+                    if not self._clear(here, beside):
+                        raise FileNotFoundError(errno.ENOENT, "another folder has its name")
                 except OSError as error:
                     if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
                         raise
@@ -445,21 +446,23 @@ class Files:
         except OSError as error:
             raise _stuck(error, aside) from error
 
-    def _clear(self, here: OpenFolder, ours: bytes) -> None:
-        """Unlinks a file under a name of ours, if it is there; what cannot be unlinked is not passed over."""
+    def _clear(self, here: OpenFolder, ours: bytes) -> bool:
+        """Unlinks a file under a name of ours, if it is there, which is told; what cannot be unlinked is not passed
+        over."""
         try:
             here.unlink(ours)
         except FileNotFoundError:
-            return
+            return False
         except OSError:
             try:
                 here.stat(ours)
             except OSError:
-                return
+                return False
             try:
                 here.unlink(ours)
             except OSError as error:
                 raise _stuck(error, ours) from error
+        return True
 
     def _make_folder(self, step: Step, here: OpenFolder, name: bytes, number: int) -> None:
         if step.expected is not None and step.expected.kind == FOLDER:
