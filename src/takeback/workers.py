@@ -165,7 +165,7 @@ class _Child:
         data = b"".join(parts)
         parts.clear()
         if len(data) < _LENGTH.size or len(data) != _LENGTH.size + _LENGTH.unpack_from(data)[0]:
-            raise TakebackError("a second process of takeback died at its work", "run it again; it goes on from there")
+            raise TakebackError("a second process died at its work", "run it again; it goes on from there")
         done, answer = marshal.loads(memoryview(data)[_LENGTH.size :])
         if not done:
             is_damaged, *told = answer
