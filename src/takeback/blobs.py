@@ -18,7 +18,7 @@ _NOT_THOSE = "the bytes are not those of its hash"
 
 class Blobs(Protocol):
     """What the rest needs of a blob store; a new one passes tests/conformance/blobs.py. `get` and `stream` check the
-    bytes against their hash before anybody sees them: whoever writes them need not."""
+    bytes against their hash before anybody sees them."""
 
     def put(self, data: bytes, id: bytes | None = None) -> bytes: ...
     def put_stream(self, source: int, size: int, sparse: bool) -> bytes: ...

@@ -135,7 +135,6 @@ def _works_in_parts(blobs: Blobs) -> None:
 
 
 def _gives_out_no_wrong_bytes(blobs: Blobs) -> None:
-    """Whoever writes them somewhere does not hash them again."""
     wrong = sha256(b"another").digest()
     blobs.put(b"these", wrong)
     for _ in range(2):

@@ -1,6 +1,6 @@
 """The files domain: brings paths of the tree from the state a plan expects to the state it aims at.
 
-For each path: write the new file beside the old one ─► read it back and compare ─► swap the two names ─► compare the
+For each path: write the new file beside the old one ─► read it back by hash ─► swap the two names ─► compare the
 displaced file, now that nobody can write to it by name, with what the plan expected ─► unlink it, or put it back.
 
 The file beside is named `.takeback-<key>-<n>` (`…o` for a file moved aside), so that after a crash the key alone
@@ -19,7 +19,7 @@ from itertools import chain
 from .. import changes as change_lists
 from .. import trees, workers
 from ..blobs import Blobs
-from ..digests import stream
+from ..digests import sha256, stream
 from ..effects import (
     DONE,
     EXACT,
@@ -580,14 +580,14 @@ class Files:
             return
         fd = here.create(beside)
         try:
-            written = self._fill(fd, goal)
+            self._fill(fd, goal)
             if (goal.uid, goal.gid) != self._owner:
                 here.chown(beside, goal.uid, goal.gid)
             if hasattr(os, "fchmod"):
                 os.fchmod(fd, goal.mode)
             if goal.xattrs:
                 here.set_xattrs(fd, self._attributes(goal).items())
-            if not _reads_back(fd, goal, written):
+            if _hash(fd, goal.size) != goal.content:
                 raise TakebackError("what was written does not read back the same")
             if os.utime in os.supports_fd:
                 os.utime(fd, ns=(goal.mtime_ns, goal.mtime_ns))
@@ -596,13 +596,11 @@ class Files:
         if os.utime not in os.supports_fd:
             here.utime(beside, goal.mtime_ns)
 
-    def _fill(self, fd: int, goal: Entry) -> bytes | None:
-        """Writes the goal's bytes; which these are, if they were in memory at once."""
+    def _fill(self, fd: int, goal: Entry) -> None:
         sparse = self.blobs.is_sparse(goal.content) if goal.size >= _BLOCK else False
         if goal.size < (4 << 20) and not sparse:
-            data = self.blobs.get(goal.content)
-            _write_all(fd, data)
-            return data
+            _write_all(fd, self.blobs.get(goal.content))
+            return
         for chunk in self.blobs.stream(goal.content):
             if not sparse:
                 _write_all(fd, chunk)
@@ -615,7 +613,6 @@ class Files:
                     _write_all(fd, block)
         if sparse:
             os.ftruncate(fd, goal.size)
-        return None
 
     def _link_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> bool:
         """Another name for a member of the group that is in place; False if none is."""
@@ -832,15 +829,14 @@ def _write_all(fd: int, data: bytes) -> None:
         done += os.write(fd, memoryview(data)[done:])
 
 
-def _reads_back(fd: int, goal: Entry, written: bytes | None) -> bool:
-    """Whether a file holds the goal: compared with the checked bytes that were written, if they are at hand."""
-    if written is not None and goal.size < 1 << 20:
-        return pread(fd, goal.size + 1, 0) == written
+def _hash(fd: int, size: int) -> bytes:
+    if size < 1 << 20:
+        return sha256(pread(fd, size + 1, 0)).digest()
     os.lseek(fd, 0, os.SEEK_SET)
     digest = stream()
     while chunk := os.read(fd, 1 << 20):
         digest.update(chunk)
-    return digest.digest() == goal.content
+    return digest.digest()
 
 
 def _unlink_quietly(here: OpenFolder, name: bytes) -> None:
