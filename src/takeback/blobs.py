@@ -9,11 +9,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from .digests import sha256
-from .records import Bad, chunks, damaged, missing
+from .records import NOT_THOSE, Bad, chunks, damaged, missing
 from .typed import Protocol
 
 BIG = 4 << 20  # from here on a blob is a file of its own
-_NOT_THOSE = "the bytes are not those of its hash"
 
 
 class Blobs(Protocol):
@@ -66,7 +65,7 @@ class MemoryBlobs:
         if data is None:
             raise missing(id)
         if sha256(data).digest() != id:
-            raise damaged(id, "memory", _NOT_THOSE)
+            raise damaged(id, "memory", NOT_THOSE)
         return data
 
     def stream(self, id: bytes) -> Iterator[bytes]:
@@ -108,7 +107,7 @@ class MemoryBlobs:
     def check(self, data: bool, progress: Callable[[int], None] | None = None) -> Iterator[Bad]:
         for id, content in self._data.items():
             if sha256(content).digest() != id:
-                yield Bad(id, "memory", _NOT_THOSE)
+                yield Bad(id, "memory", NOT_THOSE)
 
     def collect(
         self, live: set[bytes], purge: frozenset[bytes] = frozenset(), progress: Callable[[int], None] | None = None

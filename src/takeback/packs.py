@@ -27,6 +27,7 @@ from .records import (
     CRC,
     HEAD,
     MAGIC,
+    NOT_THOSE,
     RECORD,
     Bad,
     compress,
@@ -275,7 +276,7 @@ class Packs:
         """The bytes, checked against their hash before anybody sees them."""
         if (data := self._fresh.get(id)) is not None:
             if sha256(data).digest() != id:
-                raise damaged(id, "memory", "the bytes are not those of its hash")
+                raise damaged(id, "memory", NOT_THOSE)
             return data
         found = self._find(id)
         if found is None and not self.large.has(id):
@@ -307,7 +308,7 @@ class Packs:
         except ValueError as error:
             raise _wrong(id, found, f"does not decompress ({error})") from None
         if len(content) != raw or sha256(content).digest() != id:
-            raise _wrong(id, found, "the bytes are not those of its hash")
+            raise _wrong(id, found, NOT_THOSE)
         return content
 
     def stream(self, id: bytes) -> Iterator[bytes]:

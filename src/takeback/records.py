@@ -25,6 +25,7 @@ HEAD = RECORD.size + CRC.size
 RAW, ZLIB, ZSTD = 0, 1, 2
 SPARSE = 1  # a flag: zeros are written as holes again
 CHUNK = 1 << 20
+NOT_THOSE = "the bytes are not those of its hash"
 WORTH = 0.9  # compress only where it saves a tenth
 _LITTLE = 128 << 10  # to pack no more than this, zlib is done before zstandard is loaded
 CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

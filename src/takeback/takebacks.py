@@ -451,7 +451,6 @@ class Takebacks:
     def _executor(
         self, tree: OpenFolder | None, approval: Approval | None, outside: bool, request: Request, head: int
     ) -> Executor:
-        self._ahead = None
         known: dict[str, Domain] = {}
         acts = self.observer.history().acts if outside else {}  # of files alone, the history may have been let go
         decide = self.observer.settings.policy.decide
