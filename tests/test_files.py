@@ -167,6 +167,29 @@ def test_sweep_puts_a_file_back_that_was_moved_aside(files: Files, project: Path
     assert [p.name for p in project.iterdir()] == ["f"]
 
 
+@pytest.mark.parametrize("kind", ["nothing", "file", "to-file", "to-folder", "dangling", "to-itself"])
+def test_below_what_is_no_folder_there_is_nothing(files: Files, project: Path, kind: str):
+    """A path whose parent is no folder now is absent, not an error, whoever asks."""
+    (project / "there" / "s").mkdir(parents=True)
+    (project / "there" / "s" / "f").write_text("reached only through a link\n")
+    targets = {"to-file": "there/s/f", "to-folder": "there", "dangling": "nowhere", "to-itself": "d"}
+    if kind == "file":
+        (project / "d").write_text("a file\n")
+    elif kind != "nothing":
+        (project / "d").symlink_to(targets[kind])
+    before = picture(project)
+    for path in (b"d/s", b"d/s/f"):
+        there = read(files, b"there/s/f")
+        assert files.present(path) is None
+        assert files._inode(path) == (0, 0)
+        assert not files._is_linked_as(there._replace(group=path), b"there/s/f")
+        files.sweep([Step("files", path, None, there, "exact", ())], "kkkk")
+        files.sweep_exports([path])
+        step = Step("files", path, None, None, "exact", ())
+        assert [r.result for r in files.apply([step], "kkkk", {}, again=True)] == [DONE]
+    assert picture(project) == before
+
+
 def test_sweep_never_loses_bytes_that_are_nobodys_plan(files: Files, project: Path):
     (project / "f").write_text("1\n")
     was = read(files, b"f")

@@ -141,6 +141,20 @@ def test_a_named_look_at_something_gone_or_new(looking: Looking, project: Path):
     assert found(looking.whole()) == {}
 
 
+@pytest.mark.parametrize("becomes", ["file", "link"])
+def test_a_named_look_below_what_is_no_folder_any_more_finds_nothing_there(
+    looking: Looking, project: Path, becomes: str
+):
+    (project / "d" / "s").mkdir(parents=True)
+    (project / "d" / "s" / "f").write_text("f\n")
+    looking.whole()
+    (project / "d").rename(project / "elsewhere")
+    (project / "d").write_text("a file\n") if becomes == "file" else (project / "d").symlink_to("elsewhere")
+    look = looking.named(b"d/s/f")
+    assert not look.lacking
+    assert [(c.path, c.after) for c in look.changes] == [(b"d/s/f", None)]
+
+
 def test_a_named_folder_means_everything_in_it(looking: Looking, project: Path):
     (project / "d/e").mkdir(parents=True)
     (project / "d/e/x").write_text("1")

@@ -19,8 +19,8 @@ from . import git_index
 from .digests import sha256
 from .effects import FILE, Entry
 from .patterns import pattern
+from .safefs import ABSENT, keys, open_root
 from .safefs import Folder as OpenFolder
-from .safefs import keys, open_root
 from .typed import NamedTuple
 
 HEAD = b".git/HEAD"
@@ -305,7 +305,7 @@ def _loose(common: OpenFolder) -> Iterator[tuple[bytes, os.stat_result, list[byt
         try:
             with common.descend(names) as here:
                 listing = here.listing()
-        except (FileNotFoundError, NotADirectoryError):
+        except ABSENT:
             continue
         for name, st in listing:
             path = b"/".join([*names, name])

@@ -286,6 +286,19 @@ def test_a_layer_that_is_dropped_leaves_no_trace(ws: Workspace, layered) -> None
     assert (ws.store.blobs.size(), ws.store.journal.head().seq) == (size, head + 1), "but for the checkpoint"
 
 
+@pytest.mark.parametrize("becomes", ["echo a file > old", "ln -s gone old", "ln -s nowhere old"])
+def test_a_folder_that_became_something_else_in_a_layer_is_told_and_kept(ws: Workspace, layered, becomes: str) -> None:
+    _furnish(ws.root)
+    layer, since = layered(f"rm -r old; {becomes}")
+    found, _ = ws.layer_found(layer, since)
+    assert {c.path for c in found.changes} == {b"old", b"old/file"}
+    assert {r.result for r in ws.keep_layer(layer, since, "swap")} == {DONE}
+    layer.drop()
+    assert not (ws.root / "old").is_dir() or (ws.root / "old").is_symlink()
+    assert ws.rollback(since.id).whole
+    assert (ws.root / "old/file").read_bytes() == b"\0\xff" * 1000
+
+
 def test_a_layer_that_is_kept_is_one_turn(ws: Workspace, layered) -> None:
     _furnish(ws.root)
     ws.checkpoint("furnished")

@@ -1,6 +1,6 @@
 """Power loss: the disk is an image; what has reached it at some moment is copied and mounted again.
 
-    unshare -m python tests/crash/power.py FOLDER
+    unshare -m python tests/crash/power.py WORLD FOLDER [EVERY]     WORLD: everything, swap; EVERY: so many changes of names
 
 The loop device writes to the image only what the file system has submitted to it: data and names that live in the page
 cache are not in the copy. Copies are made around every sync of the program; and, since a file system may commit
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import traceback
@@ -23,7 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from crash.points import _REAL, Points
-from crash.scenarios import Place, build, change, edit, lower_big
+from crash.scenarios import Place, build, build_swaps, change, edit, lower_big, swap
 from crash.scenarios import grow as grow_root
 from crash.sweep import CLOCK, Picture, Wrong, nothing_left, recover, restorable, round_trip, verified
 from support import picture
@@ -89,11 +90,12 @@ def _do(*command: str) -> None:
 class Moments(Points):
     """Copies the disk around every sync, and at some changes of names after a forced commit of those."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, every: int) -> None:
         super().__init__()
         self.disk = disk
         self.stage = 0
         self._names = 0
+        self._every = every
 
     def hit(self, name: str, do: Callable[[], Any], half: Any = None, sql: bool = False) -> Any:
         if not self.armed:
@@ -108,7 +110,7 @@ class Moments(Points):
         result = do()
         if name in _NAMES:
             self._names += 1
-            if self._names % 5 == 0:
+            if self._names % self._every == 0:
                 with self.paused():
                     self._commit_names()
                     self.disk.copy(self.stage, f"after {name} and a commit of names")
@@ -121,8 +123,20 @@ class Moments(Points):
         os.close(fd)
 
 
-def scenario(place: Place) -> list[tuple[str, Callable[[Any], Any]]]:
-    """(what, how): an empty `what` is a person's work, which is synced and not counted."""
+Stages = list[tuple[str, Callable[[Any], Any]]]  # (what, how): an empty `what` is a person's work, synced, not counted
+
+
+def swaps(place: Place) -> Stages:
+    """Every kind in the place of every other."""
+    return [
+        ("first", lambda ws: ws.checkpoint("base")),
+        ("", lambda ws: swap(place.root)),
+        ("rollback", lambda ws: ws.rollback("base")),
+        ("redo", lambda ws: ws.redo()),
+    ]
+
+
+def everything(place: Place) -> Stages:
     return [
         ("first", lambda ws: ws.checkpoint("base")),
         ("", lambda ws: (change(place.root), grow_root(place.root))),
@@ -139,16 +153,20 @@ def scenario(place: Place) -> list[tuple[str, Callable[[Any], Any]]]:
     ]
 
 
+WORLDS = {"everything": (build, everything, ("resume",)), "swap": (build_swaps, swaps, ("resume", "abort"))}
+
+
 def main() -> None:
-    base = Path(sys.argv[1])
+    base, every = Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    furnish, scenario, ways = WORLDS[sys.argv[1]]
     lower_big()
     disk = Disk(base)
     disk.make()
     place = Place(disk.mounted)
-    build(place.root)
+    furnish(place.root)
     os.sync()
     states, acknowledged = [picture(place.root)], [""]
-    moments = Moments(disk)
+    moments = Moments(disk, every)
     with moments.counting():
         ws = place.open(create=True)
         for what, how in scenario(place):
@@ -172,14 +190,16 @@ def main() -> None:
     failures, where = [], []
     for image, stage, when in disk.copies:
         where.append(when)
-        disk.mount(image)
-        try:
-            check(place, stage, states, acknowledged, clock=stages[stage : stage + 1] == ["restore"])
-        except Exception as error:
-            told = str(error) if isinstance(error, Wrong) else traceback.format_exc()
-            failures.append(f"power lost {when} in stage {stage + 1}: {told}")
-        finally:
-            disk.unmount()
+        for way in ways:
+            shutil.copyfile(image, disk.image)
+            disk.mount(disk.image)
+            try:
+                check(place, stage, states, acknowledged, stages[stage : stage + 1] == ["restore"], way)
+            except Exception as error:
+                told = str(error) if isinstance(error, Wrong) else traceback.format_exc()
+                failures.append(f"power lost {when} in stage {stage + 1}, {way}: {told}")
+            finally:
+                disk.unmount()
     print(json.dumps({"copies": len(disk.copies), "where": where, "failures": failures}))
 
 
@@ -190,7 +210,7 @@ def _id_of(result: Any) -> str:
     return ("c" if isinstance(result, Checkpoint) else "t") + result.id
 
 
-def check(place: Place, stage: int, states: list[Picture], acknowledged: list[str], clock: bool) -> None:
+def check(place: Place, stage: int, states: list[Picture], acknowledged: list[str], clock: bool, way: str) -> None:
     """`stage` steps were acknowledged; the next may have been under way."""
     before, after = states[stage], states[min(stage + 1, len(states) - 1)]
     if clock:  # a restore leaves the folder around what it brings back with the time at which that happened
@@ -205,7 +225,7 @@ def check(place: Place, stage: int, states: list[Picture], acknowledged: list[st
                 raise Wrong(f"acknowledged {id} is gone")
             if id.startswith("c") and id[1:] in living:
                 restorable(ws, place, id[1:], states[number])
-        recover(ws, place, "resume", before, after)
+        recover(ws, place, way, before, after)
         nothing_left(place)
     round_trip(place)
 

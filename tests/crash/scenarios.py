@@ -124,6 +124,40 @@ def change(root: Path) -> None:
     _age(root, 1_700_000_000, only_young=True)
 
 
+KINDS = ("file", "folder", "full", "to-file", "to-folder", "dangling")
+SWAPS = [(a, b) for a in KINDS for b in KINDS if a != b]
+
+
+def build_swaps(root: Path) -> None:
+    """For each kind and each other one a path of the first: links lead to what looks like what may take their place."""
+    root.mkdir(parents=True, exist_ok=True)
+    _make(root / "there", "full")
+    for was, becomes in SWAPS:
+        _make(root / f"{was}-{becomes}", was)
+    _age(root, 1_600_000_000)
+
+
+def swap(root: Path) -> None:
+    for was, becomes in SWAPS:
+        path = root / f"{was}-{becomes}"
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        _make(path, becomes)
+    _age(root, 1_700_000_000, only_young=True)
+
+
+def _make(path: Path, kind: str) -> None:
+    if kind == "file":
+        path.write_bytes(b"a file at " + os.fsencode(path.name))
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "full":
+        (path / "s" / "empty").mkdir(parents=True)
+        (path / "s" / "f").write_bytes(b"deep in " + os.fsencode(path.name))
+        (path / "s" / "l").symlink_to("f")
+    else:
+        path.symlink_to({"to-file": "there/s/f", "to-folder": "there", "dangling": "nowhere/s"}[kind])
+
+
 def edit(root: Path, word: bytes) -> None:
     (root / "a.txt").write_bytes(b"edit " + word + b"\n")
     (root / "more").mkdir(exist_ok=True)
@@ -178,6 +212,13 @@ def _base(place: Place) -> None:
 def _changed(place: Place) -> None:
     _base(place)
     change(place.root)
+
+
+def _swapped(place: Place) -> None:
+    build_swaps(place.root)
+    with place.open(create=True) as ws:
+        ws.checkpoint("base")
+    swap(place.root)
 
 
 def _by_agent(place: Place) -> None:
@@ -270,6 +311,7 @@ SCENARIOS = {
         Scenario("export", _changed, (export,), 60),
         Scenario("prune keep", _many, (_prune(keep=1),), 15),
         Scenario("prune path", _many, (_prune(path=".env"),), 15),
+        Scenario("swap", _swapped, (_take("rollback"),), 250),
         Scenario("resume", _changed, (_resume(abort=False),), 30),
         Scenario("abort", _changed, (_resume(abort=True),), 30),
     )

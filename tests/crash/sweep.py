@@ -1,6 +1,6 @@
 """The kill sweep: an operation is run again and again, and killed at each of its points in turn.
 
-    python tests/crash/sweep.py SCENARIO HOW FOLDER     HOW: before, after, half
+    python tests/crash/sweep.py SCENARIO HOW FOLDER [STEP]     HOW: before, after, half; STEP: every so many points
 
 A process of its own without threads, so that it may fork. Each run starts from the same saved tree and store; the child
 does the operation with every mutating call counted and dies at the Nth; then this process looks at what it left:
@@ -119,7 +119,7 @@ def reference(scenario: Scenario, place: Place, reads: bool = False) -> tuple[li
     return points.names, states
 
 
-def sweep(scenario: Scenario, how: str, place: Place) -> dict[str, Any]:
+def sweep(scenario: Scenario, how: str, place: Place, step: int = 1) -> dict[str, Any]:
     prepare(scenario, place)
     names, states = reference(scenario, place)
     goals: dict[str, Picture] = {}
@@ -128,7 +128,7 @@ def sweep(scenario: Scenario, how: str, place: Place) -> dict[str, Any]:
     failures: list[str] = []
     dead = tried = number = 0
     while True:
-        number += 1
+        number += step
         name = names[number - 1] if number <= len(names) else "beyond the last"
         if how == "half" and name not in ("write", "pwrite", "beyond the last"):
             continue  # the other two ways have been there
@@ -139,7 +139,13 @@ def sweep(scenario: Scenario, how: str, place: Place) -> dict[str, Any]:
             break
         dead += 1
         try:
-            check(scenario, place, how, acknowledged, states, goals, number % 3 == 0)
+            ways = ("resume", "abort") if scenario.name == "swap" else (RECOVERY[how],)
+            if len(ways) > 1:
+                place.save("killed")
+            for way in ways:
+                if way != ways[0]:
+                    place.again("killed")
+                check(scenario, place, way, acknowledged, states, goals, number // step % 3 == 0)
         except Exception as error:
             told = str(error) if isinstance(error, Wrong) else traceback.format_exc()
             failures.append(f"killed {how} point {number} ({name}): {told}")
@@ -164,7 +170,7 @@ def _both_ends(place: Place) -> dict[str, Picture]:
 def check(
     scenario: Scenario,
     place: Place,
-    how: str,
+    way: str,
     acknowledged: list[str],
     states: list[Picture],
     goals: dict[str, Picture],
@@ -177,7 +183,7 @@ def check(
         for id in filter(None, acknowledged):
             if ws.store.journal.get(id) is None:
                 raise Wrong(f"acknowledged {id} is not in the journal")
-        recover(ws, place, RECOVERY[how], goals.get("abort", before), goals.get("resume", after))
+        recover(ws, place, way, goals.get("abort", before), goals.get("resume", after))
         nothing_left(place)
         if scenario.name == "checkpoint":
             for number, id in enumerate(acknowledged):
@@ -300,12 +306,12 @@ def _belongs(path: Path) -> bool:
 
 
 def main() -> None:
-    name, how, folder = sys.argv[1:]
+    name, how, folder, *step = sys.argv[1:]
     if how != "before":
         lower_big()
     place = Place(Path(folder))
     place.base.mkdir(parents=True, exist_ok=True)
-    print(json.dumps(sweep(SCENARIOS[name], how, place)))
+    print(json.dumps(sweep(SCENARIOS[name], how, place, int(step[0]) if step else 1)))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def main() -> None:
             killed += 1
             acknowledged = [line[4:] for line in done.stderr.split("\n") if line.startswith("ack ")]
             try:
-                check(scenario, place, "before", acknowledged, states, {}, True)
+                check(scenario, place, "resume", acknowledged, states, {}, True)
             except Exception as error:
                 told = str(error) if isinstance(error, Wrong) else traceback.format_exc()
                 failures.append(f"killed at {call} number {number}: {told}")

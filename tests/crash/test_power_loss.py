@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from runs import holds, python, quick_folder
+from runs import WHOLE, holds, python, quick_folder
 
 
 def _why_not() -> str:
@@ -26,9 +26,10 @@ def can_mount() -> None:
         pytest.skip(why)
 
 
-def test_power_lost_at_every_sync() -> None:
+@pytest.mark.parametrize("world", ["everything", "swap"])
+def test_power_lost_at_every_sync(world: str) -> None:
     with quick_folder() as base:
-        report = python("power.py", base, before=("unshare", "-m"))
+        report = python("power.py", world, base, 1 if WHOLE else 5, before=("unshare", "-m"), timeout=1200)
     holds(report)
     assert report["copies"] >= 40, report["where"]
     for sync in ("fdatasync", " sync", "sql COMMIT", "commit of names", "acknowledged"):

@@ -211,7 +211,7 @@ class _Written:
             return None
         except PermissionError:  # closed by the command: what is in it cannot be seen anyway
             return False
-        return stat.S_ISCHR(found.st_mode) and found.st_rdev == 0  # a whiteout
+        return True  # a whiteout, or something else where a folder may have been
 
 
 def _is_opaque(folder: OpenFolder) -> bool:

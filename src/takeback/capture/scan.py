@@ -10,7 +10,6 @@ how status and diff look without leaving a trace.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import time
@@ -23,8 +22,8 @@ from ..effects import FILE, FOLDER, UNOBSERVED, Change, Entry, State, same
 from ..index import Index
 from ..reading import Reader
 from ..rules import Rules
+from ..safefs import ABSENT, components, keys
 from ..safefs import Folder as OpenFolder
-from ..safefs import components, keys
 from ..safefs.descent import Descent
 from ..trees import Folder, Gap, join
 from ..typed import TYPE_CHECKING, Any, NamedTuple
@@ -203,7 +202,7 @@ class Scan:
 
     def _unreachable(self, path: bytes, error: OSError, todo: set[bytes], waiting: list[bytes]) -> None:
         """A folder that is gone is seen by listing its parent; one that cannot be entered is named."""
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+        if not isinstance(error, ABSENT):
             if not path:
                 raise error
             old = self.index.folder(path)
@@ -242,7 +241,7 @@ class Scan:
     def _cannot_enter(self, path: bytes, error: OSError) -> None:
         parent, _, name = path.rpartition(b"/")
         fresh = self.fresh.get(parent)
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+        if isinstance(error, ABSENT):
             return  # gone again since its parent was listed; the next look sees it
         self.fresh.pop(path, None)
         if fresh is None:
@@ -369,7 +368,7 @@ class Scan:
                 try:
                     here = descent.to(parent)
                     st = here.stat(name)
-                except (FileNotFoundError, NotADirectoryError):
+                except ABSENT:
                     if before is not None and named:
                         changes += [Change(p, s, None) for p, s in _known_below(index, path)] or [
                             Change(path, before, None)

@@ -40,7 +40,7 @@ from ..effects import (
 from ..errors import TakebackError
 from ..reading import Reader
 from ..records import pread
-from ..safefs import TEMPORARY, components
+from ..safefs import ABSENT, TEMPORARY, components
 from ..safefs import Folder as OpenFolder
 from ..typed import NamedTuple
 
@@ -104,7 +104,7 @@ class Files:
         try:
             with self.root.descend(names[:-1]) as here:
                 return self._state(here, names[-1])
-        except (FileNotFoundError, NotADirectoryError):
+        except ABSENT:
             return None
 
     def _state(self, here: OpenFolder, name: bytes) -> State:
@@ -260,7 +260,7 @@ class Files:
                     if not self._clear(here, beside):
                         raise FileNotFoundError(errno.ENOENT, "another folder has its name")
                 except OSError as error:
-                    if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
+                    if not isinstance(error, ABSENT) and error.errno != errno.EXDEV:
                         raise
                     note = f"its folder was moved away meanwhile; {text(beside)} is left in it"
                     results[path] = Result(path, verdict, FAILED, note)
@@ -344,7 +344,7 @@ class Files:
             return None
         if _alike(now, expected):
             return step
-        if now is not None and goal is not None and _is_torn(now, goal):
+        if now is not None and (_is_torn(now, goal) or _is_torn(now, expected)):  # an abort wrote what was expected
             self._keep_torn(step.path)
             return step._replace(expected=now)
         if now is None and expected is not None and goal is not None and expected.kind != goal.kind:
@@ -380,7 +380,7 @@ class Files:
             with self.root.descend(names[:-1]) as here:
                 st = here.stat(names[-1])
                 return st.st_ino, st.st_nlink
-        except (FileNotFoundError, NotADirectoryError):
+        except ABSENT:
             return 0, 0
 
     def _set_time(self, path: bytes, goal: Entry) -> None:
@@ -627,7 +627,7 @@ class Files:
                         continue
                     here.link(there, names[-1], beside)  # type: ignore[arg-type]
                     return True
-            except (FileNotFoundError, NotADirectoryError):
+            except ABSENT:
                 continue
         return False
 
@@ -706,7 +706,7 @@ class Files:
                     for name, _ in here.listing():
                         if name.startswith(prefix):
                             self._sweep_one(here, name, name[len(prefix) :], steps)
-            except (FileNotFoundError, NotADirectoryError):
+            except ABSENT:
                 continue
 
     def _sweep_one(self, here: OpenFolder, leftover: bytes, suffix: bytes, steps: Sequence[Step]) -> None:
@@ -742,7 +742,7 @@ class Files:
                             text(name[len(prefix) :]).partition("-")[0]
                         ):
                             _unlink_quietly(here, name)
-            except (FileNotFoundError, NotADirectoryError):
+            except ABSENT:
                 continue
 
     def _keep_bytes(self, here: OpenFolder, name: bytes) -> None:
@@ -796,11 +796,12 @@ def _makes_room(expected: Entry, goal: State) -> bool:
     return goal is None or (goal.kind != expected.kind and FOLDER in (goal.kind, expected.kind))
 
 
-def _is_torn(now: Entry, goal: Entry) -> bool:
+def _is_torn(now: Entry, goal: State) -> bool:
     """Whether a file is what a power cut left of our own: the names reached the disk, its bytes did not. No edit
     has the goal's time to the nanosecond."""
     return (
-        now.kind == goal.kind == FILE
+        goal is not None
+        and now.kind == goal.kind == FILE
         and now.size <= goal.size
         and (now.mode, now.mtime_ns) == (goal.mode, goal.mtime_ns)
     )

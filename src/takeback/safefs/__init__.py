@@ -23,6 +23,10 @@ else:
 
 TEMPORARY = b".takeback-"  # how a running take-back's own files begin
 
+# What a look raises at a path that is not there: it has no such name, or what should be a folder above it is none now.
+# A link is no folder here, whatever it leads to; both implementations say so.
+ABSENT = (FileNotFoundError, NotADirectoryError)
+
 
 def open_root(path: str, portable: bool = False) -> Folder:
     """The folder at `path` itself may be reached through links; nothing below it is."""

@@ -42,6 +42,11 @@ def _linux() -> ModuleType:
     return linux
 
 
+def _no_folder(error: OSError, path: bytes) -> OSError:
+    """A link where a folder should be, which the kernel calls too many levels of links, is no folder."""
+    return NotADirectoryError(errno.ENOTDIR, "not a folder", path) if error.errno == errno.ELOOP else error
+
+
 class PosixFolder:
     """An open folder of the user's tree; `path` is relative to the root, for messages."""
 
@@ -69,7 +74,11 @@ class PosixFolder:
     # -- going down ----------------------------------------------------------
 
     def child(self, name: bytes) -> PosixFolder:
-        return PosixFolder(os.open(name, _FOLDER, dir_fd=self.fd), self.path + b"/" + name if self.path else name)
+        try:
+            fd = os.open(name, _FOLDER, dir_fd=self.fd)
+        except OSError as error:
+            raise _no_folder(error, name) from None
+        return PosixFolder(fd, self.path + b"/" + name if self.path else name)
 
     def descend(self, names: list[bytes], across: bool = False) -> PosixFolder:
         """The folder at a path below this one, in one system call where the kernel offers it; `across` mounts only on
@@ -83,7 +92,7 @@ class PosixFolder:
             here = self
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:  # deeper than PATH_MAX, so go name by name
-                raise
+                raise _no_folder(error, path) from None
             here = self
         for name in names:
             try:
