@@ -272,7 +272,7 @@ class Observer:
         seconds = deadline if deadline is not None else self.settings.scan_deadline
         return Limits(
             max_file=self.settings.max_file,
-            room=self.settings.max_bytes - self.store.blobs.size(),
+            room=lambda: self.settings.max_bytes - self.store.blobs.size(),
             deadline=None if seconds is None else time.monotonic() + seconds,
             own_store=own,
             temporary=temporary,

@@ -2,7 +2,8 @@
 
 Envelopes stay, so the chain still verifies. Pinned checkpoints keep their snapshot. The last checkpoint, anything an
 interrupted take-back needs and, when it runs by itself, anything younger than a day never go. Only `everything` takes
-pinned checkpoints and the last one too: the next one starts anew.
+pinned checkpoints and the last one too: the next one starts anew. Threads have no horizon in common: what the budget
+of checkpoints and age leaves is counted for each of them, and the head of each stays.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .budget import YOUNG
 from .effects import STATES, text
 from .errors import NotFound, UsageError
 from .history import History
@@ -22,7 +24,6 @@ from .units import format_size
 if TYPE_CHECKING:
     from .guarded import Guarded
 
-_DAY = 86_400.0
 _FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
 _KEPT_NOTES = ("pin", "unpin", "label", "repair", "cut", "gap", "resolve", "session")
 _WORK_ROWS = ("turn", "open", "close")  # of agents: they go with what was done in them
@@ -33,6 +34,7 @@ class Asked:
     keep: int | None = None  # newest checkpoints to keep
     older_than: float | None = None  # seconds
     max_bytes: int | None = None
+    threads: bool = False  # of each thread as many states, and none older
     path: str = ""  # take this path's bytes out of every checkpoint
     everything: bool = False  # pinned ones and the last included
     dry_run: bool = False
@@ -50,12 +52,13 @@ class Pruned:
     also: tuple[str, ...] = ()  # other paths that hold the same bytes: theirs go too
     over: int = 0  # bytes that the store is still above its budget
     why_over: str = ""
+    states: tuple[tuple[str, int], ...] = ()  # threads, and how many state checkpoints of each go
 
 
 def within_budget(ws: Guarded) -> Pruned:
     """Prunes by the budgets of the settings; what is younger than a day is never evicted for them."""
     settings = ws.settings
-    return prune(ws, Asked(settings.keep, settings.max_age, settings.max_bytes, automatic=True))
+    return prune(ws, Asked(settings.keep, settings.max_age, settings.max_bytes, threads=True, automatic=True))
 
 
 def prune(ws: Guarded, asked: Asked) -> Pruned:
@@ -66,16 +69,17 @@ def prune(ws: Guarded, asked: Asked) -> Pruned:
     if asked.keep is not None and asked.keep < 1:
         raise UsageError("prune keeps at least one checkpoint", "use --all to empty the workspace")
     horizon = _horizon(ws, history, asked)
+    states = _remove_states(ws, asked) if asked.threads else ()
     doomed = _doomed(ws, history, horizon, asked.everything) + _doomed_states(ws, asked.everything)
     gone = tuple(r.id for r in doomed if r.kind == "checkpoint")
     staying = _staying(ws, history, doomed, asked)
     if asked.dry_run or (asked.automatic and not doomed):
         over, why = _over(ws, asked, staying)
-        return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run, over=over, why_over=why)
+        return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run, over=over, why_over=why, states=states)
     if not doomed:
         freed = collect(ws, tell=not asked.automatic)  # what a failed or killed run left behind
         over, why = _over(ws, asked, staying)
-        return Pruned(gone, 0, freed, over=over, why_over=why)
+        return Pruned(gone, 0, freed, over=over, why_over=why, states=states)
     seqs = [r.seq for r in doomed]
     body = {"forgot": spans(seqs), "horizon": horizon, "automatic": asked.automatic}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
@@ -88,7 +92,23 @@ def prune(ws: Guarded, asked: Asked) -> Pruned:
     if not asked.automatic:
         ws.store.journal.compact()
     over, why = _over(ws, asked, staying)
-    return Pruned(gone, len(doomed), freed, over=over, why_over=why)
+    return Pruned(gone, len(doomed), freed, over=over, why_over=why, states=states)
+
+
+def _remove_states(ws: Guarded, asked: Asked) -> tuple[tuple[str, int], ...]:
+    """Removes what each thread has beyond the budget, unless it is a dry run; threads, and how many of each."""
+    if not ws.store.journal.newest_id("state") or ws.observer.open_intents() is not None:
+        return ()  # a take-back that is not finished may go to any of them
+    from . import thread_prune
+
+    young = ws.clock() - YOUNG if asked.automatic else None
+    going = thread_prune.beyond(ws.threads, asked.keep, asked.older_than, young)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for state in going:
+        found.setdefault(state.thread, []).append((state.ns, state.id))
+    for name, ids in found.items() if not asked.dry_run else ():
+        ws.threads.removed(name, ids)
+    return tuple((name, len(ids)) for name, ids in found.items())
 
 
 def _horizon(ws: Guarded, history: History, asked: Asked) -> int:
@@ -107,7 +127,7 @@ def _horizon(ws: Guarded, history: History, asked: Asked) -> int:
     if asked.max_bytes is not None:
         horizon = max(horizon, _fitting(ws, history, asked.max_bytes))
     if asked.automatic:
-        young = next((c.seq for c in history.checkpoints if c.at >= ws.clock() - _DAY), last.seq)
+        young = next((c.seq for c in history.checkpoints if c.at >= ws.clock() - YOUNG), last.seq)
         horizon = min(horizon, young)
     return horizon
 
@@ -153,6 +173,7 @@ def _staying(ws: Guarded, history: History, doomed: list[Row], asked: Asked) -> 
     seen: set[bytes] = set()
     for row in reversed(rows):
         why = "the last checkpoint" if row.seq >= last else "pinned checkpoints" if row.id in history.pins else rest
+        why = "threads" if row.kind in STATE_ROWS else why
         for need in needs(row, ws.store.blobs, seen):
             found[why] = found.get(why, 0) + sizes.pop(need.id, 0)
     return found

@@ -318,7 +318,9 @@ SETTINGS: tuple[Setting, ...] = (
         COUNT,
         _DEFAULTS["keep"],
         "TAKEBACK_CHECKPOINTS_KEEP",
-        "How many checkpoints are kept before the oldest are pruned.",
+        "How many checkpoints are kept before the oldest are pruned, and of each thread how many states. What is "
+        "younger than a day is never pruned by itself: until then there may be more, and takeback status says how "
+        "many.",
         _smaller,
     ),
     Setting(
@@ -326,7 +328,7 @@ SETTINGS: tuple[Setting, ...] = (
         AGE,
         _DEFAULTS["max_age"],
         "TAKEBACK_CHECKPOINTS_MAX_AGE",
-        "How long history is kept.",
+        "How long history is kept; never less than a day. Of a thread, the head stays however old it is.",
         _smaller,
     ),
     Setting(
@@ -334,7 +336,8 @@ SETTINGS: tuple[Setting, ...] = (
         SIZE,
         _DEFAULTS["max_bytes"],
         "TAKEBACK_CHECKPOINTS_MAX_BYTES",
-        "How large the store of a workspace may grow before it is pruned.",
+        "How large the store of a workspace may grow before it is pruned. What is younger than a day is not pruned "
+        "for it; where that is too much, files from 4 MB on are named and not captured.",
         _smaller,
     ),
     Setting(

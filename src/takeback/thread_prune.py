@@ -72,16 +72,37 @@ def prune(
             return _deleted(threads, chosen, dry_run)
         before = _before_heads if heads else lambda threads, name: _surplus(threads, name, keep, older_than)
         surplus = [state for name in chosen or there for state in before(threads, name)]
-        needs = _needs(threads, there) if surplus else {}
-        stays = tuple(Stays(state, needs[place(state)]) for state in surplus if place(state) in needs)
-        going = tuple(state for state in surplus if place(state) not in needs)
-        gone = set(map(place, going))
-        staying = [state for name in chosen or there for state in threads.list(name) if place(state) not in gone]
-        going, also = _less_what_is_read(threads, going, staying)
+        going, stays = _parted(threads, surplus, chosen or there)
         if not dry_run:
             for name in dict.fromkeys(state.thread for state in going):
                 threads.removed(name, [(state.ns, state.id) for state in going if state.thread == name])
-        return ThreadsPruned(going, (*stays, *also), dry_run=dry_run)
+        return ThreadsPruned(going, stays, dry_run=dry_run)
+
+
+def beyond(
+    threads: Threads, keep: int | None, older_than: float | None, young: float | None = None, names: Sequence[str] = ()
+) -> tuple[StateCheckpoint, ...]:
+    """What each of these threads, or of all, has beyond the newest `keep` and what is not older than so many seconds,
+    and nobody needs; nothing that was saved since `young`. The caller holds the store lock."""
+    threads.index.follow()
+    names = names or threads.names()
+    surplus = [state for name in names for state in _surplus(threads, name, keep, older_than, young)]
+    return _parted(threads, surplus, names)[0]
+
+
+def _parted(
+    threads: Threads, surplus: Sequence[StateCheckpoint], names: Sequence[str]
+) -> tuple[tuple[StateCheckpoint, ...], tuple[Stays, ...]]:
+    """What goes of a surplus, and what stays since something else needs it."""
+    if not surplus:
+        return (), ()
+    needs = _needs(threads, threads.names())
+    stays = tuple(Stays(state, needs[place(state)]) for state in surplus if place(state) in needs)
+    going = tuple(state for state in surplus if place(state) not in needs)
+    gone = set(map(place, going))
+    staying = [state for name in names for state in threads.list(name) if place(state) not in gone]
+    going, also = _less_what_is_read(threads, going, staying)
+    return going, (*stays, *also)
 
 
 def _before_heads(threads: Threads, name: str) -> list[StateCheckpoint]:
@@ -90,7 +111,9 @@ def _before_heads(threads: Threads, name: str) -> list[StateCheckpoint]:
     return [state for state in threads.list(name) if place(state) not in newest]
 
 
-def _surplus(threads: Threads, name: str, keep: int | None, older_than: float | None) -> list[StateCheckpoint]:
+def _surplus(
+    threads: Threads, name: str, keep: int | None, older_than: float | None, young: float | None = None
+) -> list[StateCheckpoint]:
     """What lies before the horizon: the row of the oldest state that stays. Namespaces go with their root."""
     listed = threads.list(name)
     roots = [state for state in listed if not state.ns] or listed
@@ -102,6 +125,8 @@ def _surplus(threads: Threads, name: str, keep: int | None, older_than: float | 
     if older_than is not None:
         limit = threads.ws.clock() - older_than
         horizon = max(horizon, min((state.seq for state in roots if state.at >= limit), default=roots[0].seq))
+    if young is not None:
+        horizon = min([horizon, *(state.seq for state in listed if state.at >= young)])
     then = {place(state) for state in threads.heads_at(name, horizon).values()}
     then |= {place(state) for state in threads.heads_at(name).values()}
     return [state for state in listed if state.seq < horizon and place(state) not in then]

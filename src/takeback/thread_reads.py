@@ -144,6 +144,13 @@ class ThreadReads:
         with self.reading():
             return [name for name, *_ in self.index.threads()]
 
+    def saved(self, thread: str) -> Sequence[float]:
+        """When each state checkpoint of a thread was saved, those of namespaces left out; newest first."""
+        with self.reading():
+            return self.journal.times(
+                sorted((each.seq for each in self.index.listed(thread, "", None, None)), reverse=True)
+            )
+
     def all(self) -> Sequence[ThreadSeen]:
         """Every thread, the one that moved last first."""
         out = []

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from functools import lru_cache
 from threading import get_ident
 
-from . import plain, redact, values
+from . import budget, plain, redact, values
 from .errors import Damaged, Moved, UsageError
 from .head_file import Head
 from .held_values import Fresh, Upload
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 _NAME = 500  # characters of a thread's or a namespace's name
 _SUMMARY = 300
+_TENDED = 64  # puts after which it is looked whether the thread is over its budget
 News = list[NewState]  # by these names, since `list` is a verb of Threads
 Rows = list[int]
 Append = Callable[[Sequence[New], float], list[int]]
@@ -60,6 +61,7 @@ class Threads(ThreadReads, ThreadTwins):
         self._together_in = 0  # the thread of the program that puts several as one
         self._as_of: Head | None = None  # the journal's head after the last put here
         self._checkpoint = ""  # the newest checkpoint of the files by then
+        self._puts = 0
 
     # -- putting -------------------------------------------------------------------
 
@@ -88,6 +90,13 @@ class Threads(ThreadReads, ThreadTwins):
         """Journals one state checkpoint; without a parent it follows the head. With `capture` it looks at the files
         first, so that they are known as they were at this moment; what changed there is the actor's, unless a call is
         at work that may have done it."""
+        found = self._put(new, capture, actor)
+        if self._puts % _TENDED == 0 and self._together_in != get_ident():
+            budget.tend(self.ws, new.thread)
+        self._puts += 1
+        return found
+
+    def _put(self, new: NewState, capture: bool, actor: str) -> StateCheckpoint:
         self.ws.must_be_on()
         checked_name(new.thread, "thread")
         checked_name(new.ns, "namespace", empty=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from . import filters, names, repository, textdiff, trees, turns
+from . import budget, filters, names, repository, textdiff, trees, turns
 from .acts import Act, Undo, depends
 from .brackets import AgentTurn
 from .effects import (
@@ -38,6 +38,7 @@ from .turns import CallSeen, TurnSeen
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from .budget import Standing
     from .capture.git_state import Seen
     from .capture.scan import Look
     from .workspace import Workspace
@@ -71,6 +72,7 @@ class Status(NamedTuple):
     turns: tuple[TurnSeen, ...] = ()  # of agents, whose work shows since then, newest first
     at_work: tuple[CallSeen, ...] = ()  # agents' calls that nobody has said are over
     state: tuple[tuple[str, int], ...] = ()  # threads that differ since then, by how many state checkpoints; 0: gone
+    budget: Standing | None = None  # how what is kept stands against the settings
 
 
 def status(ws: Workspace) -> Status:
@@ -102,6 +104,7 @@ def status(ws: Workspace) -> Status:
         _seen(ws, history, {id for c in changes for id in c.turns}, count=0),
         tuple(turns.at_work(history)),
         tuple(_in_threads(ws, checkpoint)),
+        budget.standing(ws),
     )
 
 
@@ -151,8 +154,11 @@ def _in_threads(ws: Workspace, checkpoint: Checkpoint | None) -> Iterable[tuple[
     if checkpoint is None or not ws.observer.has_threads:
         return
     for thread in sorted(ws.threads.moved(checkpoint.seq)):
-        now = ws.threads.document(thread)
-        if now != ws.threads.document(thread, checkpoint.seq):
+        try:
+            now, then = ws.threads.document(thread), ws.threads.document(thread, checkpoint.seq)
+        except Damaged:  # a state that cannot be read is verify's to name; that the thread moved is still true
+            now, then = b"?", b""
+        if now != then:
             yield thread, ws.threads.ahead(thread, checkpoint.seq) if now else 0
 
 

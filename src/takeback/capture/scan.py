@@ -37,7 +37,7 @@ class Limits(NamedTuple):
     """What a look is allowed to do, decided by its caller."""
 
     max_file: int = 1_000_000_000
-    room: int | None = None  # bytes left of the store's budget; large files beyond it are named, not captured
+    room: Callable[[], int] | None = None  # bytes left of the store's budget just now; larger files are named only
     deadline: float | None = None  # of time.monotonic
     own_store: bytes | None = None  # where our store lies inside the root, if it does
     temporary: tuple[bytes, ...] = ()  # name prefixes of a running take-back's files
@@ -544,11 +544,12 @@ class Scan:
         return ""
 
     def _no_room(self, st: os.stat_result) -> str:
-        """A large file goes uncaptured, and is named, rather than evict young history."""
+        """A large file goes uncaptured, and is named, rather than evict young history. What this very look has stored
+        already counts: several that would each fit may not fit together."""
         if st.st_size < BIG or self.limits.room is None or not stat.S_ISREG(st.st_mode):
             return ""
         size = _allocated(st)
-        return f"larger than the store's budget has room for ({size} bytes)" if BIG <= size > self.limits.room else ""
+        return f"larger than the store's budget has room for ({size} bytes)" if BIG <= size > self.limits.room() else ""
 
     # -- what it comes to ----------------------------------------------------
 

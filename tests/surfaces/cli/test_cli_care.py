@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -439,3 +440,30 @@ def test_prune_says_that_the_budget_does_not_fit_why_and_what_to_do(cli) -> None
     assert ran.out == "nothing to prune: all of it has to stay\n"
     shape = cli.ok("prune", "--max-bytes", "100KB", "--dry-run", "--json").json["prune"]
     assert shape["over"] > 100_000 and "the last checkpoint" in shape["why_over"]
+
+
+def test_what_is_beyond_the_budget_is_told_with_why_and_until_when(cli) -> None:
+    few = {"TAKEBACK_CHECKPOINTS_KEEP": "3"}
+    assert "beyond the budget" not in cli.ok("status", env=few).out
+    for n in range(5):
+        (cli.project / "README.md").write_text(str(n))
+        cli.ok("checkpoint", f"c{n}", env=few)
+    shown = cli.ok("status", env=few).out
+    assert "beyond the budget: 3 of 6 checkpoints (checkpoints.keep is 3)" in shown
+    assert "younger than a day" in shown and "until 2" in shown and "takeback prune --dry-run" in shown
+    told = cli.ok("status", "--json", env=few).json["budget"]
+    assert told["over"] == 3 and told["until"] > time.time()
+    assert "forgot 3 checkpoints" in cli.ok("prune", "--yes", env=few).out
+    assert "beyond the budget" not in cli.ok("status", env=few).out
+
+
+def test_prune_to_the_budget_counts_the_states_of_each_thread(cli) -> None:
+    few = {"TAKEBACK_CHECKPOINTS_KEEP": "2"}
+    for n in range(5):
+        cli.ok("thread", "save", "main", "--state", f'{{"step": {n}}}', env=few)
+    assert "of threads main (3 state checkpoints)" in cli.ok("status", env=few).out
+    assert "3 state checkpoints of threads main (3)" in cli.ok("prune", "--dry-run", env=few).out
+    assert len(cli.ok("thread", "list", "main", "--json").json["checkpoints"]) == 5
+    assert cli.ok("prune", "--yes", "--json", env=few).json["prune"]["states"] == [{"thread": "main", "states": 3}]
+    assert len(cli.ok("thread", "list", "main", "--json").json["checkpoints"]) == 2
+    assert cli.ok("thread", "load", "main", "--json").json["state"] == {"step": 4}

@@ -23,10 +23,11 @@ def add(parser: Parser) -> None:
     parser.synopsis = "[--keep N] [--older-than 30d] [--max-bytes 5GB]"
     parser.about = (
         "Forgets history: the oldest checkpoints go, with what only they hold. Without options it\n"
-        "prunes to the budget in your configuration, as takeback does by itself. Pinned checkpoints\n"
-        "and the last one stay, except with --all: that empties the workspace, pinned ones included,\n"
-        "and the next checkpoint starts anew. Pruning is journaled, and verify still passes. Refused\n"
-        "where an agent is at work: it cannot lessen its own undo."
+        "prunes to the budget in your configuration, of each thread too, as takeback does by itself;\n"
+        "by itself it spares what is younger than a day. Pinned checkpoints and the last one stay,\n"
+        "except with --all: that empties the workspace, pinned ones included, and the next checkpoint\n"
+        "starts anew. Pruning is journaled, and verify still passes. Refused where an agent is at work:\n"
+        "it cannot lessen its own undo. States of threads alone: takeback thread prune."
     )
     parser.takes("--keep N", "--keep", help="keep the newest N checkpoints")
     parser.takes("--older-than AGE", "--older-than", help="forget what is older, such as 30d")
@@ -61,8 +62,9 @@ def run(context: Context, args: Namespace) -> int:
         elif not args.everything and not sized:
             settings = workspace.settings
             asked = {"keep": settings.keep, "older_than": settings.max_age, "max_bytes": settings.max_bytes}
-        planned = workspace.prune(**asked, dry_run=True)
-        empty = not planned.rows and not planned.path_blobs
+            asked["threads"] = True
+        planned = workspace.prune(**{**asked, "dry_run": True})
+        empty = not planned.rows and not planned.path_blobs and not planned.states
         if args.dry_run or empty:
             _tell(context, planned, empty, asked)
             return 0
@@ -117,6 +119,9 @@ def _tell(context: Context, pruned: Pruned, empty: bool, asked: dict[str, Any]) 
     else:
         ids = listed([id[:8] for id in pruned.checkpoints], 6)
         what = counted(len(pruned.checkpoints), "checkpoint") + (f" ({ids})" if ids else "")
+        if pruned.states:
+            told = listed([f"{safe(name)} ({n:,})" for name, n in pruned.states], 6)
+            what += f", {counted(sum(n for _, n in pruned.states), 'state checkpoint')} of threads {told}"
         what += f" and {counted(pruned.rows - len(pruned.checkpoints), 'other entry')}"
     freed = f", {format_size(pruned.freed)} freed" if pruned.freed else ""
     context.terminal.say(f"{'would forget' if would else 'forgot'} {what}{freed}")
@@ -146,4 +151,5 @@ def _shape(pruned: Pruned) -> dict[str, object]:
         "also": list(pruned.also),
         "over": pruned.over,
         "why_over": pruned.why_over,
+        "states": [{"thread": thread, "states": n} for thread, n in pruned.states],
     }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ...acts import Act, Undo
     from ...brackets import AgentTurn
+    from ...budget import Standing
     from ...history import History
     from ...turns import CallSeen, TurnSeen
     from ...views import FileDiff, LogRow, Status
@@ -95,6 +96,22 @@ def status(found: Status) -> dict[str, Any]:
         "turns": [turn(t) for t in found.turns],
         "at_work": [call(c) for c in found.at_work],
         "store": {"path": found.store_path, "bytes": found.store_bytes},
+        "budget": None if found.budget is None else budget(found.budget),
+    }
+
+
+def budget(found: Standing) -> dict[str, Any]:
+    return {
+        "checkpoints": found.checkpoints,
+        "keep": found.keep,
+        "over": found.over,
+        "young": found.young,
+        "pinned": found.pinned,
+        "bytes": found.bytes,
+        "max_bytes": found.max_bytes,
+        "over_bytes": found.over_bytes,
+        "threads": [{"thread": thread, "over": over} for thread, over in found.threads],
+        "until": found.until,
     }
 
 

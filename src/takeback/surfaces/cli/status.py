@@ -8,12 +8,13 @@ from ...repository import amount
 from ...units import format_size
 from . import acts, shapes
 from .diffs import sign
-from .terminal import age, cells, clip, counted, listed, pad, safe, wrapped
+from .terminal import age, cells, clip, counted, listed, moment, pad, safe, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...budget import Standing
     from ...views import Status
     from ...workspace import Workspace
     from .agent_checks import Lost
@@ -94,6 +95,8 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
     yield from _outside(terminal, found)
     yield from _coverage(terminal, found, everything)
     yield style(f"store: {format_size(found.store_bytes)} in {safe(found.store_path)}", "dim")
+    if found.budget is not None and found.budget.is_over:
+        yield style(beyond_budget(found.budget), "yellow")
     if workspace.store.is_read_only:
         yield style("the store can only be read: nothing is captured, and nothing can be taken back", "red")
 
@@ -183,6 +186,28 @@ def _coverage(terminal: Terminal, found: Status, everything: bool) -> Iterator[s
         )
     for line in found.ignored:
         yield style(f"ignored: {safe(line)}", "yellow")
+
+
+def beyond_budget(found: Standing) -> str:
+    """What is kept beyond the budget, why, and until when."""
+    parts = []
+    if found.over:
+        parts.append(
+            f"{found.over:,} of {counted(found.checkpoints, 'checkpoint')} (checkpoints.keep is {found.keep:,})"
+        )
+    if found.over_bytes:
+        parts.append(f"{format_size(found.over_bytes)} (checkpoints.max_bytes is {format_size(found.max_bytes)})")
+    if found.threads:
+        said = [f"{safe(name)} ({counted(over, 'state checkpoint')})" for name, over in found.threads]
+        parts.append(f"of threads {listed(said)}")
+    why = []
+    if found.until is not None:
+        why.append(f"what is younger than a day is never pruned by itself (here until {moment(found.until)[:-3]})")
+    elif found.over or found.threads:
+        why.append("it goes with one of the next checkpoints, unless something needs it")
+    if found.over_bytes:
+        why.append("the last checkpoint, pinned ones and heads of threads stay")
+    return f"beyond the budget: {', '.join(parts)}; {', and '.join(why)} (takeback prune --dry-run: what would go now)"
 
 
 def _next(found: Status, workspace: Workspace) -> str:
