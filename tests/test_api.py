@@ -77,7 +77,7 @@ verify(self, data: 'bool' = False) -> 'Verified'
 def test_all_is_sorted_and_pinned():
     assert takeback.__all__ == sorted(takeback.__all__)
     assert takeback.__all__ == [
-        "ApprovalNeeded", "AsyncConversation", "Checkpoint", "Conversation", "Damaged", "Diff", "Locked", "LogRow", "Moved",
+        "ApprovalNeeded", "AsyncConversation", "Checkpoint", "Conversation", "Damaged", "Diff", "Interrupted", "Locked", "LogRow", "Moved",
         "NoWorkspace", "NotDone", "NotFound", "Off", "Outcome", "Plan", "Recorder", "Remains", "RepeatedEffect", "Result", "Stale", "Status", "Step",
         "TakebackError", "UsageError", "WorkStep", "Workspace", "__version__", "open", "tool",
     ]  # fmt: skip
@@ -166,6 +166,7 @@ def test_results_are_typed():
         ("Locked", 11),
         ("Damaged", 1),
         ("Moved", 1),
+        ("Interrupted", 4),
         ("Off", 1),
         ("NotDone", 1),
         ("RepeatedEffect", 1),

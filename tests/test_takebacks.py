@@ -310,3 +310,46 @@ def test_what_was_foreseen_counts_only_where_it_came_so(project: Path, tmp_path:
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == told, done.stderr
+
+
+@pytest.mark.parametrize(("how", "is_stopped"), [(KeyboardInterrupt, True), (SystemExit, False)])
+def test_what_a_person_stopped_is_left_to_them_and_what_was_cut_off_is_finished(
+    ws: Workspace, project: Path, monkeypatch, how, is_stopped
+):
+    (project / "f").write_text("1\n")
+    ws.checkpoint("before")
+    (project / "f").write_text("2\n")
+
+    def dies(*_: object) -> None:
+        raise how
+
+    monkeypatch.setattr("takeback.executor.Executor._conclude", dies)
+    with pytest.raises(how):
+        ws.rollback()
+    with pytest.raises(how):
+        ws.resume()  # stopped or cut off once more
+    monkeypatch.undo()
+    assert ws.was_stopped() is is_stopped
+    if is_stopped:
+        for again in (ws.undo, ws.redo, ws.rollback, lambda: ws.revert("f")):
+            with pytest.raises(takeback.Interrupted, match="a rollback was interrupted by Ctrl-C"):
+                again()
+        assert ws.resume(abort=True) is not None and (project / "f").read_text() == "2\n"
+    else:
+        assert ws.undo().finished_earlier and (project / "f").read_text() == "1\n"
+    assert not ws.was_stopped() and ws.verify().ok
+
+
+def test_a_stop_before_anything_began_is_none(ws: Workspace, project: Path, monkeypatch):
+    (project / "f").write_text("1\n")
+    ws.checkpoint("before")
+    (project / "f").write_text("2\n")
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("takeback.executor.Executor._check_stored", dies)
+        with pytest.raises(KeyboardInterrupt):
+            ws.rollback()
+    assert not ws.interrupted() and ws.rollback().whole and (project / "f").read_text() == "1\n"

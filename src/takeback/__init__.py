@@ -16,6 +16,7 @@ import os as _os
 from .errors import (
     ApprovalNeeded,
     Damaged,
+    Interrupted,
     Locked,
     Moved,
     NotDone,
@@ -48,6 +49,7 @@ __all__ = [
     "Conversation",
     "Damaged",
     "Diff",
+    "Interrupted",
     "Locked",
     "LogRow",
     "Moved",

@@ -292,6 +292,9 @@ class Conversation:
             return Said(f"{self.off}; nothing was {verb}")
         if (told := self._under_way()) or self._turn is not None:
             return Said(f"{told or 'a turn is under way'}: let it end first; nothing was {verb}")
+        if self._on.was_stopped():
+            how = "takeback resume finishes it, takeback resume --abort goes back"
+            return Said(f"{self._on.interrupted()}: {how}; nothing was {verb}")
         if self._on.interrupted() and (outcome := self._on.resume()) is not None:
             return self._finished(outcome)
         return None

@@ -6,6 +6,7 @@ TakebackError            exit 1   it failed; nothing was lost
 ├── ApprovalNeeded       exit 4   a person has to say yes
 │   ├── Stale            exit 4   the plan is no longer what the same request would do
 │   └── CredentialNeeded exit 4   a person has to set a token, a password or a server
+├── Interrupted          exit 4   a person stopped a take-back: only a person says how it goes on
 ├── NoWorkspace          exit 10  nothing is protected here
 ├── Locked               exit 11  another process is at work
 ├── Damaged              exit 1   the store does not hold what its records say
@@ -51,6 +52,12 @@ class Stale(ApprovalNeeded):
 
 class CredentialNeeded(ApprovalNeeded):
     """A secret that only the owner can give is missing, expired or refused. Says which setting it is."""
+
+
+class Interrupted(TakebackError):
+    """A take-back that a person stopped waits to be finished or gone back from; nothing else is taken back before."""
+
+    exit_code = 4
 
 
 class NoWorkspace(TakebackError):

@@ -12,11 +12,11 @@ import os
 import time
 from _thread import RLock  # all that we need of threading, which would cost every start
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ContextDecorator, contextmanager
+from contextlib import ContextDecorator, contextmanager, suppress
 from pathlib import Path
 
 from . import store, workers
-from .errors import Locked, Off, TakebackError, UsageError
+from .errors import Interrupted, Locked, Off, TakebackError, UsageError
 from .history import History
 from .observer import Observer, Progress
 from .safefs import Folder as OpenFolder
@@ -192,7 +192,33 @@ class Guarded:
         """What was interrupted, as a sentence; empty if nothing was."""
         with self.alone():
             found = self.observer.open_intents()
-            return "" if found is None or self._is_running() else f"{_with_article(found[0])} was interrupted"
+            if found is None or self._is_running():
+                return ""
+            return f"{_with_article(found.verb)} was interrupted{' by Ctrl-C' if found.stopped else ''}"
+
+    def was_stopped(self) -> bool:
+        """Whether a person stopped what was interrupted: then only a person says whether it is finished."""
+        with self.alone():
+            found = self.observer.open_intents()
+            return found is not None and found.stopped and not self._is_running()
+
+    def must_not_be_stopped(self) -> None:
+        """What a person stopped is finished by nobody who was not asked to."""
+        if self.was_stopped():
+            raise Interrupted(
+                f"nothing was changed: {self.interrupted()}, and the tree may be in between",
+                "finish it with takeback resume, or go back with takeback resume --abort",
+            )
+
+    @contextmanager
+    def _noting_a_stop(self) -> Iterator[None]:
+        """Ctrl-C in the middle of a take-back is a person's decision, and is journaled as that."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            with suppress(TakebackError, OSError):  # unnoted, it counts as killed; the stop itself must not wait
+                self.observer.note_stopped()
+            raise
 
     @contextmanager
     def open_tree(self) -> Iterator[OpenFolder]:

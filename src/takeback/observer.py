@@ -30,7 +30,7 @@ from .safefs import Folder as OpenFolder
 from .safefs.mounts import mounts_below
 from .settings import Settings
 from .store import Store
-from .typed import TYPE_CHECKING, Any
+from .typed import TYPE_CHECKING, Any, NamedTuple
 from .workers import DamagedThere
 
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ _BEHIND = 32  # rows that an index which needs no change may lie behind the jour
 _GIT = {"domain": "git"}
 _STATE = {"domain": "state"}
 _TREE_ROWS = ("change", "note", "outcome")  # rows that move the known tree
+STOPPED = "stopped"  # the note that a person stopped a take-back
+
+
+class Unfinished(NamedTuple):
+    """A take-back that was interrupted."""
+
+    takeback: str
+    verb: str
+    temporaries: tuple[bytes, ...]  # how the names of its temporary files begin
+    stopped: bool  # by a person; else it was cut off
 
 
 class Observer:
@@ -223,8 +233,8 @@ class Observer:
 
     # -- an interrupted take-back ----------------------------------------------
 
-    def open_intents(self) -> tuple[str, tuple[bytes, ...]] | None:
-        """The verb of an interrupted take-back, and how its temporary files are named. Only the newest can be one."""
+    def open_intents(self) -> Unfinished | None:
+        """An interrupted take-back. Only the newest can be one."""
         journal = self.store.journal
         newest = journal.last("takeback")
         if newest is None or newest.body is None:
@@ -242,7 +252,15 @@ class Observer:
                     return None
         if damaged or ended == len(newest.body["segments"]):
             return None  # a damaged row may have been its outcome: nothing is finished on a guess
-        return newest.body["request"]["verb"], tuple(begun)
+        notes = [row.body or {} for row in journal.rows(newest.seq, ("note",))]
+        stopped = any(note.get("what") == STOPPED and note.get("takeback") == newest.id for note in notes)
+        return Unfinished(newest.id, newest.body["request"]["verb"], tuple(begun), stopped)
+
+    def note_stopped(self) -> None:
+        """A person has stopped the take-back that was under way, if it has begun and not ended."""
+        if (found := self.open_intents()) is not None:
+            body = {"what": STOPPED, "takeback": found.takeback}
+            self.store.journal.append([New("note", new_id(), body)], self.clock())
 
     # -- looking -------------------------------------------------------------
 
@@ -303,7 +321,7 @@ class Observer:
         threads: bool = True,  # those too, unless a take-back is under way, whose own work they may show
     ) -> Look:
         running = self.open_intents()
-        limits, rules = self.limits(deadline, running[1] if running else ()), self.rules(tree)
+        limits, rules = self.limits(deadline, running.temporaries if running else ()), self.rules(tree)
         among = None if self.suspects is None else self.suspects.ask(index, rules, limits, thorough)
         blobs = None if dry else self.store.blobs
         try:

@@ -347,8 +347,12 @@ class ToolCalls:
         return self._taken("brought back", planned, approve)
 
     def _rested(self) -> Undone | None:
-        """Ends the turn. A take-back that was interrupted is finished first, and that is all then."""
+        """Ends the turn. A take-back that was cut off is finished first, and that is all then; one that a person
+        stopped is left to them."""
         ws = self.workspace
+        if ws.was_stopped():
+            self.end_turn()
+            return Undone(f"{ws.interrupted()}; nothing was changed: takeback resume finishes it, --abort goes back")
         if not ws.interrupted() or (outcome := ws.resume()) is None:
             self.end_turn()
             return None

@@ -73,6 +73,7 @@ class Status(NamedTuple):
     at_work: tuple[CallSeen, ...] = ()  # agents' calls that nobody has said are over
     state: tuple[tuple[str, int], ...] = ()  # threads that differ since then, by how many state checkpoints; 0: gone
     budget: Standing | None = None  # how what is kept stands against the settings
+    stopped: bool = False  # what was interrupted, a person stopped
 
 
 def status(ws: Workspace) -> Status:
@@ -105,6 +106,7 @@ def status(ws: Workspace) -> Status:
         tuple(turns.at_work(history)),
         tuple(_in_threads(ws, checkpoint)),
         budget.standing(ws),
+        ws.was_stopped(),
     )
 
 

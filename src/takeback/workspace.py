@@ -348,19 +348,21 @@ class Workspace(Hooked, Twins):
         looked_at: Callable[[], AbstractContextManager[OpenFolder | None]],
         planned: Callable[[OpenFolder | None], Plan],
     ) -> Outcome:
-        """Plans and applies with nobody in between; an interrupted take-back is finished instead, and nothing more."""
+        """Plans and applies with nobody in between. A take-back that was cut off is finished instead, and nothing
+        more; one that a person stopped is left to them."""
         self.must_be_on()
         with self.applying():
+            self.must_not_be_stopped()
             if (earlier := self._finish_interrupted(abort=False)) is not None:
                 return earlier
-            with self.writing(), looked_at() as tree:
+            with self.writing(), looked_at() as tree, self._noting_a_stop():
                 return self._takebacks.run(tree, planned(tree))
 
     def _finish_interrupted(self, abort: bool) -> Outcome | None:
         with self.writing():
             if self.observer.open_intents() is None:
                 return None
-            with self.open_tree() as tree:
+            with self.open_tree() as tree, self._noting_a_stop():
                 return self._takebacks.finish_interrupted(tree, abort)
 
     def resume(self, abort: bool = False) -> Outcome | None:

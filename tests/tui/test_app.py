@@ -518,7 +518,7 @@ def test_it_shrinks_and_grows(ws, project):
     play(project, script, size=(120, 40))
 
 
-def test_an_interrupted_take_back_is_told_and_finished_first(ws, scene, project):
+def test_an_interrupted_take_back_is_told_and_asked_about_first(ws, scene, project):
     scene.turn("one", a_txt="a\n")
 
     def cut_off(*_):
@@ -529,11 +529,36 @@ def test_an_interrupted_take_back_is_told_and_finished_first(ws, scene, project)
         ws.undo()
 
     async def script(player):
-        await player.see("an undo was interrupted; any take-back finishes it first")
+        await player.see("an undo was interrupted by Ctrl-C: u or x asks")
         await player.press("u")
+        await player.see("it was to do:", "a.txt", "r Finish it", "a Go back from it")
+        await player.press("escape", "u")
+        await player.see("Finish it, go back from it, or leave it as it is?")
+        assert (project / "a.txt").exists()
+        await player.press("a")
+        await player.see("went back from the interrupted undo")
+        assert (project / "a.txt").exists() and not ws.interrupted()
+
+    play(project, script, size=(100, 24))
+
+
+def test_an_interrupted_take_back_is_finished_when_asked(ws, scene, project):
+    scene.turn("one", a_txt="a\n")
+
+    def cut_off(*_):
+        raise SystemExit
+
+    ws.told = cut_off
+    with pytest.raises(SystemExit):
+        ws.undo()
+
+    async def script(player):
+        await player.press("u")
+        await player.see("an undo was interrupted", "r Finish it")
+        await player.press("r")
         await player.see("finished the undo that was interrupted")
 
-    play(project, script, size=(80, 24))
+    play(project, script)
     assert not (project / "a.txt").exists()
 
 
@@ -844,8 +869,10 @@ def test_what_was_interrupted_is_not_left_while_it_is_finished(ws, scene, projec
 
     async def script(player):
         real = player.app.acting.resume
-        monkeypatch.setattr(player.app.acting, "resume", lambda: free.wait(30) and real())
+        monkeypatch.setattr(player.app.acting, "resume", lambda back: free.wait(30) and real(back))
         await player.press("u")
+        await player.see("r Finish it")
+        await player.press("r")
         await player.see("Finishing what was interrupted")
         await player.press("escape", "ctrl+q")
         await player.pilot.pause(0.3)

@@ -32,6 +32,8 @@ class Ran(NamedTuple):
 class Cli:
     """`cli("rollback", "--yes")` runs it in the project."""
 
+    said_when_stopped = ""  # by the fixture `stopped`
+
     def __init__(self, project: Path, ready: Ready | None = None) -> None:
         self.project = project
         self._ready = ready
@@ -208,4 +210,26 @@ takeback.open(sys.argv[1]).rollback()
 def interrupted(changed: Cli, killed_rollback: Callable[[Cli], None]) -> Cli:
     """A rollback killed after its first file."""
     killed_rollback(changed)
+    return changed
+
+
+@pytest.fixture
+def stopped(changed: Cli) -> Cli:
+    """A rollback that somebody stopped by Ctrl-C after its first file."""
+    script = """
+import os, signal, sys
+from takeback.domains.files import Files
+from takeback.surfaces.cli import main
+real, calls = Files._do, []
+def interrupting(self, *args):
+    if calls:
+        os.kill(os.getpid(), signal.SIGINT)
+    calls.append(1)
+    return real(self, *args)
+Files._do = interrupting
+sys.exit(main(["rollback", "--yes"]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=changed.project, capture_output=True, check=False)
+    assert done.returncode == 130, done
+    changed.said_when_stopped = done.stderr.decode()
     return changed

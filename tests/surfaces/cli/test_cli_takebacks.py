@@ -316,6 +316,80 @@ def test_what_would_look_at_a_tree_in_between_is_refused(interrupted, words) -> 
     assert "finish it with takeback resume" in ran.err
 
 
+# -- after Ctrl-C ------------------------------------------------------------
+
+BETWEEN = {
+    "README.md": b"hello\n",
+    "src/auth.py": b"one\n2\nthree\n",
+    "src/legacy.py": b"old\n",
+    "src/new.py": b"new\n",
+}
+BEFORE = {"README.md": b"hello\n", "src/auth.py": b"one\n2\nthree\n", "src/new.py": b"new\n"}
+DONE = {"README.md": b"hello\n", "src/auth.py": b"one\ntwo\nthree\n", "src/legacy.py": b"old\n"}
+
+
+def test_ctrl_c_says_how_to_go_on(stopped) -> None:
+    assert "takeback: a rollback was interrupted by Ctrl-C; the tree may be in between" in stopped.said_when_stopped
+    assert "takeback resume, or go back with takeback resume --abort" in stopped.said_when_stopped
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["undo"],
+        ["undo", "--yes"],
+        ["undo", "--yes", "--json"],
+        ["redo", "--yes"],
+        ["rollback", "--yes"],
+        ["rollback", "start", "--yes"],
+        ["revert", "src/new.py", "--yes"],
+        ["restore", "start", "src", "--yes"],
+    ],
+)
+def test_what_a_person_stopped_is_finished_by_no_other_verb(stopped, contents, words) -> None:
+    between = contents()
+    assert between not in (BEFORE, DONE)
+    ran = stopped(*words)
+    assert ran.code == 4
+    assert "takeback: nothing was changed: a rollback was interrupted by Ctrl-C" in ran.err
+    assert "takeback resume" in ran.err and "takeback resume --abort" in ran.err
+    assert contents() == between
+    if "--json" in words:
+        assert ran.json["error"]["code"] == 4
+    assert stopped("status", "--json").json["stopped"] is True
+
+
+@pytest.mark.parametrize("verb", ["undo", "redo", "rollback", "revert src/new.py"])
+def test_a_person_is_asked_whether_to_finish_it_or_to_go_back(stopped, contents, verb) -> None:
+    between = contents()
+    left = stopped.typing(*verb.split(), answers=[("[r resume/a abort/N]", "\n")])
+    assert left.code == 4 and "nothing was changed" in left.out and contents() == between
+    ran = stopped.typing(*verb.split(), answers=[("[r resume/a abort/N]", "r\n")])
+    assert ran.code == 0 and "finished the rollback that was interrupted: took back 3 files" in ran.out
+    assert "nothing more was done; run the command again for what you asked" in ran.out
+    assert contents() == DONE
+
+
+def test_a_person_goes_back_from_what_they_stopped(stopped, contents) -> None:
+    ran = stopped.typing("undo", answers=[("it was to do 3 steps: src/", ""), ("[r resume/a abort/N]", "a\n")])
+    assert ran.code == 0 and "went back from the interrupted rollback: the tree is as before it" in ran.out
+    assert contents() == BEFORE
+    assert not stopped("status", "--json").json["stopped"]
+
+
+def test_at_a_terminal_a_killed_one_is_asked_about_too(interrupted, contents) -> None:
+    ran = interrupted.typing("undo", answers=[("[r resume/a abort/N]", "a\n")])
+    assert ran.code == 0 and contents() == BEFORE
+    assert interrupted("status", "--json").json["stopped"] is False
+
+
+def test_a_resume_that_is_stopped_stays_stopped(stopped, contents) -> None:
+    stopped.ok("resume", "--abort")
+    assert contents() == BEFORE
+    stopped.ok("rollback", "--yes")
+    assert contents() == DONE, "what was stopped once and settled stops nobody"
+
+
 def test_files_and_folders_are_counted_apart(cli) -> None:
     for n in range(2):
         (cli.project / f"d{n}").mkdir()

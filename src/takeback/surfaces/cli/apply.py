@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import ApprovalNeeded, Stale
-from . import takebacks
+from . import takebacks, unfinished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
+        if context.asks and workspace.interrupted():
+            return unfinished.ask(context, workspace)
         try:
             return takebacks.at_once(context, workspace, lambda: workspace.apply(args.plan), args.all_steps)
         except Stale:

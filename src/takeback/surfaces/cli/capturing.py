@@ -28,14 +28,18 @@ def with_progress(
 ) -> T:
     """Runs it with a count on the terminal."""
     progress = None if context.json else context.terminal.progress(doing, total, unit)
-    if progress is None:
-        return work()
-    workspace.progress, workspace.told = progress, progress.told
+    if progress is not None:
+        workspace.progress, workspace.told = progress, progress.told
     try:
         return work()
+    except KeyboardInterrupt:
+        if workspace.was_stopped():  # in the middle of a take-back
+            context.tell_interrupted(workspace)
+        raise
     finally:
-        workspace.progress = workspace.told = None
-        progress.wipe()
+        if progress is not None:
+            workspace.progress = workspace.told = None
+            progress.wipe()
 
 
 def first_checkpoint(context: Context, workspace: Workspace, label: str) -> Checkpoint:

@@ -18,7 +18,9 @@ def add(parser: Parser) -> None:
     parser.synopsis = "[--abort]"
     parser.about = (
         "Finishes a take-back that was interrupted, or with --abort goes back to where it began.\n"
-        "It was approved when it began, so it does not ask again."
+        "It was approved when it began, so it does not ask again. At a terminal other take-backs ask\n"
+        "first which of the two it shall be. Without one they finish what was killed; what a person\n"
+        "stopped by Ctrl-C they leave alone, exit 4."
     )
     parser.takes("--abort", "--abort", action="store_true", help="go back instead of finishing")
     parser.examples = [

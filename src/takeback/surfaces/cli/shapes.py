@@ -89,6 +89,7 @@ def status(found: Status) -> dict[str, Any]:
         "held_back": list(found.held_back),
         "ignored": list(found.ignored),
         "interrupted": found.interrupted,
+        "stopped": found.stopped,
         "outside": dict(found.outside),
         "due": found.due,
         "git": list(found.git),

@@ -3,6 +3,9 @@
 --yes           plan and apply in one go; not what acts outside the files, unless policy allows it: exit 4
 a terminal      plan ─► shown ─► [y/N/d/m] for the files ─► yes, typed, for what acts outside them ─► apply
 neither         plan ─► shown; nothing is changed, exit 4
+
+After an interruption a person at a terminal is asked what becomes of that. Elsewhere one that was cut off is finished,
+and nothing more; one that a person stopped is left to them: exit 4.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from ...effects import STATES, Outcome, Plan
 from ...errors import ApprovalNeeded, Stale, UsageError
 from ...typed import NamedTuple
-from . import acts, approving, diffs, masks, outcomes, plans, shapes, states, thread_shapes
+from . import acts, approving, diffs, masks, outcomes, plans, shapes, states, thread_shapes, unfinished
 from .capturing import with_progress
 from .terminal import counted, safe
 
@@ -167,8 +170,10 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
         _say_fewer(context, workspace, wanted, plan)
         return 0
     if workspace.interrupted():
-        outcome = workspace.resume()  # it was approved when it began
-        if outcome is not None:
+        if context.asks:
+            return unfinished.ask(context, workspace)
+        workspace.must_not_be_stopped()
+        if (outcome := workspace.resume()) is not None:  # it was approved when it began
             return tell(context, workspace, outcome)
     if context.yes:
 

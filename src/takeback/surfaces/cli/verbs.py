@@ -127,7 +127,8 @@ EXIT_CODES = {
     1: "failed; nothing was lost",
     2: "the request makes no sense",
     3: "partly: a step of the plan, or a path that should be covered, was not done",
-    4: "a yes is needed (--yes, or a person's for what acts outside the files), or the plan is stale",
+    4: "a yes is needed (--yes, or a person's for what acts outside the files), the plan is stale, or a take-back that "
+    "a person stopped waits for resume",
     10: "nothing is protected here",
     11: "another takeback is at work",
     70: "a bug, with a report to paste",

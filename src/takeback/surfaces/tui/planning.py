@@ -2,6 +2,7 @@
 
 plan ─► y ─► (yes, typed, for what acts outside the files; for each credential) ─► step by step ─► result
   └─ d diff · m merge · a others' work too · f force · w threads too; esc leaves everything as it is
+what was interrupted before comes first: r finishes it · a goes back from it, and nothing more
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from ...errors import ApprovalNeeded, TakebackError
 from ...locks import waiting_while
 from ...masking import mask_difference, mask_file
 from ...states import StateDifference
+from ...timeline import Timeline
 from ...workspace import Workspace
-from ..cli import approving, diffs, failures, outcomes, plans, takebacks, threads_seen
+from ..cli import approving, diffs, failures, outcomes, plans, resume, takebacks, threads_seen
 from ..cli.takebacks import Asked
 from ..cli.terminal import safe
 from .later import HasThreads
@@ -40,6 +42,7 @@ _OFTEN = 0.25  # seconds between looks at who is waited for
 _PATIENCE = 1.0  # and before other work of this program is told of
 
 PLANNING, SHOWN, TYPING, APPLYING, OVER = "planning", "shown", "typing", "applying", "over"
+UNFINISHED = "unfinished"
 
 
 class Planning(HasThreads, ModalScreen[Outcome | None]):
@@ -47,6 +50,8 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "apply", "Apply"),
+        Binding("r", "resume(False)", "Finish it"),
+        Binding("a", "resume(True)", "Go back from it"),
         Binding("d", "diff", "Diff"),
         Binding("m", "widen('merge')", "Merge"),
         Binding("a", "widen('everything')", "Others' work too"),
@@ -147,12 +152,11 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
             self._waits_since = None
             if worker.is_cancelled:  # whoever asked has left
                 return
-            if is_interrupted:
-                self.later(self._enter, APPLYING, "Finishing what was interrupted …", [])
-                if (outcome := workspace.resume()) is not None:  # it was approved when it began
-                    self._tell_from_thread(outcome)
-                    return
-                self.later(self._enter, PLANNING, "Working out the plan …", [])
+            if is_interrupted and (left := Timeline(workspace).unfinished()) is not None:
+                told = [Text("it was to do:"), *self._plan_lines(left)[1:]]
+                question = "Finish it, go back from it, or leave it as it is?"
+                self.later(self._enter, UNFINISHED, safe(is_interrupted), told, question)
+                return
             with waiting_while(is_wanted):
                 plan = workspace.plan(asked.verb, *asked.words, **asked.options)
             if worker.is_cancelled:
@@ -167,6 +171,24 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
             self.later(self._fail, failures.told(error, "ui"))
             return
         self.later(self._show, plan, parts, unapproved, lines)
+
+    def action_resume(self, is_back: bool) -> None:
+        said = "Going back from what was interrupted …" if is_back else "Finishing what was interrupted …"
+        self._enter(APPLYING, said, [])
+        self._resume_in_thread(is_back)
+
+    @work(thread=True, exclusive=True, group="act", exit_on_error=False)
+    def _resume_in_thread(self, is_back: bool) -> None:
+        paper = Paper(self.width, self._workspace.environ)
+        try:
+            if (outcome := self._workspace.resume(is_back)) is None:
+                self.later(self._begin)  # somebody else was faster
+                return
+            resume.write_resumed(paper, self._workspace, outcome, is_back)
+        except Exception as error:  # as in what follows
+            self.later(self._fail, failures.told(error, "ui"))
+            return
+        self.later(self._tell, outcome, paper.read())
 
     def _plan_lines(self, plan: Plan) -> list[Text]:
         paper = Paper(self.width, self._workspace.environ)
@@ -343,6 +365,8 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         plan, shown = self._plan, self.stage == SHOWN
         if action in ("apply", "diff"):
             return shown
+        if action == "resume":
+            return self.stage == UNFINISHED
         if action == "widen":
             if not shown or plan is None:
                 return False
@@ -356,12 +380,12 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
                 return any(step.verdict == "drifted" for step in plan.steps) or self._asked.force
             return bool(plan.distance.state) or self._asked.state
         if action == "cancel":
-            return self.stage in (PLANNING, SHOWN, TYPING)
+            return self.stage in (PLANNING, SHOWN, TYPING, UNFINISHED)
         if action == "close":
             return self.stage == OVER
         if action == "take_back":
             done = self._outcome
-            is_over = self.stage == OVER and done is not None
+            is_over = self.stage == OVER and done is not None and not done.finished_earlier
             return is_over and outcomes.can_be_redone(done) and done.plan.request.verb != "redo"  # type: ignore[union-attr, arg-type]
         return True
 

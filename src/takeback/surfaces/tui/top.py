@@ -16,7 +16,7 @@ def top_line(project: str, stopped: str, now: Now | None, amount: str) -> Text:
     if now is None:
         return text if stopped else text.append(" · reading …", "dim")
     if now.interrupted:
-        text.append(f" · {now.interrupted}; any take-back finishes it first", "bold red")
+        text.append(f" · {now.interrupted}: u or x asks what becomes of it", "bold red")
     if now.damaged:
         text.append(f" · {now.damaged}", "bold red")
     text.append(f" · {amount}, {counted(now.effects, 'effect')}", "dim")

@@ -46,7 +46,8 @@ def status_(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
         page = Page()
         page.page(map(for_agents, status.lines(page, workspace, found, False)))
         if found.interrupted:
-            page.warn(f"{found.interrupted}: the next take-back finishes it first")
+            who = "a person finishes it with takeback resume, or goes back with takeback resume --abort"
+            page.warn(f"{found.interrupted}: {who if found.stopped else 'the next take-back finishes it first'}")
         return answer(page, shapes.status(found))
 
 

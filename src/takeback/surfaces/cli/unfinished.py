@@ -1,0 +1,36 @@
+"""What a person is asked where a take-back was interrupted, before any other: finish it, go back, or leave it."""
+
+from __future__ import annotations
+
+from ...effects import text
+from . import resume
+from .capturing import with_progress
+from .terminal import counted, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...workspace import Workspace
+    from .context import Context
+
+
+def ask(context: Context, workspace: Workspace) -> int:
+    """Does what is answered and nothing more; that it was interrupted has been said when the workspace was opened."""
+    from ...timeline import Timeline
+
+    terminal = context.terminal
+    if (plan := Timeline(workspace).unfinished()) is not None:
+        paths = list(dict.fromkeys(text(step.path) for step in plan.steps if step.domain == "files"))
+        about = f": {listed(paths)}" if paths else ""
+        terminal.write(f"it was to do {counted(len(plan.steps), 'step')}{about}")
+    answer = terminal.ask("Finish it, go back from it, or leave it? [r resume/a abort/N]").lower()
+    if answer not in ("r", "resume", "a", "abort"):
+        terminal.say("nothing was changed")
+        return 4
+    is_back = answer in ("a", "abort")
+    outcome = with_progress(context, workspace, lambda: workspace.resume(is_back), "looking at")
+    if outcome is None:  # somebody else was faster
+        terminal.say("it was finished meanwhile; nothing was changed")
+        return 0
+    resume.write_resumed(terminal, workspace, outcome, is_back)
+    terminal.hint("nothing more was done; run the command again for what you asked")
+    return 0 if outcome.whole else 3
