@@ -84,6 +84,7 @@ LAYERS = [
         "recording",
         "moments",
         "calls",
+        "ends",
         "announced",
         "toolcalls",
         "conversation",

@@ -47,13 +47,13 @@ def _said(event: Event) -> str:
 def call(event: Event, root: Path) -> tuple[Call, tuple[str, ...]]:
     """The call as the journal has it, and what it writes where nothing is captured."""
     if event.does != kinds.WRITES:
-        return Call(event.key, event.tool, _summary(event, ())), ()
+        return Call(event.key, event.tool, _summary(event, ()), transcript=event.transcript), ()
     try:
         inside, outside = _divided(event, root)
     except ValueError:  # no file can be called that: whatever the tool makes of it
-        return Call(event.key, event.tool, _summary(event, ())), ()
-    call = Call(event.key, event.tool, _summary(event, (*map(os.fsdecode, inside), *outside)), inside, scans=False)
-    return call, outside
+        return Call(event.key, event.tool, _summary(event, ()), transcript=event.transcript), ()
+    summary = _summary(event, (*map(os.fsdecode, inside), *outside))
+    return Call(event.key, event.tool, summary, inside, scans=False, transcript=event.transcript), outside
 
 
 def _divided(event: Event, root: Path) -> tuple[tuple[bytes, ...], tuple[str, ...]]:

@@ -72,7 +72,7 @@ class CallItem(NamedTuple):
     lane: str  # the subagent; empty for the agent itself
     tool: str
     at: float
-    state: str  # open, done, failed, cut off
+    state: str  # open, done, failed, refused, cut off
     totals: Mapping[str, int]
     badges: Mapping[str, int]
     stands: str

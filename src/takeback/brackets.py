@@ -2,15 +2,22 @@
 
     turn row   a person's prompt, or whatever else set an agent to work
     open row   a call is about to act: who, what, and which paths it named, if it did
+    ask row    its agent asks a person about it, and does nothing until there is an answer
     close row  it is over, or taken to be: its session went on, or its process is gone
 
 A change belongs to the open brackets that named its path; else to those that watch the whole tree; else to nobody
-known. Each open and close row says where the oldest bracket lies that was still open then, so that a hook reads a few
-rows, however long the journal is.
+known. Where a call was not at work all the time that its bracket was open, the time of the change decides:
+
+    announced ····· at a prompt ····· [ at work ] ····· over, though nobody had said so yet
+                    nobody's          the call's        nobody's, or uncertain where no end is known
+
+Each open and close row says where the oldest bracket lies that was still open then, so that a hook reads a few rows,
+however long the journal is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .acts import BEGUN, NewAct, body_of
@@ -20,9 +27,12 @@ from .callers import Caller as Caller
 from .effects import Change, Turn, raw, text
 from .ids import new_id
 from .journal import Journal, New, Row
-from .typed import Any, NamedTuple
+from .typed import TYPE_CHECKING, Any, NamedTuple
 
-KINDS = ("open", "close")
+if TYPE_CHECKING:
+    from .capture.change_times import Moment
+
+KINDS = ("open", "ask", "close")
 
 
 class Bracket(NamedTuple):
@@ -34,10 +44,12 @@ class Bracket(NamedTuple):
     turn: Turn
     caller: Caller
     call: Call
+    prompted: bool = False  # a person was asked about it, whether or not by us
     closed: int = 0  # the row that closed it; 0 while it is open
     cut: bool = False  # nobody said that it was over
     failed: bool = False  # its agent said so
-    ended: float = 0.0  # when it was closed
+    refused: bool = False  # it never ran
+    ended: float = 0.0  # when it was over, as far as is known; else when it was closed
 
     def is_of(self, key: str) -> bool:
         """Whether an agent means this call by a key; of calls without a name, each with the same content is meant."""
@@ -51,6 +63,14 @@ class Bracket(NamedTuple):
             if change.before is None and path.startswith(change.path + b"/"):
                 return True
         return False
+
+
+class End(NamedTuple):
+    """What became of a call that no after-event told of."""
+
+    at: float = 0.0  # when it was over; 0: nobody knows
+    refused: bool = False  # it never ran
+    done: bool = False  # it ran as it was meant to; only the event that says so is missing
 
 
 class AgentTurn(NamedTuple):
@@ -87,8 +107,13 @@ def open_row(turn: Turn, caller: Caller, call: Call, oldest: int) -> New:
         body["acts"] = [body_of(act, {}) for act in call.acts]
     if call.asked:
         body["asked"] = True
-    body |= {name: said for name, said in (("thread", call.thread), ("cursor", call.cursor)) if said}
+    told = ("thread", call.thread), ("cursor", call.cursor), ("transcript", call.transcript)
+    body |= {name: said for name, said in told if said}
     return New("open", new_id(), body)
+
+
+def ask_row(bracket: Bracket, oldest: int) -> New:
+    return New("ask", new_id(), {"open": bracket.id, "oldest": oldest})
 
 
 def act_rows(bracket: Bracket, in_doubt: bool) -> list[New]:
@@ -99,18 +124,18 @@ def act_rows(bracket: Bracket, in_doubt: bool) -> list[New]:
     ]
 
 
-def cut_rows(bracket: Bracket, oldest: int) -> list[New]:
-    """Closes a call of which nobody said that it was over. A person was asked about it, and its agent goes on: he said
-    no, and it did nothing."""
-    is_declined = bracket.call.asked and not bracket.caller.is_gone
-    acts = [] if is_declined else act_rows(bracket, in_doubt=True)
-    return [*acts, close_row(bracket, oldest, cut=True)]
-
-
-def close_row(bracket: Bracket, oldest: int, cut: bool = False, failed: bool = False) -> New:
+def cut_rows(bracket: Bracket, end: End, oldest: int) -> list[New]:
+    """Closes a call of which no after-event said that it was over."""
+    acts = [] if end.refused else act_rows(bracket, in_doubt=not end.done)
     body: dict[str, Any] = {"open": bracket.id, "oldest": oldest}
-    if cut:
-        body["cut"] = True
+    body |= {"cut": True} if not end.done else {}
+    body |= {"refused": True} if end.refused else {}
+    body |= {"ended": end.at} if end.at else {}
+    return [*acts, New("close", new_id(), body)]
+
+
+def close_row(bracket: Bracket, oldest: int, failed: bool = False) -> New:
+    body: dict[str, Any] = {"open": bracket.id, "oldest": oldest}
     if failed:
         body["failed"] = True
     return New("close", new_id(), body)
@@ -140,10 +165,10 @@ def bracket_of(row: Row, body: Mapping[str, Any]) -> Bracket:
     caller = _caller_of(body)
     paths = tuple(raw(path) for path in body.get("paths", ()))
     acts = tuple(_act_of(act) for act in body.get("acts", ()))
-    stood = body.get("thread", ""), body.get("cursor", "")
+    stood = body.get("thread", ""), body.get("cursor", ""), body.get("transcript", "")
     asked = body.get("asked", False)
     call = Call(body["key"], body["tool"], body["summary"], paths, body["scans"], acts, asked, *stood)
-    return Bracket(row.seq, row.id, row.at, Turn(caller.agent, body["turn"]), caller, call)
+    return Bracket(row.seq, row.id, row.at, Turn(caller.agent, body["turn"]), caller, call, prompted=asked)
 
 
 def _act_of(body: Mapping[str, Any]) -> NewAct:
@@ -151,8 +176,8 @@ def _act_of(body: Mapping[str, Any]) -> NewAct:
 
 
 def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
-    told = {"cut": body.get("cut", False), "failed": body.get("failed", False)}
-    return bracket._replace(closed=row.seq, ended=row.at, **told)
+    told = {name: body.get(name, False) for name in ("cut", "failed", "refused")}
+    return bracket._replace(closed=row.seq, ended=body.get("ended", row.at), **told)
 
 
 # -- reading -----------------------------------------------------------------
@@ -173,10 +198,13 @@ def open_ones(journal: Journal) -> list[Bracket]:
     found: dict[str, Bracket] = {}
     for row in journal.rows(first - 1, KINDS):
         try:
+            body = row.body or {}
             if row.kind == "open":
-                found[row.id] = bracket_of(row, row.body or {})
-            else:
-                found.pop((row.body or {})["open"], None)
+                found[row.id] = bracket_of(row, body)
+            elif row.kind == "close":
+                found.pop(body["open"], None)
+            elif body["open"] in found:
+                found[body["open"]] = found[body["open"]]._replace(prompted=True)
         except (LookupError, TypeError, ValueError, AttributeError):
             continue  # altered: history names it as damaged
     return list(found.values())
@@ -194,25 +222,75 @@ def newest_turn(journal: Journal, caller: Caller) -> AgentTurn | None:
 # -- whose a change is -------------------------------------------------------
 
 
+class Span(NamedTuple):
+    """When a call was at work, while its bracket was open."""
+
+    since: float | None = 0.0  # 0: since it was announced; None: a person was asked until nobody knows when
+    until: float | None = math.inf  # inf: to this day; None: it is over, and nobody knows since when
+
+    def holds(self, moment: Moment | None) -> bool | None:
+        """Whether a change of that moment is the call's; None if nobody can tell."""
+        if self.since and moment is not None and moment.at < self.since:
+            return False
+        if self.until is not None and moment is not None and moment.at > self.until:
+            return None if moment.is_latest else False
+        if self.since is None or self.until is None or (moment is None and self.until != math.inf):
+            return None
+        return True
+
+
+def span_of(bracket: Bracket, end: End | None, begun: float | None) -> Span:
+    """What is known of a call's work: how it ended, if it has, and when it began, if that was told."""
+    since = begun if begun is not None else None if bracket.prompted else 0.0
+    return Span(since, math.inf if end is None else end.at or None)
+
+
 class Owners(NamedTuple):
     """The turns that a change belongs to, and the calls; none where nobody is known."""
 
     turns: tuple[Turn, ...] = ()
     calls: tuple[Bracket, ...] = ()
+    uncertain: bool = False  # it may be theirs, or somebody else's after they were over
 
 
-def owners_of(found: Sequence[Bracket], runs: Sequence[Turn]) -> Callable[[Change], Owners]:
-    """A call of an agent that a run has started is no rival of that run, but a part of it, and the closer one."""
-    naming = [b for b in found if b.call.paths and not b.call.scans]
-    scanning = tuple(b for b in found if b.call.scans)
-    around = {b.caller.run for b in scanning}
-    anywhere = Owners(_turns(scanning, (run for run in runs if run.number not in around)), scanning)
+class Ownership:
+    """Whose changes are that one look found. Spans are of calls that were not at work all the time. A call of an agent
+    that a run has started is no rival of that run, but a part of it, and the closer one."""
 
-    def owners(change: Change) -> Owners:
-        named = tuple(b for b in naming if b.names(change)) if naming else ()
-        return Owners(_turns(named), named) if named else anywhere
+    def __init__(
+        self,
+        found: Sequence[Bracket],
+        runs: Sequence[Turn],
+        spans: Mapping[str, Span],
+        moment_of: Callable[[Change], Moment | None],
+    ) -> None:
+        self._naming = [b for b in found if b.call.paths and not b.call.scans]
+        self._scanning = [b for b in found if b.call.scans]
+        self._runs = runs
+        self._spans = spans
+        self._moment_of = moment_of
 
-    return owners
+    @property
+    def of_all(self) -> Owners | None:
+        """Where every change is the same ones'."""
+        return None if self._naming or self._spans else _owned(self._scanning, self._runs)
+
+    def of(self, change: Change) -> Owners:
+        named = [b for b in self._naming if b.names(change)]
+        whose = self._among(named, (), change) if named else Owners()  # a run names nothing
+        return whose if whose.calls else self._among(self._scanning, self._runs, change)
+
+    def _among(self, calls: Sequence[Bracket], runs: Sequence[Turn], change: Change) -> Owners:
+        if not any(b.id in self._spans for b in calls):
+            return _owned(calls, runs)
+        moment = self._moment_of(change)
+        held = {b.id: self._spans[b.id].holds(moment) if b.id in self._spans else True for b in calls}
+        return _owned([b for b in calls if held[b.id] is not False], runs, None in held.values())
+
+
+def _owned(calls: Sequence[Bracket], runs: Sequence[Turn], uncertain: bool = False) -> Owners:
+    around = {b.caller.run for b in calls}
+    return Owners(_turns(calls, (run for run in runs if run.number not in around)), tuple(calls), uncertain)
 
 
 def _turns(brackets: Iterable[Bracket], also: Iterable[Turn] = ()) -> tuple[Turn, ...]:

@@ -43,3 +43,4 @@ class Call(NamedTuple):
     asked: bool = False  # a person was to say whether it may run
     thread: str = ""  # the conversation that it was called in, and how far that had come, as its harness calls both
     cursor: str = ""
+    transcript: str = ""  # the file in which its agent writes down what becomes of its calls

@@ -4,6 +4,7 @@
     before call  ─► look (the paths it names, or all) ─► what others did ─► open row
     after call   ─► look ─► what it did, as one effect of its turn ─► close row
     end          ─► brackets of that session that nobody closed are closed by a look
+    agent gone   ─► the same, for all of its brackets, as of the moment that it was seen to be gone
 
 The caller (workspace.py) holds the store lock.
 """
@@ -11,10 +12,10 @@ The caller (workspace.py) holds the store lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from . import ancestry, brackets, redact
-from .brackets import AgentTurn, Bracket, Call, Caller
+from . import ancestry, brackets, ends, redact
+from .brackets import AgentTurn, Bracket, Call, Caller, End
 from .capture.scan import Look, Scan
 from .effects import Takeback, Turn, domain_of
 from .ids import new_id
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 CALL, TURN, SESSION = "call", "turn", "session"  # how often a checkpoint is taken
 DEADLINE = 20.0  # seconds that a look of a hook may take, where the settings name none
+_LATE = 1.0  # seconds that an agent may take to tell that a call is over; nobody edits a file right after saying yes
 _TWICE = 5.0  # seconds within which the same prompt, with no call in between, is the same one
 _PROMPT = 200  # characters of a prompt that are kept
 
@@ -71,7 +73,7 @@ def begin_turn(
         journal.append([begun], ws.clock())
         return Begun(Turn(caller.agent, begun.id), "", told)
     look = _scan(ws, tree, thorough=True)
-    found = ws.observer.rows_of(look, cut={b.id for b in left})
+    found = ws.observer.rows_of(look, over=_ends(left))
     if before is not None and not found and not told and _is_heard_twice(ws, before, line):
         ws.observer.journal_look(look, [])
         return Begun(before.turn, "", ())
@@ -121,7 +123,7 @@ def begin_call(
         look = _named(ws, tree, [*call.paths, *(path for b in over for path in b.call.paths)])
     if unless is not None and unless():
         return None
-    rows = ws.observer.rows_of(look, cut={b.id for b in over}, at_work=found)
+    rows = ws.observer.rows_of(look, over=_ends(over), at_work=found)
     turn = brackets.newest_turn(journal, caller)
     if turn is None:
         rows.append(brackets.turn_row(caller, ""))
@@ -138,16 +140,38 @@ def begin_call(
     return Opened(bracket, tuple(look.lacking))
 
 
+def ask_about(ws: Guarded, caller: Caller, call: Call) -> None:
+    """A person is asked about a call that was announced: until its work is known to have begun, what changes may be
+    anybody's. Agents that ask do not say by which name they announced it, so that its content has to tell."""
+    found = brackets.open_ones(ws.store.journal)
+    mine = [b for b in found if _same_lane(b.caller, caller) and not b.prompted and _is_about(b.call, call)]
+    if mine:
+        oldest = min(b.seq for b in found)
+        ws.store.journal.append([brackets.ask_row(mine[-1], oldest)], ws.clock())
+
+
 def end_call(
-    ws: Guarded, tree: OpenFolder, caller: Caller, call: Call, failed: bool = False, did_act: bool = True
+    ws: Guarded,
+    tree: OpenFolder,
+    caller: Caller,
+    call: Call,
+    failed: bool = False,
+    did_act: bool = True,
+    ran: float | None = None,
+    at: float = 0.0,
 ) -> Ended:
-    """A call is over: what changed since it began is its work, with what it did outside the files, unless it was denied
-    after all. One that nobody announced owns nothing, and is looked at all the same."""
+    """A call is over, as was told at some moment: what changed since it began is its work, with what it did outside the
+    files, unless it was denied after all. Where a person was asked about it, and it is known for how many seconds it
+    ran, what changed before that is not its work. One that nobody announced owns nothing, and is looked at all the
+    same."""
     found = brackets.open_ones(ws.store.journal)
     bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
-    rows = ws.observer.rows_of(look, at_work=found)
+    begun = {}
+    if bracket is not None and bracket.prompted and ran is not None:
+        begun = {bracket.id: (at or ws.clock()) - ran - _LATE}
+    rows = ws.observer.rows_of(look, begun=begun, at_work=found)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         if bracket.id not in closed:
@@ -162,14 +186,32 @@ def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> t
     """A session, or a subagent of it, rests: the brackets that it left open are closed. Ids of what they did."""
     mine = _same_session if whole_session else _same_lane
     left = [b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller)]
+    return _close(ws, tree, left, _ends(left), thorough=whole_session)
+
+
+def end_gone(ws: Guarded, tree: OpenFolder, at: float) -> tuple[str, ...]:
+    """An agent's process was seen to end just now: its calls ended with it. Ids of what they did."""
+    left = [b for b in brackets.open_ones(ws.store.journal) if b.caller.is_gone]
+    known = {b.id: ends.end_of_left(b) for b in left}
+    return _close(ws, tree, left, {id: End(at) if end == End() else end for id, end in known.items()}, thorough=False)
+
+
+def _close(
+    ws: Guarded, tree: OpenFolder, left: Sequence[Bracket], over: Mapping[str, End], thorough: bool
+) -> tuple[str, ...]:
     if not left:
         return ()
     scans = any(b.call.scans for b in left)
     named = [path for b in left for path in b.call.paths]
-    look = _scan(ws, tree, thorough=whole_session) if scans else _named(ws, tree, named)
-    rows = ws.observer.rows_of(look, cut={b.id for b in left})
+    look = _scan(ws, tree, thorough) if scans else _named(ws, tree, named)
+    rows = ws.observer.rows_of(look, over=over)
     ws.observer.journal_look(look, rows)
     return tuple(row.id for row in rows if row.kind == "change")
+
+
+def _ends(over: Sequence[Bracket]) -> dict[str, End]:
+    """What became of calls whose session went on without a word of them."""
+    return {b.id: ends.end_of_left(b) for b in over}
 
 
 def turn_above(ws: Guarded) -> AgentTurn | None:
@@ -264,6 +306,10 @@ def _told(ws: Guarded, before: AgentTurn) -> tuple[Takeback, ...]:
     if newest is None or newest.seq < before.seq:
         return ()
     return tuple(t for t in ws.history().takebacks.values() if t.seq > before.seq and t.rows)
+
+
+def _is_about(one: Call, other: Call) -> bool:
+    return one.key == other.key or (one.tool, one.summary, one.paths) == (other.tool, other.summary, other.paths)
 
 
 def _same_session(one: Caller, other: Caller) -> bool:

@@ -134,7 +134,7 @@ class Effect(NamedTuple):
     verdict: str = "exact"  # how well it can be taken back
     summary: str = ""
     calls: tuple[str, ...] = ()  # brackets it was found in
-    cut: bool = False  # found after its call was cut off: it may be somebody else's in part
+    uncertain: bool = False  # its call was over at some moment that nobody knows: it may be somebody else's
 
     @property
     def actors(self) -> frozenset[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ContextDecorator, contextmanager, suppress
 from pathlib import Path
 
-from . import store, workers
+from . import ends, store, workers
 from .errors import Interrupted, Locked, Off, TakebackError, UsageError
 from .history import History
 from .observer import Observer, Progress
@@ -51,6 +51,7 @@ class Guarded:
         self.settings = settings
         self.clock = clock
         self.observer = Observer(root, opened, settings, clock)
+        self.observer.end_of = ends.end_of
         self._inode = inode
         self._mutex = RLock()
         self._closed = False

@@ -234,12 +234,13 @@ class History:
         by = body.get("takeback", "")  # an outside act of a take-back changed files by itself
         if by in self.takebacks:
             self.takebacks[by] = self.takebacks[by]._replace(rows=(*self.takebacks[by].rows, row.seq))
-        calls, cut = tuple(body.get("calls", ())), body.get("cut", False)
+        calls = tuple(body.get("calls", ()))
+        uncertain = body.get("uncertain", False) or body.get("cut", False)  # as older programs called it
         told = body.get("summary", "")
         domain = body.get("domain", "files")
         if domain not in STATES:
             raise Damaged(f"row {row.seq} is of no domain that has states")
-        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, domain, "exact", told, calls, cut))
+        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, domain, "exact", told, calls, uncertain))
 
     def _fold_turn(self, row: Row, body: Mapping[str, Any]) -> None:
         asked = turn_of(row, body)
@@ -250,6 +251,10 @@ class History:
 
     def _fold_open(self, row: Row, body: Mapping[str, Any]) -> None:
         self.brackets[row.id] = bracket_of(row, body)
+
+    def _fold_ask(self, row: Row, body: Mapping[str, Any]) -> None:
+        if (bracket := self.brackets.get(body["open"])) is not None:
+            self.brackets[bracket.id] = bracket._replace(prompted=True)
 
     def _fold_close(self, row: Row, body: Mapping[str, Any]) -> None:
         if (bracket := self.brackets.get(body["open"])) is not None:

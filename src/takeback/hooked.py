@@ -45,12 +45,37 @@ class Hooked(Guarded):
         with self._hooked() as tree:
             return calls.begin_call(self, tree, caller, call, unless)
 
-    def end_call(self, caller: Caller, call: Call, failed: bool = False, did_act: bool = True) -> calls.Ended:
-        """An agent's call is over: journals what it did, as one effect, with what it did outside the files."""
+    def ask_about(self, caller: Caller, call: Call) -> None:
+        """An agent asks a person about a call of its own accord, before it acts."""
+        from . import calls
+
+        self.must_be_on()
+        with self.writing():
+            calls.ask_about(self, caller, call)
+
+    def end_call(
+        self,
+        caller: Caller,
+        call: Call,
+        failed: bool = False,
+        did_act: bool = True,
+        ran: float | None = None,
+        at: float = 0.0,
+    ) -> calls.Ended:
+        """An agent's call is over: journals what it did, as one effect, with what it did outside the files. Where a
+        person was asked about it, what changed before it began to work (`ran` seconds before `at`, when its agent
+        told of its end) is not its work."""
         from . import calls
 
         with self._hooked() as tree:
-            return calls.end_call(self, tree, caller, call, failed, did_act)
+            return calls.end_call(self, tree, caller, call, failed, did_act, ran, at)
+
+    def end_gone(self, at: float) -> tuple[str, ...]:
+        """A process was seen to end at this moment: the calls that were at work in it ended then."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.end_gone(self, tree, at)
 
     def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
         """An agent rests, or a session ends: calls that nobody said were over are taken to be. While it rests nobody

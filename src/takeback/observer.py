@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from . import brackets, trees
-from .brackets import Bracket, Owners
+from .brackets import Bracket, End, Owners, Ownership, Span
 from .capture import runs
+from .capture.change_times import ChangeTimes
 from .capture.scan import Limits, Look, Scan
 from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same, text
 from .errors import Damaged, UsageError
@@ -47,6 +48,8 @@ _BEHIND = 32  # rows that an index which needs no change may lie behind the jour
 _GIT = {"domain": "git"}
 _STATE = {"domain": "state"}
 _TREE_ROWS = ("change", "note", "outcome")  # rows that move the known tree
+_NONE_OVER: Mapping[str, End] = {}
+_NONE_BEGUN: Mapping[str, float] = {}
 STOPPED = "stopped"  # the note that a person stopped a take-back
 
 
@@ -69,6 +72,7 @@ class Observer:
         self.clock = clock
         self.progress: Progress | None = None
         self.told: Told | None = None
+        self.end_of: Callable[[Bracket], End | None] = _gone  # what became of a call that is open; None: it is at work
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.broken_rules = ""  # why the project's own rules do not count
         self._index = IndexFile(store.folder and store.folder / "index", self._lost)
@@ -354,7 +358,8 @@ class Observer:
         rows: list[New] = []
         at_work = brackets.open_ones(self.store.journal)
         running = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
-        for owners, changes in self._by_owner(seen.changes, at_work, running, seen):
+        ends = self._ends(at_work, {})
+        for owners, changes in self._by_owner(seen.changes, at_work, running, ends, {}, ChangeTimes(None, seen), seen):
             told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
             rows += self._row_of(changes, owners, told, _STATE, seen)
         self.store.blobs.flush()
@@ -369,14 +374,16 @@ class Observer:
         takeback: str = "",
         turns: Sequence[Turn] = (),
         summary: str = "",
-        cut: Collection[str] = (),
+        over: Mapping[str, End] = _NONE_OVER,
+        begun: Mapping[str, float] = _NONE_BEGUN,
         running: Sequence[Turn] = (),
         at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
-        of the calls and runs at work, of which those in `cut` are taken to be over. A summary is told with their
-        number. After a whole look, brackets of processes that are gone are closed."""
+        of the calls and runs at work. Of calls it is said, by the ids of their brackets, which are taken to be over,
+        and which began their work when. A summary is told with the number of changes. After a whole look, brackets of
+        calls that are over, as anybody can tell, are closed."""
         if look.first and look.threads is None:
             return []
         if actor and not turns:
@@ -393,20 +400,35 @@ class Observer:
             return rows + [row for o, some in apart for row in self._row_of(some, o, summary, also | _STATE, seen)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
+        ends, times = self._ends(found, over), ChangeTimes(look.tree, seen)
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
-            for owners, changes in self._by_owner(all_of_it, found, running, seen):
+            for owners, changes in self._by_owner(all_of_it, found, running, ends, begun, times, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
-                is_cut = bool(owners.calls) and all(b.id in cut or b.caller.is_gone for b in owners.calls)
-                rows += self._row_of(changes, owners, told, {"cut": True, **domain} if is_cut else domain, seen)
-        return rows + self._closing(found, cut, look.whole)
+                rows += self._row_of(changes, owners, told, domain, seen)
+        return rows + self._closing(found, ends if look.whole else over)
+
+    def _ends(self, found: Sequence[Bracket], over: Mapping[str, End]) -> dict[str, End]:
+        """Calls that are over, by what is said of them or by what anybody can tell."""
+        known = ((bracket.id, over.get(bracket.id) or self.end_of(bracket)) for bracket in found)
+        return {id: end for id, end in known if end is not None}
 
     def _by_owner(
-        self, changes: Sequence[Change], found: Sequence[Bracket], running: Sequence[Turn], seen: Seen | None
+        self,
+        changes: Sequence[Change],
+        found: Sequence[Bracket],
+        running: Sequence[Turn],
+        ends: Mapping[str, End],
+        begun: Mapping[str, float],
+        times: ChangeTimes,
+        seen: Seen | None,
     ) -> Iterable[tuple[Owners, Sequence[Change]]]:
         """Changes apart by whose they are. Of threads that nobody is at work on it is who saved them."""
-        for owners, some in _by_owner(changes, found, running):
+        ran = [bracket for bracket in found if bracket.id not in ends or not ends[bracket.id].refused]
+        known = {b.id: brackets.span_of(b, ends.get(b.id), begun.get(b.id)) for b in ran}
+        spans = {id: span for id, span in known.items() if span != Span()}
+        for owners, some in _by_owner(changes, Ownership(ran, running, spans, times.of)):
             is_saved = seen is not None and some is seen.changes and not owners.turns and not owners.calls
             yield from self._by_saver(some, seen, owners) if is_saved and seen is not None else [(owners, some)]
 
@@ -457,21 +479,18 @@ class Observer:
         body: dict[str, Any] = {"turns": [list(turn) for turn in owners.turns], **also}
         if owners.calls:
             body["calls"] = [bracket.id for bracket in owners.calls]
+        if owners.uncertain:
+            body["uncertain"] = True
         if threads is not None and also.get("domain") == "state":  # told always: nobody can count it later
             body["summary"] = " · ".join(filter(None, (summary, threads.told(c.path for c in changes))))
         elif summary:
             body["summary"] = f"{summary} · {_amount(changes, also.get('domain') == 'git')}"
         return [New("change", new_id(), {**body, **packed})]
 
-    def _closing(self, found: Sequence[Bracket], cut: Collection[str], whole: bool) -> list[New]:
-        """Brackets that are taken to be over; after a whole look, also those that nobody will close any more: what they
-        did has just been found."""
-        over = {bracket.id for bracket in found if bracket.id in cut or (whole and bracket.caller.is_gone)}
-        oldest = min((b.seq for b in found if b.id not in over), default=0)
-        rows: list[New] = []
-        for bracket in (b for b in found if b.id in over):
-            rows += brackets.cut_rows(bracket, oldest)
-        return rows
+    def _closing(self, found: Sequence[Bracket], ends: Mapping[str, End]) -> list[New]:
+        """Brackets of calls that are over: what they did has just been found."""
+        oldest = min((b.seq for b in found if b.id not in ends), default=0)
+        return [row for b in found if b.id in ends for row in brackets.cut_rows(b, ends[b.id], oldest)]
 
     def look(self, tree: OpenFolder, actor: str = "", takeback: str = "") -> Look:
         """Looks at the whole tree and journals what differs."""
@@ -569,17 +588,18 @@ def is_work(change: Change) -> bool:
     return not sighted and not same(change.before, change.after)
 
 
-def _by_owner(
-    changes: Sequence[Change], found: Sequence[Bracket], running: Sequence[Turn]
-) -> Iterable[tuple[Owners, Sequence[Change]]]:
+def _gone(bracket: Bracket) -> End | None:
+    return End() if bracket.caller.is_gone else None
+
+
+def _by_owner(changes: Sequence[Change], ownership: Ownership) -> Iterable[tuple[Owners, Sequence[Change]]]:
     """Changes apart by whose they are."""
-    owners = brackets.owners_of(found, running)
-    if len(found) + len(running) == 0 or all(bracket.call.scans for bracket in found):
-        return [(owners(changes[0]), changes)] if changes else []
+    if (everybody := ownership.of_all) is not None:
+        return [(everybody, changes)] if changes else []
     apart: dict[tuple[object, ...], tuple[Owners, list[Change]]] = {}
     for change in sorted(changes, key=lambda c: (not is_work(c), c.path)):
-        whose = owners(change)
-        by = whose.turns, *(bracket.id for bracket in whose.calls)  # what a call does outside has no hash
+        whose = ownership.of(change)
+        by = whose.turns, whose.uncertain, *(bracket.id for bracket in whose.calls)  # acts of calls have no hash
         apart.setdefault(by, (whose, []))[1].append(change)
     return list(apart.values())
 

@@ -338,7 +338,7 @@ class Planner:
 
     def _with_doubts(self, steps: list[Step]) -> list[Step]:
         """What was found after a call was cut off is taken back with it, and told so."""
-        cut = {e.seq for e in self.history.effects if e.cut}
+        cut = {e.seq for e in self.history.effects if e.uncertain}
         if not cut:
             return steps
         return [

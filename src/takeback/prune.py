@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
 _KEPT_NOTES = ("pin", "unpin", "label", "repair", "cut", "gap", "resolve", "session")
-_WORK_ROWS = ("turn", "open", "close")  # of agents: they go with what was done in them
+_WORK_ROWS = ("turn", "open", "ask", "close")  # of agents: they go with what was done in them
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _COUNTED = 50  # turns whose lines are counted, of those that are listed
 _MOST = 60  # files of one turn whose lines are counted
 _LARGEST = 256 << 10  # bytes of a file whose lines are counted
 
-OPEN, DONE, FAILED, CUT_OFF = "open", "done", "failed", "cut off"
+OPEN, DONE, FAILED, REFUSED, CUT_OFF = "open", "done", "failed", "refused", "cut off"
 
 
 class CallSeen(NamedTuple):
@@ -32,7 +32,7 @@ class CallSeen(NamedTuple):
     summary: str
     at: float
     ended: float  # 0 while it is open
-    state: str  # open, done, failed, cut off
+    state: str  # open, done, failed, refused, cut off
     gone: bool  # open, and its process has ended: the next look closes it
     effects: tuple[str, ...]  # ids of what was found in it, of what it did outside the files too
     files: tuple[str, ...]
@@ -124,7 +124,11 @@ def calls_seen(history: History, wanted: Iterable[Bracket]) -> list[CallSeen]:
 
 
 def state_of(bracket: Bracket) -> str:
-    return OPEN if not bracket.closed else CUT_OFF if bracket.cut else FAILED if bracket.failed else DONE
+    if not bracket.closed:
+        return OPEN
+    if bracket.refused:
+        return REFUSED
+    return CUT_OFF if bracket.cut else FAILED if bracket.failed else DONE
 
 
 def _call_seen(bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:

@@ -382,7 +382,7 @@ class LogRow(NamedTuple):
     sessions: tuple[str, ...] = ()  # the agents' own names of theirs
     calls: tuple[str, ...] = ()  # ids of the calls it was found in
     prompt: str = ""  # what the agent was asked
-    cut: bool = False  # found after its call was cut off
+    uncertain: bool = False  # whether its call did it is not known
     domains: tuple[str, ...] = ()  # of a take-back: each that it reached; `domain` is the first
 
 
@@ -428,7 +428,7 @@ def _effect_row(e: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     actor = ", ".join(sorted(e.actors))
     row = LogRow(
         e.id, "effect", history.numbers[e.id], "", e.at, actor, e.summary or _told(e), live, paths,
-        e.domain, e.verdict, short=lengths[e.id], state="live" if live else "undone", cut=e.cut,
+        e.domain, e.verdict, short=lengths[e.id], state="live" if live else "undone", uncertain=e.uncertain,
     )  # fmt: skip
     return _asked(row, turns.of_effect(history, e), e.calls)
 

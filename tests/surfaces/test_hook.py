@@ -8,6 +8,8 @@ import os
 import random
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -290,7 +292,7 @@ def test_a_missing_after_event_is_closed_by_the_next_prompt(session, ws, project
     (project / "made.txt").write_text("made\n")
     session.prompt("two")
     assert effects(ws) == [("Bash: make · 1 file", ["claude"], ["made.txt"])]
-    assert ws.history().effects[-1].cut
+    assert ws.history().effects[-1].uncertain
 
 
 def test_a_persons_edit_between_two_calls_is_a_persons(session, ws, project):
@@ -910,3 +912,115 @@ def test_a_command_is_judged_in_the_folder_it_is_told_to_run_in(session, ws, tmp
     session.before("1", "Bash", {"command": "touch made", name: str(elsewhere)})
     session.after("1", "Bash", {"command": "touch made", name: str(elsewhere)})
     assert [act.target for act in ws.effects()] == [str(elsewhere / "made")]
+
+
+# -- how a call ended that no after-event tells of: Claude Code's transcript ---------------------------------------
+
+
+class Transcript:
+    """The file that Claude Code writes, with the lines that it was seen to write."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    def line(self, at: float, content: list[dict[str, Any]], **more: Any) -> None:
+        stamp = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"type": "user", "promptId": "p", "timestamp": stamp, "entrypoint": "cli", **more}
+        with self.path.open("a") as file:
+            file.write(json.dumps({**line, "message": {"role": "user", "content": content}}) + "\n")
+
+    def rejected(self, key: str, at: float, ran: bool) -> None:
+        """What both a No and Esc leave; only what follows tells whether it ran."""
+        said = {"type": "tool_result", "tool_use_id": key, "is_error": True, "content": "The user doesn't want to"}
+        self.line(at, [said], toolUseResult="User rejected tool use", toolDenialKind="user-rejected")
+        more = {"interruptedMessageId": "msg_1"} if ran else {}
+        self.line(at, [{"type": "text", "text": "[Request interrupted by user for tool use]"}], **more)
+
+
+@pytest.fixture
+def transcript(tmp_path):
+    return Transcript(tmp_path / "transcript.jsonl")
+
+
+def whose(ws: Any) -> dict[str, str]:
+    """Path ─► who, with "?" where it is uncertain."""
+    return {
+        path.decode(): ", ".join(sorted(e.actors)) + "?" * e.uncertain
+        for e in ws.history().effects
+        if not e.takeback
+        for path in e.changes
+    }
+
+
+def test_a_call_that_a_person_refused_owns_nothing(session, ws, project, transcript):
+    where = {"transcript_path": str(transcript.path)}
+    session.prompt("one", **where)
+    session.before("1", "Bash", {"command": "make"}, **where)
+    session.send("PermissionRequest", tool_name="Bash", tool_input={"command": "make"}, **where)
+    (project / "at-the-prompt.txt").write_text("mine\n")
+    transcript.rejected("1", time.time(), ran=False)
+    (project / "later.txt").write_text("mine\n")
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"at-the-prompt.txt": "", "later.txt": ""}
+    (bracket,) = ws.history().brackets.values()
+    assert bracket.closed and bracket.refused
+    session.prompt("two", **where)
+    outcome = ws.undo()
+    assert not outcome.id or not outcome.results, "there is nothing of Claude's"
+    assert (project / "later.txt").exists()
+
+
+def test_a_call_that_was_interrupted_owns_what_changed_until_then(session, ws, project, transcript):
+    where = {"transcript_path": str(transcript.path)}
+    session.prompt("one", **where)
+    session.before("1", "Bash", {"command": "make"}, **where)
+    (project / "made.txt").write_text("made\n")
+    time.sleep(0.03)
+    transcript.rejected("1", time.time(), ran=True)
+    time.sleep(0.03)
+    (project / "mine.txt").write_text("mine\n")
+    session.prompt("two", **where)
+    assert whose(ws) == {"made.txt": "claude", "mine.txt": ""}
+    assert ws.undo().whole
+    assert (project / "mine.txt").exists() and not (project / "made.txt").exists()
+
+
+def test_a_call_that_was_approved_late_and_then_interrupted_is_uncertain(session, ws, project, transcript):
+    where = {"transcript_path": str(transcript.path)}
+    session.prompt("one", **where)
+    session.before("1", "Bash", {"command": "make"}, **where)
+    session.send("PermissionRequest", tool_name="Bash", tool_input={"command": "make"}, **where)
+    (project / "whose.txt").write_text("?\n")
+    time.sleep(0.03)
+    transcript.rejected("1", time.time(), ran=True)
+    time.sleep(0.03)
+    (project / "mine.txt").write_text("mine\n")
+    session.send("Stop", **where)
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"whose.txt": "claude?", "mine.txt": ""}
+
+
+def test_a_subagents_call_is_in_a_transcript_of_its_own(session, ws, project, tmp_path, transcript):
+    where = {"transcript_path": str(transcript.path), "agent_id": "a1"}
+    own = tmp_path / "transcript" / "subagents" / "agent-a1.jsonl"
+    own.parent.mkdir(parents=True)
+    session.prompt("one", transcript_path=str(transcript.path))
+    session.before("1", "Bash", {"command": "make"}, **where)
+    Transcript(own).rejected("1", time.time(), ran=False)
+    (project / "mine.txt").write_text("mine\n")
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"mine.txt": ""}
+
+
+@pytest.mark.parametrize("odd", ["", "{", "[]\n", '{"type": "user"}\n', '{"type": "user", "message": 7}\n', "\0\xff"])
+def test_a_transcript_that_says_nothing_leaves_a_call_at_work(session, ws, project, transcript, odd):
+    where = {"transcript_path": str(transcript.path)}
+    transcript.path.write_text(odd)
+    session.prompt("one", **where)
+    session.before("1", "Bash", {"command": "make"}, **where)
+    (project / "made.txt").write_text("made\n")
+    ws.checkpoint("while it runs")
+    assert whose(ws) == {"made.txt": "claude"}
+    session.prompt("two", **where)
+    assert [b.cut for b in ws.history().brackets.values()] == [True]

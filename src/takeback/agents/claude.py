@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..callers import Caller
-from ..typed import Any
+from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .dialect import Dialect, text
 from .events import Event
+
+if TYPE_CHECKING:
+    from ..brackets import End
 
 _READERS = (
     "Read NotebookRead Glob Grep LS LSP WebFetch WebSearch TodoRead TodoWrite AskUserQuestion EnterPlanMode "
@@ -32,6 +35,7 @@ class Claude(Dialect):
         "SessionStart": kinds.START,
         "UserPromptSubmit": kinds.PROMPT,
         "PreToolUse": kinds.BEFORE,
+        "PermissionRequest": kinds.ASKED,
         "PostToolUse": kinds.AFTER,
         "PostToolUseFailure": kinds.AFTER,
         "Stop": kinds.REST,
@@ -53,7 +57,15 @@ class Claude(Dialect):
             return found._replace(kind=kinds.OTHER)  # the same process goes on, and calls may be at work
         if found.kind == kinds.PROMPT and is_made_by_program(found.prompt):
             return found._replace(kind=kinds.OTHER)  # what comes of it belongs to the person's last turn
+        if found.transcript and found.caller.lane:  # a subagent's calls are in a transcript of its own
+            folder = found.transcript.removesuffix(".jsonl")
+            return found._replace(transcript=f"{folder}/subagents/agent-{found.caller.lane}.jsonl")
         return found
+
+    def end_of(self, transcript: str, key: str, prompted: bool) -> End | None:
+        from . import claude_transcript
+
+        return claude_transcript.end_of(transcript, key, prompted)
 
 
 def is_made_by_program(prompt: str) -> bool:

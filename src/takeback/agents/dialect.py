@@ -10,9 +10,12 @@ from collections.abc import Mapping
 
 from .. import quickjson
 from ..callers import BY_CONTENT, Caller
-from ..typed import Any
+from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .events import Answer, Event, Reply
+
+if TYPE_CHECKING:
+    from ..brackets import End
 
 PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _OURS = ("takeback", "plugin_takeback_takeback")  # what our MCP server is called, by itself and in the plugin
@@ -38,15 +41,18 @@ class Dialect:
         name = text(payload, "hook_event_name", "hookEventName") or event
         caller = self.caller(payload, caller)
         kind = self.events.get(name, kinds.STRANGE)
-        found = Event(kind, caller, cwd=text(payload, "cwd"), name=name)
+        found = Event(kind, caller, cwd=text(payload, "cwd"), name=name, transcript=text(payload, "transcript_path"))
         if kind == kinds.PROMPT:
             asked = found._replace(prompt=text(payload, "prompt"))
             return asked._replace(kind=kinds.OTHER) if caller.lane else asked  # a subagent is asked by its agent
         if kind == kinds.REST and name.lower().startswith("subagent") and not caller.lane:
             return found._replace(kind=kinds.OTHER)  # whose rest it is cannot be told: the agent's own calls go on
-        if kind not in (kinds.BEFORE, kinds.AFTER):
+        if kind not in (kinds.BEFORE, kinds.ASKED, kinds.AFTER):
             return found
         return self.call(payload, found)
+
+    def end_of(self, transcript: str, key: str, prompted: bool) -> End | None:
+        return None
 
     def caller(self, payload: Mapping[str, Any], caller: Caller) -> Caller:
         session = text(payload, "session_id", "sessionId", "conversation_id") or f"process {caller.pid}"
@@ -62,6 +68,7 @@ class Dialect:
         failed = event.name in self.failures or self.has_failed(payload)
         key = text(payload, "tool_use_id", "tool_call_id", "toolUseId") or by_content(tool, given)
         found = event._replace(tool=tool, input=given, key=key, failed=failed, server=self.server(payload, tool))
+        found = found._replace(ran=seconds(payload, "duration_ms"))
         return self.classified(found, payload)
 
     def classified(self, event: Event, payload: Mapping[str, Any]) -> Event:
@@ -119,6 +126,15 @@ def reply(body: Mapping[str, Any]) -> Reply:
 def text(found: Mapping[str, Any], *names: str) -> str:
     """The first of these fields that is a text and not empty."""
     return next((value for name in names if isinstance(value := found.get(name), str) and value), "")
+
+
+def seconds(found: Mapping[str, Any], *names: str) -> float | None:
+    """The first of these fields that is a number of milliseconds."""
+    for name in names:
+        value = found.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            return value / 1000
+    return None
 
 
 def table(found: Mapping[str, Any], *names: str) -> Mapping[str, Any]:

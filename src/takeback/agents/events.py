@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..callers import Caller
-from ..typed import Any, NamedTuple, Protocol
+from ..typed import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from ..brackets import End
 
 START = "start"  # a session begins, or goes on
 PROMPT = "prompt"  # a person asks something
 BEFORE = "before"  # a tool is about to be called
+ASKED = "asked"  # the agent asks a person whether it may be called
 AFTER = "after"  # it was called
 REST = "rest"  # the agent, or a subagent, has finished what it was asked
 END = "end"  # the session is over
@@ -44,6 +48,8 @@ class Event(NamedTuple):
     key: str = ""  # the call's name, the same before and after
     failed: bool = False
     name: str = ""  # the agent's own name of the event
+    ran: float | None = None  # seconds that a call was at work, without the time that a person was asked
+    transcript: str = ""  # the file in which the agent writes down its calls and what became of them
 
 
 class Answer(NamedTuple):
@@ -73,6 +79,9 @@ class Agent(Protocol):
     def parse(self, payload: Mapping[str, Any], event: str, caller: Caller) -> Event:
         """An event from what the hook read; `event` is its name where the payload does not say. The caller comes with
         its process; parse adds session and lane. What makes no sense is an event of kind STRANGE."""
+
+    def end_of(self, transcript: str, key: str, prompted: bool) -> End | None:
+        """What its transcript says of the end of a call, about which a person was asked or not; None: nothing yet."""
 
     def render(self, event: Event, answer: Answer) -> Reply:
         """An answer as this agent understands it: exit code 0 or 2, nothing or one JSON object on stdout."""

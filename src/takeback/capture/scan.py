@@ -59,6 +59,7 @@ class Look:
         first: bool = False,  # nothing was known before
         held_back: Sequence[bytes] = (),  # covered still, though the project's rules exclude them
         whole: bool = False,  # every path was looked at
+        tree: OpenFolder | None = None,  # what was looked at, while it is open
     ) -> None:
         self.index = index
         self.changes = changes
@@ -67,6 +68,7 @@ class Look:
         self.first = first
         self.held_back = held_back
         self.whole = whole
+        self.tree = tree
         self.git: Seen | None = None  # what the same look found of the project's git repository
         self.threads: SeenThreads | None = None  # and of the threads, where there are any
 
@@ -423,7 +425,7 @@ class Scan:
             for change in more:
                 found[change.path] = change._replace(before=found.get(change.path, change).before)
             changes = sorted(c for c in found.values() if c.before != c.after)
-        return Look(index, changes, dirty, lacking)
+        return Look(index, changes, dirty, lacking, tree=self.root)
 
     def _other_names(self, index: Index, named: set[bytes], groups: set[bytes]) -> list[Change]:
         """Hard links of named files, and of the groups they were in: each is one file, so its names change as one."""
@@ -590,7 +592,7 @@ class Scan:
             (join(p, g.name), g.reason) for p, gaps in index.gaps.items() for g in gaps if trees.is_lacking(g.reason)
         ]
         lacking += [(path or b".", trees.LATE) for path in self.late]
-        return Look(index, changes, dirty, sorted(lacking), first, sorted(set(self.held_back)))
+        return Look(index, changes, dirty, sorted(lacking), first, sorted(set(self.held_back)), tree=self.root)
 
     def _look_at_root(self, index: Index, changes: list[Change]) -> None:
         st = self.root.stat_self()

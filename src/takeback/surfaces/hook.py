@@ -50,6 +50,7 @@ class Asked(NamedTuple):
     environ: Mapping[str, str]
     pid: int = 0  # the agent's process: the first above the hook that is no shell
     started: int = 0
+    at: float = 0.0  # when it was heard; 0: now
 
 
 class Place(NamedTuple):
@@ -64,13 +65,15 @@ def answer(asked: Asked, workspaces: Workspaces | None = None, beside: Beside | 
     """What the hook does to its agent. Never raises. `beside`: how to have something done while the hook goes on."""
     if asked.environ.get("TAKEBACK", "").lower() == "off":
         return Reply()
+    asked = asked._replace(at=asked.at or time.time())
     try:
         agent, event = _heard(asked)
     except Exception as error:
         return _unread(asked, asked.event, FAILED, _told(error))
     if event.kind == kinds.STRANGE:
         return _unread(asked, event.name or asked.event, NOTED, f"no event of {agent.title} that takeback knows", event)
-    if event.kind == kinds.OTHER or (event.kind in (kinds.BEFORE, kinds.AFTER) and event.does == kinds.READS):
+    is_call = event.kind in (kinds.BEFORE, kinds.ASKED, kinds.AFTER)
+    if event.kind == kinds.OTHER or (is_call and event.does == kinds.READS):
         return Reply()
     place: Place | None = None
     try:
@@ -168,11 +171,15 @@ def _acted(
         return Answer(context=_taken_back(workspace, begun.told))
     if event.kind == kinds.BEFORE:
         return _before(asked, agent, event, place, workspace, is_risky)
-    if event.kind == kinds.AFTER:
+    if event.kind in (kinds.ASKED, kinds.AFTER):
         from .. import announced
 
         call = announced.call(event, place.root)[0]
-        _partial(asked, event, place, workspace.end_call(event.caller, call, event.failed).lacking)
+        if event.kind == kinds.ASKED:
+            workspace.ask_about(event.caller, call)
+            return Answer()
+        ended = workspace.end_call(event.caller, call, event.failed, ran=event.ran, at=asked.at)
+        _partial(asked, event, place, ended.lacking)
     elif event.kind in (kinds.START, kinds.END):
         workspace.end_turn(event.caller, whole_session=True)
     elif event.kind == kinds.REST:

@@ -14,6 +14,7 @@ EVENTS = {
     "SessionStart": "",
     "UserPromptSubmit": "",
     "PreToolUse": BUT_READING,
+    "PermissionRequest": BUT_READING,
     "PostToolUse": BUT_READING,
     "PostToolUseFailure": BUT_READING,
     "Stop": "",

@@ -189,8 +189,8 @@ def _what(row: LogRow, inside: bool = False) -> str:
     if row.kind == "effect" and row.domain != "files":
         told = f"{safe(row.domain)}: {told}"
         told += f" · {row.state}" if row.state not in ("live", "undone") else ""
-    if row.cut:
-        told += " · cut off"
+    if row.uncertain:
+        told += " · uncertain"
     if len(row.turns) > 1:
         told += " · shared"
     if not row.live:

@@ -55,7 +55,7 @@ _TURN = (
     '"id", "agent", "session", "prompt", "at", "lanes", "calls", "files", "added", "removed", "git", "outside", "live"'
 )
 _CALL = (
-    '"id", "turn", "agent", "tool", "summary", "at", "ended", "state": "open\\|done\\|failed\\|cut off", '
+    '"id", "turn", "agent", "tool", "summary", "at", "ended", "state": "open\\|done\\|failed\\|refused\\|cut off", '
     '"effects", "files"'
 )
 _CHECKPOINT = '"id", "number", "label", "at", "actor", "named", "pinned", "paths", "partial"'
@@ -78,7 +78,8 @@ _STATE = (
 _SHAPES = {
     "`log`": (
         f'`{{"rows": [{{{_ROW}}}]}}`; `turn`, `session` and `call` are null where no agent, or several, did it: '
-        '`"turns"` and `"calls"` have all; `"cut"` if the call was cut off; `"domain"` is where it took effect, and '
+        '`"turns"` and `"calls"` have all; `"uncertain"` if it may be somebody else\'s (also as `"cut"`); '
+        '`"domain"` is where it took effect, and '
         '`"domains"` has each that a take-back reached'
     ),
     "`show`": (

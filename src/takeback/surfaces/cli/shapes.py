@@ -64,7 +64,8 @@ def log_row(row: LogRow) -> dict[str, Any]:
         "prompt": row.prompt,
         "turns": list(row.turns),
         "calls": list(row.calls),
-        "cut": row.cut,
+        "cut": row.uncertain,  # its name until 0.1
+        "uncertain": row.uncertain,
     }
 
 
