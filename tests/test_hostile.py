@@ -167,7 +167,7 @@ def test_two_hundred_hostile_journals(ws: Workspace, project: Path, watch: Watch
         lambda: ws.plan("rollback"), lambda: ws.take_back("rollback"), lambda: ws.take_back("compensate"),
         lambda: ws.take_back("undo"), lambda: ws.resume(abort=seed % 2 == 0), ws.resume, lambda: ws.take_back("rollback"),
         lambda: ws.take_back("revert", ids[0]), ws.effects, ws.log, ws.status, lambda: ws.show(ids[0]),
-        lambda: ws.resolve(ids[0], done=False), lambda: ws.take_back("compensate"), lambda: ws.checkpoint("after"),
+        lambda: ws.resolve(ids[0], "not-undone"), lambda: ws.take_back("compensate"), lambda: ws.checkpoint("after"),
         lambda: ws.prune(keep=1), lambda: ws.take_back("rollback", only=["files"]),
     ):  # fmt: skip
         try:
@@ -266,7 +266,7 @@ def test_a_forged_beginning_is_not_finished(ws: Workspace, watch: Watch):
         outcome = ws.resume(abort=abort)
         assert outcome is not None and not ws.interrupted() and watch.fired == []
         assert "nobody approved it" in outcome.results[0].note
-        ws.resolve(acts[0].id, done=False)
+        ws.resolve(acts[0].id, "not-undone")
 
 
 def test_an_inverse_that_changed_since_it_was_approved_is_not_sent_by_resume(

@@ -106,7 +106,7 @@ def test_guarantee_02_in_doubt_is_a_state_until_a_probe_or_a_person_ends_it(ws: 
     behave(ledger, "ok")
     plan = ws.plan("rollback")
     assert [(s.verdict, s.taken) for s in plan.steps] == [("unknown", False)] and "resolve" in plan.steps[0].note
-    assert ws.resolve(act.id[:8], done=True).shown_state == "undone"
+    assert ws.resolve(act.id[:8], "undone").shown_state == "undone"
     assert lines(ledger) == ["refund"] and ws.plan("rollback").steps == ()
 
 
@@ -117,7 +117,7 @@ def test_guarantee_03_one_key_for_every_attempt_and_none_after_it_took_effect(ws
     for how in ("fail", "lost"):
         behave(ledger, how)
         approved(ws, "rollback")
-    ws.resolve(act.id, done=False)
+    ws.resolve(act.id, "not-undone")
     behave(ledger, "ok")
     approved(ws, "rollback")
     assert len(keys) == 3 and len(set(keys)) == 1 and act.id in keys[0]
@@ -411,7 +411,7 @@ def test_unknown_is_never_fired_again_by_itself(ws: Workspace, ledger: Path):
         assert not approved(ws, verb).id
     assert results(approved(ws, "revert", act.id)) == {act.id: "kept"}
     assert lines(ledger) == [] and state(ws, act) == "unknown"
-    assert ws.resolve(act.id, done=False).shown_state == "live"
+    assert ws.resolve(act.id, "not-undone").shown_state == "live"
     with pytest.raises(takeback.ApprovalNeeded):
         ws.rollback()
     assert approved(ws, "rollback").whole and lines(ledger) == ["refund"]
@@ -509,13 +509,13 @@ def test_resolve_takes_the_id_of_the_effect_or_of_its_undo(ws: Workspace, ledger
     behave(ledger, "lost")
     act = record(ws, ledger, "one")
     first = approved(ws, "rollback")
-    assert ws.resolve(first.id, done=False).id == act.id
+    assert ws.resolve(first.id, "not-undone").id == act.id
     record(ws, ledger, "two")
     both = approved(ws, "rollback")
     with pytest.raises(takeback.UsageError, match="several"):
-        ws.resolve(both.id, done=True)
+        ws.resolve(both.id, "undone")
     with pytest.raises(takeback.UsageError, match="not in doubt"):
-        ws.resolve(record(ws, ledger, "three").id, done=True)
+        ws.resolve(record(ws, ledger, "three").id, "undone")
 
 
 def test_announced_and_never_heard_of_again_is_unknown(ws: Workspace, project: Path, ledger: Path):
@@ -684,7 +684,7 @@ def test_the_store_is_free_while_an_act_takes_its_time(ws: Workspace, project: P
     late = record(ws, ledger, "late")
     assert state(ws, act) == "unknown"
     settings(ws, lock_timeout=0.2)
-    for refused in (lambda: ws.resolve(act.id, done=False), lambda: ws.apply(plan.id), lambda: ws.rollback()):
+    for refused in (lambda: ws.resolve(act.id, "not-undone"), lambda: ws.apply(plan.id), lambda: ws.rollback()):
         with pytest.raises(takeback.Locked):
             refused()
     Path(f"{ledger}.gate").touch()
@@ -718,11 +718,11 @@ def test_killed_after_sending_is_unknown_and_resume_does_not_send_again(ws: Work
     killed_while_applying(ws, project, ledger)
     assert ws.interrupted() and state(ws, act) == "unknown"
     with pytest.raises(takeback.TakebackError, match="interrupted"):
-        ws.resolve(act.id, done=True)
+        ws.resolve(act.id, "undone")
     outcome = ws.resume()
     assert outcome is not None and results(outcome) == {act.id: "unknown", ws.effects()[1].id: "done", "f": "done"}
     assert lines(ledger) == ["two", "one"] and not (project / "f").exists()
-    ws.resolve(act.id, done=True)
+    ws.resolve(act.id, "undone")
     assert ws.plan("rollback").steps == () and ws.verify(data=True).ok
 
 
@@ -815,7 +815,7 @@ def test_prune_never_makes_what_was_taken_back_look_live(ws: Workspace, project:
     approved(ws, "revert", lost.id)
     resolved = record(ws, ledger, "resolved")
     approved(ws, "revert", resolved.id)
-    ws.resolve(resolved.id, done=True)
+    ws.resolve(resolved.id, "undone")
     live = record(ws, ledger, "live")
     for number in range(3):
         (project / "f").write_text(str(number))
@@ -931,7 +931,7 @@ def test_rows_folded_as_they_come_give_what_all_of_them_give_at_once(ws: Workspa
     assert_folded_whole(ws)
     unknown = next(r for r in outcome.results if r.result == "unknown")
     behave(ledger, "ok")
-    ws.resolve(unknown.path.decode(), done=False)
+    ws.resolve(unknown.path.decode(), "not-undone")
     assert_folded_whole(ws)
     approved(ws, "rollback")
     ws.redo()

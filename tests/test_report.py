@@ -251,7 +251,7 @@ def test_what_could_not_be(scene: Scene, book: Path) -> None:
     ws.apply(plan.id)
     unknown = made(ws).remains[-1]
     assert unknown.state == "unknown" and unknown.command == f"takeback resolve {sent.id[:8]}"
-    ws.resolve(sent.id, done=True)
+    ws.resolve(sent.id, "undone")
     assert [each.domain for each in made(ws).remains] == ["http"]
 
 

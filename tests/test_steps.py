@@ -378,7 +378,7 @@ with takeback.open({str(project)!r}).step("charge") as step:
     assert act.shown_state == "unknown" and act.inverse is not None
     ws.take_back("compensate")
     assert ledger(shop) == ["begun"], "never fired by itself"
-    ws.resolve(act.id, done=False)
+    ws.resolve(act.id, "happened")
     ws.take_back("compensate")
     assert ledger(shop) == ["begun", "refund ch_0"]
 

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 ACT = 7  # the kind of an outside effect, where a file would say file or folder
 KEY_LASTS = 86_400.0  # seconds for which servers commonly remember an Idempotency-Key
 BEGUN = "begun"  # announced, and never heard of again
+# What a person says of what nobody heard of again: of the effect itself, and of its inverse, which was sent.
+HAPPENED, DID_NOT_HAPPEN = "happened", "did-not-happen"
+UNDONE, NOT_UNDONE = "undone", "not-undone"
+SAYINGS = (HAPPENED, DID_NOT_HAPPEN, UNDONE, NOT_UNDONE)
 
 
 class Inverse(NamedTuple):
@@ -113,6 +117,27 @@ class Act(NamedTuple):
         if self.state == BEGUN or self.in_doubt:
             return "unknown"
         return self.verdict if self.verdict in (HELD, IRREVERSIBLE, UNKNOWN, UNCOVERED) else "live"
+
+    @property
+    def sayings(self) -> tuple[str, ...]:
+        """What a person can say of it, where nobody knows what came of it, or of its inverse; nothing where that is
+        known."""
+        if self.state == FAILED or self.undone_by:
+            return ()
+        is_in_doubt = self.state == BEGUN or (self.verdict == UNKNOWN and not self.in_doubt)
+        return (HAPPENED, DID_NOT_HAPPEN) * is_in_doubt + (UNDONE, NOT_UNDONE) * bool(self.in_doubt)
+
+    @property
+    def resolving(self) -> str:
+        """The command with which a person says so: "takeback resolve kxvm --undone or --not-undone"."""
+        result = " --result JSON" if self.waits_for_result else ""
+        flags = [f"--{said}{result if said == HAPPENED else ''}" for said in self.sayings]
+        return f"takeback resolve {self.id[:8]} {' or '.join(flags)}"
+
+    @property
+    def waits_for_result(self) -> bool:
+        """Whether only its result tells what takes it back: a declared undo refers to it, or a mail lacks its draft."""
+        return self.state == BEGUN and self.inverse is None and bool(self.did.get("undo") or self.domain == "email")
 
     @property
     def is_being_sent(self) -> bool:

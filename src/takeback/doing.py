@@ -205,13 +205,19 @@ class Recorder:
         inverse = None
         if undo and not _needs_result(how):
             inverse = self._inverse(undo, probe, how, arguments, None)
+        did: dict[str, Any] = {"call": name, **({"args": digest} if digest else {})}
+        did |= {} if undo else {"left_to_do": _NO_UNDO}
+        if undo and inverse is None and not callable(how.undo_args):
+            given = {"result": "{result}"} if how.undo_args is None else how.undo_args
+            later = {"function": undo, "kwargs": given, "probe": probe, "idempotent": how.idempotent}
+            did |= waiting("python", {part: value for part, value in later.items() if value}, arguments)
         act = NewAct(
             "python",
             redact.text(how.summary or _shown(name, args, kwargs)),
             redact.text(how.target),
             inverse,
             COMPENSATING if inverse else UNKNOWN if undo else IRREVERSIBLE,
-            {"call": name, **({"args": digest} if digest else {}), **({} if undo else {"left_to_do": _NO_UNDO})},
+            did,
             tuple(how.depends_on),
             BEGUN,
             how.key,
@@ -263,7 +269,7 @@ class Recorder:
     def _done(self, call: _Call, result: Any) -> Any:
         facts: dict[str, Any] = {"state": DONE}
         if call.how.key:
-            facts["did"] = _kept_result(result)
+            facts["did"] = kept_result(result)
         trouble: Exception | None = None
         if call.undo and call.act.inverse is None:
             try:
@@ -317,7 +323,7 @@ def done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
         if old.shown_state == "unknown":
             raise TakebackError(
                 f"{old.summary} was begun under the key {act.key!r}, and nobody knows whether it was done",
-                f"find out, then takeback resolve {old.id[:8]} --done (it is undone) or --not-done (it stands)",
+                f"find out, then {old.resolving}",
             )
         return old
     if how.again:
@@ -343,7 +349,7 @@ def _is_equal(old: Act, new: NewAct) -> bool:
     return bool(new.target) and (old.target, old.summary) == (new.target, new.summary)
 
 
-def _kept_result(result: Any) -> dict[str, Any]:
+def kept_result(result: Any) -> dict[str, Any]:
     """The result as it is returned to whoever calls with the same key; a secret in it is not kept."""
     try:
         kept = python.as_json(result)
@@ -354,6 +360,25 @@ def _kept_result(result: Any) -> dict[str, Any]:
     if redact.value(kept) != kept:
         return {"no_result": f"it held {redact.secret_at(kept) or 'a secret'}, which is not kept"}
     return {"result": kept}
+
+
+def waiting(domain: str, args: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """An undo that needs the result of its act, as it is kept until that is known: with the arguments that it refers
+    to. Nothing of it is kept that is no plain data, or holds a secret."""
+    names = {
+        path.split(".")[1] for kind, path in REFERENCE.findall(json.dumps(args, default=str)) if kind == "args" and path
+    }
+    try:
+        kept = python.as_json(
+            {
+                "domain": domain,
+                "args": dict(args),
+                "given": {name: given[name] for name in sorted(names & given.keys())},
+            }
+        )
+    except UsageError:
+        return {}
+    return {"undo": kept} if redact.value(kept) == kept and len(json.dumps(kept)) <= _LONGEST else {}
 
 
 def _recorded_result(act: Act) -> Any:

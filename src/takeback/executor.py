@@ -193,14 +193,25 @@ class Executor:
             self.outer.made(made)
         _sync(self.domains(domain))
         body: dict[str, Any] = {"takeback": id, "segment": number, "not_done": _not_done(found)}
-        if evidence := getattr(self.domains(domain), "evidence", None):
-            body["evidence"] = {text(s.path): dict(evidence[text(s.path)]) for s in steps if text(s.path) in evidence}
+        if domain not in STATES:
+            body |= self._answered(domain, [text(step.path) for step in steps])
         rows = [New("outcome", new_id(), body)]
         if halfway := self._halfway(domain, steps, found):
             made += halfway
             rows.append(New("note", new_id(), {"what": "sight", "list": pack_list(halfway, self.blobs.put)}))
             self.blobs.flush()
         return rows
+
+    def _answered(self, name: str, acts: list[str]) -> dict[str, Any]:
+        """What is known of acts beyond their results: what was answered, what became of earlier attempts, and whether
+        anything was sent."""
+        domain: Any = self.domains(name)
+        told: dict[str, Any] = {
+            "evidence": {act: dict(domain.evidence[act]) for act in acts if act in domain.evidence},
+            "earlier": {act: domain.earlier[act] for act in acts if act in domain.earlier},
+            "unsent": [act for act in acts if act in domain.unsent],
+        }
+        return {name: value for name, value in told.items() if value}
 
     def _halfway(self, domain: str, steps: list[Step], found: list[Result]) -> list[Change]:
         """Folders that were made or changed but did not get all they should: ours, so the next look must not take

@@ -314,11 +314,14 @@ class History:
             packed = body["inverse"]
             now = now._replace(inverse=Inverse(packed["op"], packed["args"]) if packed else None)
         if act.state != DONE and now.state == DONE:
-            now = now._replace(seq=row.seq, in_doubt=self._undone_before(act))
+            now = now._replace(seq=row.seq, in_doubt=act.in_doubt or self._undone_before(act))
             self.effects.append(self._act_effect(now))
         elif act.state == DONE:  # what did not happen after all has no inverse
             kept = [self._act_effect(now)] if now.state == DONE else []
             self.effects = [x for e in self.effects for x in (kept if e.id == act.id and not e.takeback else [e])]
+        if now.state == FAILED:
+            now = now._replace(in_doubt="")
+            self._settle_undos(act.id, FAILED, "there was nothing to take back")
         self.acts[act.id] = now
 
     def _undone_before(self, act: Act) -> str:
@@ -333,9 +336,7 @@ class History:
         act = self.acts.get(body["act"])
         if act is None:
             return
-        for undo in [u for u in self.undos.values() if u.act == act.id and u.result == UNKNOWN]:
-            said = DONE if body["done"] else FAILED
-            self.undos[undo.id] = undo._replace(result=said, note="a person said so")
+        self._settle_undos(act.id, DONE if body["done"] else FAILED, "a person said so")
         if body["done"]:
             change = Change(act.path, act.entry, None, (act.seq,))
             takeback = self.takebacks.get(act.in_doubt)
@@ -350,6 +351,11 @@ class History:
         elif act.state == BEGUN:
             self.effects.append(self._act_effect(act))
         self.acts[act.id] = act._replace(in_doubt="", state=DONE)
+
+    def _settle_undos(self, act: str, result: str, note: str) -> None:
+        """What became of those attempts to take an act back of which nobody knew it."""
+        for undo in [u for u in self.undos.values() if u.act == act and u.result == UNKNOWN]:
+            self.undos[undo.id] = undo._replace(result=result, note=note)
 
     def _fold_approval(self, row: Row, body: Mapping[str, Any]) -> None:
         if "plan" in body:
@@ -409,9 +415,13 @@ class History:
             for path, result, *_ in body["not_done"]:
                 if result != UNKNOWN and path in self.acts:
                     self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
-            for path in found:
-                if (act := self.acts.get(text(path))) is not None:
+            for path, change in found.items():
+                act = self.acts.get(text(path))
+                if act is not None and act.seq in change.took:  # else it came to its end while it was taken back
                     self.acts[act.id] = act._replace(in_doubt="")
+            for path in body.get("unsent", ()):
+                if path in self.acts and not self._is_unheard(path):  # it was only asked about
+                    self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
         kept = {raw(p) for p, result, *_ in body["not_done"] if result != FAILED}  # what failed may be tried again
         self._settle(start, segments, row.seq if found else None, kept)
 
@@ -422,7 +432,15 @@ class History:
         told = {path: (result, note) for path, result, note in body["not_done"]}
         result, note = told.get(undo.act, (DONE, ""))
         evidence = body.get("evidence", {}).get(undo.act, {})
+        if (earlier := body.get("earlier", {}).get(undo.act)) in (DONE, FAILED):
+            self._settle_undos(undo.act, earlier, f"found out by {undo.id[:8]}")
+        if result == UNKNOWN and undo.act in body.get("unsent", ()):
+            result = FAILED  # it had no effect, whatever became of those before it
         self.undos[undo.id] = undo._replace(result=result, note=note, evidence=evidence)
+
+    def _is_unheard(self, act: str) -> bool:
+        """Whether an inverse of it was sent, and nobody knows what came of that."""
+        return any(u.act == act and u.result == UNKNOWN for u in self.undos.values())
 
     def _settle(
         self, start: Row, segments: list[Segment], seq: int | None = None, not_taken: Iterable[bytes] = ()

@@ -69,7 +69,8 @@ class Outbox:
         except Unheard as error:
             raise TakebackError(
                 f"{error.message}, so nobody knows whether there is a draft; nothing was sent",
-                f"look among your drafts, delete it if it is there, then takeback resolve {begun.id[:8]} --done",
+                "look among your drafts, delete it if it is there, then "
+                f"takeback resolve {begun.id[:8]} --did-not-happen",
             ) from error
         except TakebackError as error:
             self._workspace.acted(begun.id, state=FAILED, did={"left_to_do": error.message})
@@ -125,9 +126,25 @@ class Outbox:
             raise TakebackError(_doubt(act), _NOT_AGAIN)
         return self._held_again(act)
 
-    def resolve(self, act: Act, done: bool) -> Act:
-        """What a person found out about it."""
-        return self._sent(act, {}) if done else self._held_again(act)
+    def resolve(self, act: Act, happened: bool, result: Any = None) -> Act:
+        """What a person found out about it: whether it was sent, or, of one that was never staged for certain, whether
+        there is a draft."""
+        if act.state == BEGUN:
+            return self._staged_after_all(act, result) if happened else self._never_staged(act)
+        return self._sent(act, {}) if happened else self._held_again(act)
+
+    def _staged_after_all(self, act: Act, result: Any) -> Act:
+        name, draft = act.did.get("provider", ""), result.get("draft") if isinstance(result, Mapping) else None
+        if not isinstance(draft, str) or not draft:
+            raise UsageError(
+                f"nobody can tell which draft of {name} it is, to send it or to drop it",
+                'say its id there: --result \'{"draft": "ID"}\'; or delete it there, then --did-not-happen',
+            )
+        found = {"state": DONE, "verdict": HELD, "target": f"draft:{name}:{draft}"}
+        return self._workspace.acted(act.id, inverse=cancel(name, {"draft": draft}), did={"left_to_do": ""}, **found)
+
+    def _never_staged(self, act: Act) -> Act:
+        return self._workspace.acted(act.id, state=FAILED, did={"left_to_do": "there is no draft, as a person said"})
 
     def _where(self, act: Act) -> str:
         try:
@@ -339,6 +356,6 @@ def _ref(act: Act) -> Mapping[str, Any]:
 
 def _doubt(act: Act) -> str:
     return (
-        f"nobody knows whether {act.id[:8]} was sent: find out, then takeback resolve {act.id[:8]} --done (it was) "
-        "or --not-done (it is held as before)"
+        f"nobody knows whether {act.id[:8]} was sent: find out, then takeback resolve {act.id[:8]} --happened (it was "
+        "sent) or --did-not-happen (it is held as before)"
     )

@@ -631,6 +631,8 @@ class Planner:
         act = self.history.act_of(seq)
         if act is None:
             return IRREVERSIBLE
+        if act.inverse is None and act.state == BEGUN and act.verdict != UNCOVERED:
+            return UNKNOWN
         if act.inverse is None:
             return act.verdict if act.verdict in (UNKNOWN, UNCOVERED) else IRREVERSIBLE
         if seq in self._waits:
@@ -659,12 +661,12 @@ class Planner:
             return "it was taken back outside the files, which is not done again"
         if seq in self._waits:
             return f"not tried: {self._waits[seq][:8]} stands on it, and may not have been taken back"
-        if verdict == UNKNOWN and act.did.get("left_to_do"):
+        if verdict == UNKNOWN and act.state != BEGUN and act.did.get("left_to_do"):
             return str(act.did["left_to_do"])
         if verdict == UNKNOWN:
             return (
                 f"nobody knows whether it {'happened' if act.state == BEGUN else 'was taken back'}: find out, then "
-                f"takeback resolve {act.id[:8]} --done or --not-done"
+                f"{act.resolving}"
             )
         if verdict in (IRREVERSIBLE, UNCOVERED):
             return str(act.did.get("left_to_do", "no inverse was recorded"))

@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from . import names, redact
-from .acts import BEGUN, Act, NewAct, body_of
-from .effects import ACT_VERDICTS, DONE, FAILED, STATES
+from .acts import BEGUN, DID_NOT_HAPPEN, HAPPENED, SAYINGS, UNDONE, Act, Inverse, NewAct, body_of
+from .effects import ACT_VERDICTS, COMPENSATING, DONE, FAILED, IRREVERSIBLE, STATES
 from .errors import NotFound, TakebackError, UsageError
 from .history import History
 from .ids import new_id
@@ -131,6 +131,66 @@ def _look_before(ws: Workspace, tree: OpenFolder, actor: str) -> None:
         return
     known = {c.actor for c in ws.history().checkpoints}
     ws.observer.look(tree, actor if actor in known else "")
+
+
+# -- what a person says of it ---------------------------------------------------
+
+
+def settle(ws: Workspace, name: str, said: str, result: Any) -> Act:
+    """Journals a person's word on what nobody heard of again. The caller keeps others from taking anything back."""
+    if said not in SAYINGS:
+        raise UsageError(
+            f"{said!r} does not say what came of it",
+            "of an effect: happened or did-not-happen; of its undo: undone or not-undone",
+        )
+    act = find(ws.history(), name)
+    if not act.sayings:
+        raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
+    if said not in act.sayings:
+        doubt = "it happened" if HAPPENED in act.sayings else "it was taken back"
+        raise UsageError(f"the doubt about {act.id[:8]} is whether {doubt}; --{said} does not say so", act.resolving)
+    if result is not None and said != HAPPENED:
+        raise UsageError("only what happened has a result", "leave the result out")
+    with ws.writing():
+        ws.must_not_be_interrupted()  # resume settles what it can, and what it cannot is asked for then
+        if said not in (HAPPENED, DID_NOT_HAPPEN):
+            note = {"what": "resolve", "act": act.id, "done": said == UNDONE}
+            ws.store.journal.append([New("note", new_id(), note)], ws.clock())
+            return find(ws.history(), act.id)
+    if act.domain == "email":
+        return ws.outbox.resolve(act, said == HAPPENED, result)
+    if said == DID_NOT_HAPPEN:
+        left = "it did not happen, as a person said: there is nothing to take back"
+        return ws.acted(act.id, state=FAILED, did={"left_to_do": left})
+    return ws.acted(act.id, **_happened(ws, act, result))
+
+
+def _happened(ws: Workspace, act: Act, result: Any) -> dict[str, Any]:
+    """What is known of an act that happened, as a person said. An undo that waits for its result is completed by it."""
+    from . import doing
+
+    did: dict[str, Any] = {"left_to_do": ""}
+    if result is not None:
+        did |= doing.kept_result(result)
+    found: dict[str, Any] = {"state": DONE, "did": did}
+    if act.inverse is not None:
+        return found
+    waiting = act.did.get("undo")
+    if waiting and result is not None:
+        return {**found, "inverse": completed(ws, waiting, result), "verdict": COMPENSATING}
+    left = "its undo needs its result, which nobody gave" if waiting else act.did.get("left_to_do")
+    return {**found, "verdict": IRREVERSIBLE, "did": {**did, "left_to_do": left or "no inverse was recorded"}}
+
+
+def completed(ws: Workspace, waiting: Mapping[str, Any], result: Any) -> Inverse:
+    """An undo that was declared before its result was known, with that filled in."""
+    from .declared import Declared
+
+    try:
+        how = Declared(waiting["domain"], waiting["args"])
+        return how.inverse(ws, waiting.get("given", {}), result)
+    except (LookupError, TypeError, AttributeError) as error:  # a journal may have been written by anybody
+        raise UsageError(f"its undo cannot be read ({error})", "say that it happened without a result") from error
 
 
 # -- looking -------------------------------------------------------------------

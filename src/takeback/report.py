@@ -263,8 +263,9 @@ class _Writer:
                         continue
                 why, command = effect.left_to_do or "it cannot be taken back", ""
                 if state == UNKNOWN:
-                    why = "it was begun, and nobody knows what came of it"
-                    command = f"takeback resolve {effect.id[:8]}"
+                    assert act is not None
+                    doubt = "its undo was sent" if act.in_doubt else "it was begun"
+                    why, command = f"{doubt}, and nobody knows what came of it", act.resolving
                 elif state not in (IRREVERSIBLE, UNCOVERED):
                     last = effect.attempts[-1]
                     why = f"taking it back {'failed' if last.result == FAILED else 'was not finished'}: {last.note}"

@@ -28,7 +28,7 @@ from .agents.events import Event
 from .callers import Call, Caller
 from .consent import Stays, allowed, awaiting, is_yes, still_standing
 from .declared import Declared, Undo, read
-from .doing import Undoing, done_before, filled, to_the_end
+from .doing import Undoing, done_before, filled, to_the_end, waiting
 from .effects import (
     COMPENSATING,
     DONE,
@@ -532,7 +532,7 @@ class ToolCalls:
             target = str(filled(declared.target, {"args": args}))
         act = NewAct(declared.domain, call.summary, target, None, UNKNOWN, _did(tool, args), state=BEGUN)
         if declared.needs_result:
-            return act
+            return act._replace(did={**act.did, **waiting(declared.domain, declared.args, args)})
         known = self._taken_back_by(declared, args)
         return act._replace(**{**known, "did": {**act.did, **known.get("did", {})}})
 

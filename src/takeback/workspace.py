@@ -602,20 +602,15 @@ class Workspace(Hooked, Twins):
         with self.writing():
             return self._takebacks.approve(plan, credentials)
 
-    def resolve(self, name: str, done: bool) -> Act:
-        """A person says what came of an inverse nobody heard of again: it took effect, or it may be sent again."""
+    def resolve(self, name: str, said: str, result: Any = None) -> Act:
+        """A person says what came of what nobody heard of again. Of the effect itself: "happened", with its `result`
+        where its undo needs that, or "did-not-happen". Of its inverse, which was sent: "undone", or "not-undone": then
+        it may be sent again. `Act.sayings` has those that fit."""
+        from . import recording
+
         self.must_be_on()
         with self.applying():  # first: what another process is at just now is not in doubt
-            act = self.find_effect(name)
-            if act.shown_state not in ("unknown", "sending"):  # nobody sends while we have the lock
-                raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
-            if act.domain == "email" and act.did.get("releasing"):
-                return self._outbox.resolve(act, done)
-            with self.writing():
-                self.must_not_be_interrupted()  # resume settles what it can, and what it cannot is asked for then
-                note = {"what": "resolve", "act": act.id, "done": done}
-                self.store.journal.append([New("note", new_id(), note)], self.clock())
-            return self.find_effect(act.id)
+            return recording.settle(self, name, said, result)
 
     # -- mail ----------------------------------------------------------------
 
@@ -644,7 +639,7 @@ class Workspace(Hooked, Twins):
         with self.alone(), self.open_tree() as tree:
             files = attached(tree, [self.relative(path) for path in attachments])
         mail = compose(to, subject, body, cc, bcc, reply_to, html, files)
-        return self._outbox.hold(mail, provider, delay, approved, by)
+        return self.outbox.hold(mail, provider, delay, approved, by)
 
     def release_email(self, name: str = "", *, approved: bool = False, by: Mapping[str, str] | None = None) -> Act:
         """Sends a held mail, once: the point of no return. Needs a policy that allows it, or a person's yes, which
@@ -652,7 +647,7 @@ class Workspace(Hooked, Twins):
         self.must_be_on()
         with self.applying():
             self.must_not_be_interrupted()
-            return self._outbox.release(name, approved, by)
+            return self.outbox.release(name, approved, by)
 
     def release_due(self, by: Mapping[str, str] | None = None) -> list[tuple[Act, TakebackError | None]]:
         """Releases what is due and may go by itself; each due mail with why it stays, if it does."""
@@ -669,8 +664,8 @@ class Workspace(Hooked, Twins):
         self.must_be_on()
         with self.applying():
             if trash_copy:
-                return self._outbox.trash(name)
-            act = self._outbox.before_cancel(name)
+                return self.outbox.trash(name)
+            act = self.outbox.before_cancel(name)
         if act.undone_by:
             return act
         outcome = self.take_back("revert", act.id)
@@ -684,27 +679,27 @@ class Workspace(Hooked, Twins):
     def pending_email(self) -> list[Act]:
         """Mail that is held, oldest first."""
         with self.alone():
-            return self._outbox.pending()
+            return self.outbox.pending()
 
     def due_mail(self) -> list[Act]:
         """Held mail whose delay has passed."""
         with self.alone():
             if not any(act.did.get("due") for act in self.history().acts.values()):
                 return []  # asked by every status, which should load nothing for it
-            return self._outbox.due()
+            return self.outbox.due()
 
     def find_email(self, name: str = "") -> Act:
         """A mail by its number, the beginning of its id or its provider's id; without a name the only one held."""
         with self.alone():
-            return self._outbox.find(name)
+            return self.outbox.find(name)
 
     def read_email(self, act: Act, html: bool = False) -> str:
         """The text of a mail, as it was staged; or the HTML beside it, which is what most recipients see."""
         with self.alone():
-            return self._outbox.read(act, html)
+            return self.outbox.read(act, html)
 
     @property
-    def _outbox(self) -> Outbox:
+    def outbox(self) -> Outbox:
         from .outbox import Outbox
 
         return Outbox(self, self._takebacks.world())

@@ -105,7 +105,8 @@ def check(place: Place, plan: str, before: Any, after: Any, acknowledged: bool) 
             raise Wrong(f"acknowledged, and yet {states}")
         for act in ws.effects():
             if act.shown_state == "unknown":  # a person looks into the ledger
-                ws.resolve(act.id, done=act.summary.removeprefix("did ") in ledger.lines(sent))
+                is_there = act.summary.removeprefix("did ") in ledger.lines(sent)
+                ws.resolve(act.id, "undone" if is_there else "not-undone")
         again = ws.plan("rollback", save=True)
         ws.approve(again)
         if not ws.apply(again.id).whole:

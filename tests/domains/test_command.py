@@ -505,7 +505,7 @@ def test_killed_while_it_ran_nobody_knows_and_it_never_runs_again_by_itself(ws: 
     assert [a.shown_state for a in ws.effects()] == ["undone", "unknown"]
     ws.take_back("compensate"), ws.rollback("start")
     assert (tmp_path / "count").read_text() == "x"
-    ws.resolve(ws.effects()[1].id, done=True)
+    ws.resolve(ws.effects()[1].id, "undone")
     assert [a.shown_state for a in ws.effects()] == ["undone", "undone"]
 
 

@@ -411,9 +411,9 @@ def test_a_lost_answer_is_unknown_and_not_sent_twice(posted: Workspace, smtp: Sm
             again()
     [step] = posted.plan("compensate").steps
     assert (step.verdict, step.taken) == ("unknown", False)
-    assert "--not-done" in step.note
+    assert "--happened" in step.note and "--did-not-happen" in step.note
     assert len(smtp.got) == 1
-    assert posted.resolve(act.id, done=True).shown_state == "irreversible"
+    assert posted.resolve(act.id, "happened").shown_state == "irreversible"
     assert len(smtp.got) == 1
 
 
@@ -423,7 +423,7 @@ def test_a_person_may_say_that_it_was_not_sent(posted: Workspace, smtp: Smtp) ->
     with pytest.raises(TakebackError):
         posted.release_email(approved=True)
     smtp.after_data = lambda server: None
-    assert posted.resolve(act.id, done=False).shown_state == "held"
+    assert posted.resolve(act.id, "did-not-happen").shown_state == "held"
     with pytest.raises(ApprovalNeeded):
         posted.release_email(act.id)
     posted.release_email(act.id, approved=True)

@@ -635,7 +635,7 @@ def test_unknown_is_never_fired_again_and_a_person_settles_it(ws: Workspace, sho
         assert not ws.plan(verb).outside
         ws.take_back(verb)
     assert shop.asked("POST", "/v1/refunds") == 1
-    ws.resolve(act.id, done=True)
+    ws.resolve(act.id, "undone")
     assert state(ws, act) == "undone" and shop.asked("POST", "/v1/refunds") == 1
 
 
@@ -644,7 +644,7 @@ def test_what_a_person_knows_was_not_done_may_be_sent_again(ws: Workspace, shop:
     shop.misbehave("drop")
     assert [r.result for r in approved(ws, "compensate").results] == [UNKNOWN]
     assert shop.refunds == {}
-    ws.resolve(act.id, done=False)
+    ws.resolve(act.id, "not-undone")
     with pytest.raises(takeback.ApprovalNeeded):
         ws.take_back("compensate")
     assert [r.result for r in approved(ws, "compensate").results] == [DONE]
@@ -710,8 +710,8 @@ def test_what_never_happened_is_never_taken_back(ws: Workspace, shop: Payments):
     for _ in range(2):
         assert UNKNOWN in [r.result for r in approved(ws, "compensate").results]
     assert shop.asked("POST", "/v1/refunds") == 0 and state(ws, asked) == "unknown"
-    ws.resolve(lost.id, done=True)
-    assert state(ws, lost) == "undone" and shop.asked("POST", "/v1/refunds") == 0
+    ws.resolve(lost.id, "did-not-happen")
+    assert state(ws, lost) == "failed" and shop.asked("POST", "/v1/refunds") == 0
 
 
 def test_a_call_without_an_inverse_is_kept_and_named(ws: Workspace, shop: Payments):

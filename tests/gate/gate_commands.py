@@ -426,7 +426,7 @@ OWN = [
     "takeback ui",
     "takeback web --no-open --port 8765",
     "takeback apply kxv",
-    "takeback resolve kxv --done",
+    "takeback resolve kxv --undone",
     "takeback prune --yes",
     "takeback thread prune --keep 1 --yes",
     "takeback thread --keep 1 prune main",

@@ -442,13 +442,13 @@ def test_an_unknown_is_resolved_by_a_person(ws, scene, project):
         await player.press("enter", "down")
         await player.see("v Resolve", "nobody knows what came of it")
         await player.press("v")
-        await player.see("it took effect")
+        await player.see("What came of “made a bucket”?", "was taken back", "was not taken back", without="happened")
         await player.press("enter")  # a stray one says nothing
         await player.until(lambda: len(player.app.screen_stack) == 1)
         await player.rest()
         assert ws.find_effect(act.id).shown_state == "unknown"
         await player.press("v")
-        await player.see("it took effect")
+        await player.see("was not taken back")
         await player.press("down", "enter")
         await player.see("noted: made a bucket was taken back")
 

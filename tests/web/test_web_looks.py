@@ -134,7 +134,7 @@ def test_every_view_can_be_used_by_everybody(busy, look, served, way):
     page.goto(served.origin + "/timeline?filter=nokey:x")
     found |= {"wrong filter": wrong} if (wrong := page.evaluate(CHECKS)) else {}
     acts = {act.shown_state: act.id for act in busy.effects()}
-    for asks in (f"/item/{acts['held']}", f"/release/{acts['held']}", f"/resolve/{acts['unknown']}?done=no"):
+    for asks in (f"/item/{acts['held']}", f"/release/{acts['held']}", f"/resolve/{acts['unknown']}?said=not-undone"):
         page.goto(served.origin + asks)
         assert page.locator("main .button, main button.apply").count()
         found |= {asks: wrong} if (wrong := page.evaluate(CHECKS)) else {}

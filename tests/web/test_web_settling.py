@@ -82,13 +82,16 @@ def cut_off(ws: Any, scene: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("done", "state", "said"),
-    [("yes", "undone", "was taken back"), ("no", "live", "stands, and may be taken back again")],
+    ("word", "state", "said"),
+    [
+        ("undone", "undone", "was taken back"),
+        ("not-undone", "live", "was not taken back: it stands, and may be taken back again"),
+    ],
 )
-def test_an_unknown_is_resolved(ws: Any, doubted: Any, served: Any, done: str, state: str, said: str) -> None:
+def test_an_unknown_is_resolved(ws: Any, doubted: Any, served: Any, word: str, state: str, said: str) -> None:
     page = served.ask(f"/item/{doubted.id}").text
-    assert f'href="/resolve/{doubted.id}?done={done}"' in page
-    place = f"/resolve/{doubted.id}?done={done}"
+    assert f'href="/resolve/{doubted.id}?said={word}"' in page and "happened" not in page
+    place = f"/resolve/{doubted.id}?said={word}"
     asks = served.ask(place).text
     assert f"made a bucket {said}" in asks and "takeback resolve" in asks
     assert "sleep 60" in asks  # the undo that it is about
@@ -103,16 +106,18 @@ def test_an_unknown_is_resolved(ws: Any, doubted: Any, served: Any, done: str, s
 
 def test_nothing_is_resolved_that_was_not_shown(ws: Any, doubted: Any, served: Any) -> None:
     head, place = ws.store.journal.head().seq, f"/resolve/{doubted.id}"
-    right = seen(served, f"{place}?done=yes")
+    right = seen(served, f"{place}?said=undone")
     for form, status in (
-        ({"done": "yes"}, 409),
-        ({"done": "yes", "seen": "0" * 64}, 409),
-        ({"done": "no", "seen": right}, 409),  # the other page was confirmed
+        ({"said": "undone"}, 409),
+        ({"said": "undone", "seen": "0" * 64}, 409),
+        ({"said": "not-undone", "seen": right}, 409),  # the other page was confirmed
         ({"seen": right}, 400),
-        ({"done": "maybe", "seen": right}, 400),
+        ({"said": "maybe", "seen": right}, 400),
+        ({"said": "happened", "seen": right}, 400),  # that is not what is in doubt
+        ({"done": "yes", "seen": right}, 400),
     ):
         assert served.ask(place, "POST", {"form": served.form_token(), **form}).status == status, form
-    assert served.ask(f"{place}x?done=yes").status == 404 and served.ask(place).status == 400
+    assert served.ask(f"{place}x?said=undone").status == 404 and served.ask(place).status == 400
     assert ws.store.journal.head().seq == head
 
 
@@ -171,8 +176,8 @@ def test_a_mail_that_nobody_heard_of_again_is_told_as_such(ws: Any, smtp: Smtp, 
     assert "Nobody knows whether it was sent" in told and "That was not done" not in told
     page = served.ask(f"/item/{mail.id}").text
     assert "It was sent…" in page and "It is held…" in page
-    assert "is held as before" in served.ask(f"/resolve/{mail.id}?done=no").text
-    assert confirm(served, f"/resolve/{mail.id}?done=no").status == 303
+    assert "is held as before" in served.ask(f"/resolve/{mail.id}?said=did-not-happen").text
+    assert confirm(served, f"/resolve/{mail.id}?said=did-not-happen").status == 303
     assert ws.find_effect(mail.id).shown_state == "held"
 
 
@@ -195,7 +200,7 @@ def test_a_mail_is_being_sent_as_long_as_its_sender_lives(ws: Any, smtp: Smtp, h
         assert "It is being sent just now" in page and "Nobody knows" not in page
         assert "It was sent…" not in page and 'class="badge sending"' in page
         assert json.loads(served.ask("/timeline.json").text)["unknown"] == 0
-        assert served.ask(f"/resolve/{mail.id}?done=no").status == 400
+        assert served.ask(f"/resolve/{mail.id}?said=did-not-happen").status == 400
         assert ws.find_effect(mail.id).shown_state == "sending"
         assert [row.id for row in ws.log("state:sending")] == [mail.id]
     finally:
@@ -206,7 +211,7 @@ def test_a_mail_is_being_sent_as_long_as_its_sender_lives(ws: Any, smtp: Smtp, h
     assert "Nobody knows what came of it" in page and "It was sent…" in page and 'class="badge unknown"' in page
     assert json.loads(served.ask("/timeline.json").text)["unknown"] == 1
     assert ws.find_effect(mail.id).shown_state == "unknown"
-    assert confirm(served, f"/resolve/{mail.id}?done=no").status == 303
+    assert confirm(served, f"/resolve/{mail.id}?said=did-not-happen").status == 303
 
 
 def test_a_mail_that_is_refused_stays_held(ws: Any, smtp: Smtp, hold: Any, served: Any) -> None:
@@ -295,7 +300,7 @@ def test_read_only_shows_the_commands_and_no_way(ws: Any, doubted: Any, hold: An
         pages.append(served.ask("/timeline").text)
         for page, command in zip(pages, ("takeback resolve", "takeback email release", "takeback resume")):
             assert command in page and not re.search('href="/(resolve|release|resume)', page)
-        for place in (f"/resolve/{doubted.id}?done=yes", f"/release/{mail.id}", "/resume"):
+        for place in (f"/resolve/{doubted.id}?said=undone", f"/release/{mail.id}", "/resume"):
             page = served.ask(place)
             assert page.status == 200 and "<button" not in page.text.partition("<main")[2]
         assert "Dear Bob" in page.text or "Dear Bob" in served.ask(f"/release/{mail.id}").text
@@ -305,8 +310,8 @@ def test_each_has_a_twin(ws: Any, doubted: Any, hold: Any, served: Any) -> None:
     mail = hold("bob@example.com", "Order 17", "Dear Bob,\n")
     twin = json.loads(served.ask(f"/release/{mail.id}.json").text)
     assert twin["confirms"] == seen(served, f"/release/{mail.id}") and "Dear Bob" in twin["shown"]
-    twin = json.loads(served.ask(f"/resolve/{doubted.id}.json?done=no").text)
-    assert twin["command"] == f"takeback resolve {doubted.id[:8]} --not-done"
+    twin = json.loads(served.ask(f"/resolve/{doubted.id}.json?said=not-undone").text)
+    assert twin["command"] == f"takeback resolve {doubted.id[:8]} --not-undone"
     assert served.ask("/resume.json").status == 404
 
 

@@ -206,15 +206,20 @@ def recorded(
     in_doubt = status is None or status >= 500
     answer = _Answered(at.url, status, _pairs(response_headers or {}), response_body)
     made = None
+    later: dict[str, Any] = {}
     if inverse is not None and not failed:
-        usual = {} if inverse.get("method") else {"method": _usual_method(inverse)}
-        made = domain.check(Inverse("send", {**_filled(inverse, answer), **usual, "origin": at.origin}))
+        wanted = inverse if inverse.get("method") else {**inverse, "method": _usual_method(inverse)}
+        if in_doubt and _refers_to_body(wanted) and not answer.has_body:
+            later = _until_answered(domain, wanted, at)
+        else:
+            made = domain.check(Inverse("send", {**_filled(wanted, answer), "origin": at.origin}))
     hidden = _hidden(made.args if made else inverse, domain.world.environ)
 
     shown = redact.text(at.url, hidden)
     did: dict[str, Any] = {"method": method, "url": shown, "status": status or None}
     excerpts = {"request": _excerpt(request_body, hidden), "response": _excerpt(response_body, hidden)}
     did |= {name: excerpt for name, excerpt in excerpts.items() if excerpt}
+    did |= {"undo": later} if later else {}
     if not made and not failed and not in_doubt:
         did["left_to_do"] = "no inverse was recorded: what the server did stays done"
     if failed:
@@ -244,6 +249,36 @@ def _pairs(headers: Any) -> dict[str, str]:
         raise UsageError("response_headers are a table, or pairs of name and value", "pass them as they came") from None
 
 
+def _refers_to_body(inverse: Mapping[str, Any]) -> bool:
+    return any(text.startswith("response.body") for text in _RESPONSE.findall(json.dumps(dict(inverse), default=str)))
+
+
+def _until_answered(domain: Http, inverse: Mapping[str, Any], at: Place) -> dict[str, Any]:
+    """An inverse that refers to an answer which never came: kept as it was written, until a person says what the
+    answer would have been. All but that is checked now."""
+
+    def named(text: str) -> str:
+        def result(found: re.Match[str]) -> str:
+            _, part, path = (*found[1].split(".", 2), "", "")[:3]
+            _must(part == "body", f"{{{found[1]}}} refers to an answer that never came", "refer to its body alone")
+            return f"{{result{'.' * bool(path)}{path}}}"
+
+        return _RESPONSE.sub(result, text)
+
+    written = _mapped(dict(inverse), named)
+    for request in (written, written.get("probe")):
+        if isinstance(request, dict) and isinstance(request.get("url"), str):
+            refuse_dots(request["url"])
+            request["url"] = urljoin(at.url, request["url"])
+    _must(
+        str(written.get("url", "")).startswith(at.origin + "/"),
+        "the inverse does not say where it goes",
+        "name its URL",
+    )
+    domain.check(Inverse("send", {**_mapped(written, lambda text: _RESULT.sub("x", text)), "origin": at.origin}))
+    return {"domain": domain.name, "args": written, "given": {}}
+
+
 class _Answered:
     """What came back from the recorded call, to be referred to."""
 
@@ -254,6 +289,7 @@ class _Answered:
             if name in self.headers:
                 self.headers[name] = urljoin(url, self.headers[name])
         self.body = _parsed(body)
+        self.has_body = body is not None and body != ""
         self._parts = {"headers": self.headers, "body": self.body, "status": status or None}
 
     def value(self, reference: str) -> Any:
@@ -277,6 +313,7 @@ class _Answered:
         return found
 
 
+_RESULT = re.compile(r"\{result(?:\.[^{}]*)?\}")
 _RESPONSE = re.compile(r"\{(response(?:\.[^{}]*)?)\}")
 
 

@@ -35,6 +35,8 @@ class Acts:
     ) -> None:
         self.name = name
         self.evidence: dict[str, Mapping[str, Any]] = {}  # what the other side answered, by act
+        self.earlier: dict[str, str] = {}  # what became of earlier attempts that were in doubt, by act
+        self.unsent: set[str] = set()  # acts whose inverse was not sent this time
         self._load = load  # it may be gone from this machine: then only its own steps fail
         self._act_of = act_of
         self._environ = environ
@@ -71,21 +73,30 @@ class Acts:
     def _take_back(self, act: Act, again: bool) -> Answer:
         assert act.inverse is not None
         in_doubt = again or bool(act.in_doubt) or act.state == BEGUN
+        if not again:  # else the same attempt may have sent it before it was interrupted
+            self.unsent.add(act.id)
         try:
             domain = self._load()
             if in_doubt:
                 took = domain.probe(act.inverse)
+                if took is not None:
+                    self.earlier[act.id] = DONE if took else FAILED
                 if took:
                     return Answer(DONE, "it had taken effect already, as its probe says")
                 vouched = act.state != BEGUN and domain.may_repeat(act.inverse, act.sent_at)  # for the inverse alone
                 if took is None and not vouched:
-                    return Answer(UNKNOWN, _NOBODY_KNOWS)
+                    return Answer(UNKNOWN, _NOBODY_KNOWS if act.in_doubt or again else _NOTHING_TOLD)
                 in_doubt = took is None
+            self.unsent.discard(act.id)
             answer = domain.run(act.inverse, key_of(act))
         except TakebackError as error:  # refused before anything was sent
+            if not again:
+                self.unsent.add(act.id)
             return Answer(UNKNOWN if in_doubt else FAILED, error.message)
         except Exception as error:  # a domain may be anybody's, and it may have sent something
             return Answer(UNKNOWN, _told(error))
+        if in_doubt and answer.result == DONE:  # with the same key both are one, whichever of them it was
+            self.earlier[act.id] = DONE
         if answer.result == FAILED and in_doubt:  # that proves nothing about the attempt before
             return answer._replace(result=UNKNOWN)
         return answer if answer.result in (DONE, FAILED) else answer._replace(result=UNKNOWN)
@@ -101,3 +112,4 @@ def _told(error: Exception) -> str:
 
 
 _NOBODY_KNOWS = "it was sent, and no answer came; a person has to find out"
+_NOTHING_TOLD = "nobody knows whether it happened, and its probe cannot tell; nothing was sent"

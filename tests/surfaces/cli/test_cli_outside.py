@@ -470,7 +470,7 @@ def unknown(cli, bank: Payments, *more: str) -> str:
     bank.misbehave("reset")
     ran = cli.typing("revert", id, answers=[(YES, "yes\n")], env=PLAIN)
     assert ran.code == 3, ran
-    assert f"takeback resolve {id[:8]} --done or --not-done" in ran.out
+    assert f"takeback resolve {id[:8]} --undone or --not-undone" in ran.out
     assert "nobody knows what came of POST" in ran.out
     return id
 
@@ -488,31 +488,83 @@ def test_an_unknown_undo_is_shown_so_and_never_sent_again_by_itself(cli, bank) -
 
 
 @pytest.mark.parametrize("by_undo", [False, True])
-def test_resolve_done(cli, bank, by_undo: bool) -> None:
+def test_resolve_undone(cli, bank, by_undo: bool) -> None:
     id = unknown(cli, bank)
     name = next(e["id"] for e in effects(cli) if e["undoes"] == id) if by_undo else id
-    assert cli.ok("resolve", name[:10], "--done", "--json").json["effect"]["state"] == "undone"
+    assert cli.ok("resolve", name[:10], "--undone", "--json").json["effect"]["state"] == "undone"
     assert cli.ok("compensate").out.startswith("nothing to take back")
-    again = cli("resolve", id, "--done")
+    again = cli("resolve", id, "--undone")
     assert again.code == 2 and "not in doubt" in again.err
 
 
-def test_resolve_not_done_lets_it_be_sent_again_after_approval(cli, bank) -> None:
+def test_resolve_not_undone_lets_it_be_sent_again_after_approval(cli, bank) -> None:
     id = charge(cli, bank)
     bank.misbehave("drop")
     cli.typing("revert", id, answers=[(YES, "yes\n")], env=PLAIN)
     assert state(cli, id) == "unknown" and not bank.refunds
-    ran = cli.ok("resolve", id, "--not-done")
+    ran = cli.ok("resolve", id, "--not-undone")
     assert "may be taken back again" in ran.out
     assert cli("revert", id, "--yes").code == 4, "a person's word on the past is no yes to what comes"
     cli.typing("revert", id, answers=[(YES, "yes\n")], env=PLAIN)
     assert len(bank.refunds) == 1 and state(cli, id) == "undone"
 
 
-@pytest.mark.parametrize("words", [[], ["--done", "--not-done"]])
-def test_resolve_wants_one_of_two(cli, words: list[str]) -> None:
-    ran = cli("resolve", "kkkk", *words)
-    assert ran.code == 2 and "one of --done and --not-done" in ran.err
+@pytest.mark.parametrize("words", [[], ["--undone", "--not-undone"], ["--happened"], ["--did-not-happen"]])
+def test_resolve_wants_one_that_fits_the_doubt(cli, bank, words: list[str]) -> None:
+    """An undo was sent: whether the charge happened is not what is in doubt."""
+    id = unknown(cli, bank)
+    ran = cli("resolve", id, *words)
+    assert ran.code == 2 and f"takeback resolve {id[:8]} --undone or --not-undone" in ran.err
+    assert state(cli, id) == "unknown"
+
+
+@pytest.mark.parametrize("word", ["--done", "--not-done"])
+def test_resolve_refuses_the_words_of_before_and_names_the_new_ones(cli, bank, word: str) -> None:
+    id = unknown(cli, bank)
+    ran = cli("resolve", id, word)
+    assert ran.code == 2 and state(cli, id) == "unknown"
+    for new in ("--happened", "--did-not-happen", "--undone", "--not-undone"):
+        assert new in ran.err
+
+
+def lost(cli, bank: Payments, *more: str) -> str:
+    """A charge that was sent, and whose answer never came."""
+    words = ("record", "http", "POST", f"{bank.url}/v1/charges", "--status", "none", *more, "--json")
+    return str(cli.ok(*words).json["effect"]["id"])
+
+
+def test_a_charge_that_stands_is_noted_as_one_that_stands(cli, bank) -> None:
+    id = lost(cli, bank)
+    said = f"takeback resolve {id[:8]} --happened or --did-not-happen"
+    assert said in cli.ok("show", id).out and said in cli("status").err and said in cli.ok("rollback", "--dry-run").out
+    for wrong in ("--undone", "--not-undone"):
+        ran = cli("resolve", id, wrong)
+        assert ran.code == 2 and said in ran.err and state(cli, id) == "unknown"
+    ran = cli.ok("resolve", id, "--happened")
+    assert "happened, and stands" in ran.out and "nothing takes it back" in ran.err
+    assert state(cli, id) == "irreversible"
+
+
+def test_what_did_not_happen_needs_no_undo(cli, bank) -> None:
+    id = lost(cli, bank)
+    assert "there is nothing to take back" in cli.ok("resolve", id, "--did-not-happen").out
+    assert state(cli, id) == "failed" and cli.ok("rollback", "--dry-run").out.startswith("nothing to take back")
+
+
+def test_the_result_of_what_happened_completes_its_undo(cli, bank) -> None:
+    """Its id was never heard, so the refund could not be made: whoever finds the charge says which it is."""
+    post(bank, "/v1/charges", amount=5)
+    more = ("--inverse-url", "/v1/refunds", "--inverse-json", '{"charge": "{response.body.id}"}')
+    id = lost(cli, bank, *more)
+    assert f"takeback resolve {id[:8]} --happened --result JSON or --did-not-happen" in cli.ok("show", id).out
+    ran = cli("resolve", id, "--happened", "--result", '{"number": 1}')
+    assert ran.code == 2 and "{result.id}" in ran.err and state(cli, id) == "unknown"
+    assert cli("resolve", id, "--did-not-happen", "--result", "{}").code == 2
+    assert cli("resolve", id, "--happened", "--result", "{id}").code == 2
+    cli.ok("resolve", id, "--happened", "--result", '{"id": "ch_1"}')
+    assert state(cli, id) == "live"
+    cli.typing("revert", id, answers=[(YES, "yes\n")], env=PLAIN)
+    assert [each["charge"] for each in bank.refunds.values()] == ["ch_1"] and state(cli, id) == "undone"
 
 
 def test_a_failed_undo_says_so_and_may_be_run_again(cli, bank) -> None:
@@ -598,7 +650,7 @@ def test_rollback_takes_what_anybody_did_outside_and_an_actor_narrows_it(cli, ba
 # -- what an agent may not do ------------------------------------------------------------
 
 
-PERSONS = (["approve", "PLAN"], ["resolve", "ID", "--done"], ["prune", "--all", "--yes"], ["repair", "--yes"],
+PERSONS = (["approve", "PLAN"], ["resolve", "ID", "--undone"], ["prune", "--all", "--yes"], ["repair", "--yes"],
            ["config", "confirm", "--yes"])  # fmt: skip
 
 

@@ -586,7 +586,7 @@ def test_every_command_that_is_named_as_a_tool_is_one() -> None:
         *[(same, same) for same in (
             "run takeback email release kxvm on a terminal", "takeback approve kxvm, then takeback resume",
             "takeback restore --to DIR still works", "takeback thread rollback main kxvm --with-files",
-            "takeback email release --due", "takeback resolve kxvm --done", "takeback protect claude",
+            "takeback email release --due", "takeback resolve kxvm --undone", "takeback protect claude",
             "by claude “say takeback redo”", "takeback logs in",
         )],
     ],

@@ -69,8 +69,8 @@ def failures(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> None
             terminal.warn(f"  failed: {name}: {safe(result.note)}")
         elif result.result == UNKNOWN:
             terminal.warn(f"  unknown: {name}: {safe(result.note)}")
-            id = text(result.path)[:8]
-            terminal.warn(f"    → find out whether it took effect, then: takeback resolve {id} --done or --not-done")
+            if (act := history.acts.get(text(result.path))) is not None and act.sayings:
+                terminal.warn(f"    → find out, then: {act.resolving}")
     if any(r.result == FAILED and r.path in outside for r in outcome.results):
         terminal.warn("  → what failed outside the files took no effect there: run it again once that is mended")
 

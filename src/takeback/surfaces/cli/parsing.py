@@ -53,6 +53,7 @@ class Parser:
         self.is_word: Callable[[str], bool] = lambda word: False  # what looks like an option and is none
         self.options: list[Option] = []
         self.words: list[Word] = []
+        self.retired: dict[str, str] = {}  # options that are taken no longer, and what to write instead
         self._by_flag: dict[str, Option] = {}
 
     # -- what it takes -------------------------------------------------------
@@ -88,6 +89,8 @@ class Parser:
                 plain.append(word)
                 continue
             found = list(self._read(word))
+            if word in self.retired:
+                raise UsageError(f"{word} is taken no longer", self.retired[word])
             if not found:
                 unknown.append(word)
             for option, value in found:

@@ -118,7 +118,7 @@ def _http(workspace: Workspace, args: Namespace, by: dict[str, str], older: list
         inverse_url=args.inverse_url or "",
         inverse_headers=_headers(args.inverse_header),
         inverse_body=_body(args.inverse_body),
-        inverse_json=_json(args.inverse_json),
+        inverse_json=parsed_json(args.inverse_json, "--inverse-json", '\'{"charge": "{response.body.id}"}\''),
         expect=_codes(args.expect, "--expect"),
         gone=_codes(args.gone, "--gone"),
         timeout=_seconds(args.timeout),
@@ -183,6 +183,8 @@ def _tell(context: Context, workspace: Workspace, act: Act, inverse: str) -> Non
         terminal.hint(f"take it back: takeback revert {act.id[:8]}, or with all else: takeback rollback")
     elif act.shown_state == "failed":
         terminal.hint("it did not happen, so there is nothing to take back")
+    elif act.sayings:
+        terminal.hint(f"nobody knows whether it happened: find out, then {act.resolving}")
     else:
         terminal.hint(f"nothing takes it back: {safe(str(act.did.get('left_to_do', 'no inverse was recorded')))}")
 
@@ -240,7 +242,8 @@ def _body(given: str | None) -> str | None:
     return data.decode("utf-8", "replace")
 
 
-def _json(given: str | None) -> Any:
+def parsed_json(given: str | None, flag: str, example: str) -> Any:
+    """What was written after an option, as data: JSON, that of a file after @, or standard input for -."""
     import json
 
     if given is None:
@@ -248,9 +251,7 @@ def _json(given: str | None) -> Any:
     try:
         return json.loads(_body(given) or "")
     except ValueError as error:
-        raise UsageError(
-            f"--inverse-json is no JSON ({error})", 'such as \'{"charge": "{response.body.id}"}\''
-        ) from None
+        raise UsageError(f"{flag} is no JSON ({error})", f"such as {example}") from None
 
 
 def _codes(given: str | None, flag: str) -> list[int] | None:

@@ -158,6 +158,7 @@ def effect(found: Act, history: History, undo: str = "") -> dict[str, Any]:
         "verdict": found.verdict,
         "inverse": undo or None,
         "depends_on": list(found.depends_on),
+        "resolve": list(found.sayings),
     }
 
 

@@ -176,7 +176,7 @@ def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
     if act.shown_state == "sending":
         yield terminal.style(f"  → it is being sent just now, by process {act.did['sender']['pid']}", "cyan")
     if act.shown_state == "unknown":
-        yield terminal.style(f"  → find out, then: takeback resolve {act.id[:8]} --done or --not-done", "magenta")
+        yield terminal.style(f"  → find out, then: {act.resolving}", "magenta")
 
 
 def _facts(terminal: Terminal, known: Mapping[str, Any]) -> Iterator[str]:

@@ -218,7 +218,9 @@ def _next(found: Status, workspace: Workspace) -> str:
         return "takeback resume, or takeback resume --abort"
     states = dict(found.outside)
     if states.get("unknown"):
-        return "takeback effects state:unknown, find out what came of it, then takeback resolve ID --done or --not-done"
+        doubted = [act for act in workspace.history().ledger() if act.shown_state == "unknown"]
+        then = doubted[0].resolving if len(doubted) == 1 else "takeback resolve ID as takeback show ID says"
+        return f"takeback effects state:unknown, find out what came of it, then {then}"
     if found.due:
         return "takeback email release --due sends what is due, takeback email cancel ID drops it"
     if found.checkpoint is None:

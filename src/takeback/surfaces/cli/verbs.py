@@ -41,7 +41,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "effects": ("outside", "the ledger: what was done outside the files, and what became of it"),
     "compensate": ("outside", "take back what stands outside the files, and nothing else"),
     "approve": ("outside", "a person's yes to a saved plan, or to a call that was stopped"),
-    "resolve": ("outside", "say what came of an undo that nobody heard of again"),
+    "resolve": ("outside", "say what came of an effect, or of its undo, that nobody heard of again"),
     "policy": ("outside", "what may run, is asked for or is refused, and why"),
     "hook": ("outside", "answer one event of an agent: what its configuration runs"),
     "resident": ("outside", "the process that makes hooks fast: whether it runs, start it, stop it"),

@@ -15,8 +15,9 @@ it is for a person to approve.
 Files go back at once and takeback_redo brings them back; what others changed is kept unless a person wants otherwise.
 5. A person approves what acts outside the files. If you are told that approval is needed, say so, show the plan, and \
 pass on the lines that a person runs. Do not work around it, and do not run `takeback approve` yourself.
-6. An effect whose state is unknown was sent and never answered. Do not repeat it: find out what happened, and let a \
-person run `takeback resolve`.
+6. An effect whose state is unknown was begun, or its undo was sent, and nobody heard of it again. Do not repeat it: \
+find out what happened, tell the person, and let them run `takeback resolve ID` with --happened or --did-not-happen \
+(the effect itself), --undone or --not-undone (its undo).
 7. What you must remember beyond this session goes into a thread: takeback_thread_save keeps it beside the files, \
 takeback_thread_resume gives it back, and takeback_thread_rollback goes back in it. Give the checkpoint_id that you \
 went on from, so that another agent's save is noticed.

@@ -10,6 +10,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from ...acts import HAPPENED, Act
 from ...board import CallItem, EffectItem, Item, Mark, TurnItem
 from ...effects import Outcome
 from ...errors import ApprovalNeeded, TakebackError
@@ -295,23 +296,36 @@ class TimelineApp(Browser):
 
     def action_resolve(self) -> None:
         item = self._act("unknown")
-        if item is None or self._is_refused("saying what came of an undo"):
-            return
-        choices = [
-            Choice("", "not known yet; leave it as it is"),  # the first one: no stray Enter says what is not so
-            Choice("done", "it took effect"),
-            Choice("not", "it did not; it may be sent again, after a yes"),
-        ]
+        if item is not None and not self._is_refused("saying what came of an effect"):
+            self._offer_sayings(item.id)
+
+    @work(thread=True, exclusive=True, group="choose", exit_on_error=False)
+    def _offer_sayings(self, id: str) -> None:
+        from ..cli.resolve import meaning
 
         def settle(said: str | None) -> None:
-            if said:
-                self.do(lambda: self._resolved(item.id, said == "done"))
+            if said == HAPPENED and act.waits_for_result:
+                self.push_screen(Ask("What did it answer, as JSON? Its undo is made from it (empty: not known)"), noted)
+            elif said:
+                self.do(lambda: self._resolved(act, said))
 
-        self.push_screen(Choose(f"What came of taking back “{clip(safe(item.title), 60)}”?", choices), settle)
+        def noted(result: str | None) -> None:
+            if result is not None:
+                self.do(lambda: self._resolved(act, HAPPENED, result))
 
-    def _resolved(self, id: str, done: bool) -> Said:
-        act = self.acting.resolve(id, done)
-        return Said(f"noted: {safe(act.summary)} {'was taken back' if act.undone_by else f'is {act.shown_state}'}")
+        with self.telling():
+            act = self.acting.find_effect(id)
+            choices = [Choice("", "not known yet; leave it as it is")]  # the first: no stray Enter says what is not so
+            choices += [Choice(said, meaning(act, said)) for said in act.sayings]
+            self.later(self.push_screen, Choose(f"What came of “{clip(safe(act.summary), 60)}”?", choices), settle)
+
+    def _resolved(self, doubted: Act, said: str, result: str = "") -> Said:
+        from ..cli.record import parsed_json
+        from ..cli.resolve import meaning
+
+        given = parsed_json(result, "the result", '{"id": "ch_3P"}') if result.strip() else None
+        self.acting.resolve(doubted.id, said, given)
+        return Said(f"noted: {meaning(doubted, said)}")
 
     def action_send(self) -> None:
         item = self._act("held")
@@ -362,7 +376,9 @@ class TimelineApp(Browser):
         yield SystemCommand("Compare", "two points, or one with now (=)", self.action_compare)
         yield SystemCommand("Filter", "by words, path, actor, domain, verdict, time (/)", self.action_filter)
         yield SystemCommand("Send mail", "release the held mail at the cursor (s)", self.action_send)
-        yield SystemCommand("Resolve", "say what came of an unknown undo (v)", self.action_resolve)
+        yield SystemCommand(
+            "Resolve", "say what came of an effect, or its undo, that is unknown (v)", self.action_resolve
+        )
         yield SystemCommand("Raw JSON", "of the item at the cursor (3)", lambda: self.action_view("json"))
         yield SystemCommand("Theme", "other colours", self.action_change_theme)
         yield SystemCommand("Keys", "every key (?)", self.action_keys)

@@ -28,7 +28,7 @@ _KEYS = {
     "and": (
         ("c, n, p", "take a checkpoint; name it anew; pin it, or unpin it"),
         ("=", "compare two points: = here, then = there (twice: with now)"),
-        ("s, v", "send a held mail; say what came of an unknown undo"),
+        ("s, v", "send a held mail; say what came of what is unknown"),
         ("ctrl+p", "every command, by its name"),
         ("q", "leave"),
     ),

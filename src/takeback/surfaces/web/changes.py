@@ -86,10 +86,10 @@ class Changes:
     # -- what a person settles ---------------------------------------------------
 
     def resolve(self, id: str, filled: Filled) -> Next:
-        done = settling.is_done(one(filled, "done"))
+        said = one(filled, "said")
         with self._opened() as workspace:
-            settling.must_be_as_seen(settling.resolving(workspace, id, done), filled)
-            return self._came(settling.resolved(workspace, id, done))
+            settling.must_be_as_seen(settling.resolving(workspace, id, said), filled)
+            return self._came(settling.resolved(workspace, id, said, one(filled, "result")))
 
     def release(self, id: str, filled: Filled) -> Next:
         with self.doing.begun(MAIL, 0), self._opened() as workspace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from ...acts import Act
+from ...acts import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, UNDONE, Act
 from ...board import NONE, CallItem, EffectItem, Item, Mark, TurnItem
 from ...effects import Checkpoint, short_id
 from ...timeline import Detail, Now
@@ -20,6 +20,13 @@ from .listing import Place, amounts, badges, inner, standing, title, way_back, w
 
 _MOST = 400  # parts of one item that are listed
 _LONG = 20_000  # characters of one request, answer or mail
+_SAYINGS = {
+    HAPPENED: "It happened…",
+    DID_NOT_HAPPEN: "It did not happen…",
+    UNDONE: "It was taken back…",
+    NOT_UNDONE: "It was not taken back…",
+}
+_SAYINGS_OF_MAIL = {HAPPENED: "It was sent…", DID_NOT_HAPPEN: "It was not sent…"}
 
 
 class Around:
@@ -145,9 +152,8 @@ def _settles(detail: Detail, forms: Forms) -> list[Child]:
     if act is None or not isinstance(detail.item, EffectItem):
         return []
     if act.shown_state == "unknown":
-        done = "It was sent…" if act.did.get("releasing") else "It was taken back…"
-        stands = "It is held…" if act.domain == "email" else "It stands…"
-        return [forms.way(done, "resolve", act.id, done="yes"), forms.way(stands, "resolve", act.id, done="no")]
+        buttons = _SAYINGS | _SAYINGS_OF_MAIL if act.did.get("releasing") else _SAYINGS
+        return [forms.way(buttons[said], "resolve", act.id, said=said) for said in act.sayings]
     return [forms.way("Send it…", "release", act.id)] if _is_held_mail(act) else []
 
 
@@ -188,7 +194,7 @@ def _exchange(detail: Detail) -> Markup | None:
     id = act.id[:8]
     hint = {
         "sending": "It is being sent just now. Look again for what came of it.",
-        "unknown": f"Nobody knows what came of it. Find out, then: takeback resolve {id} --done or --not-done",
+        "unknown": f"Nobody knows what came of it. Find out, then: {act.resolving}",
         "held": f"It is held: takeback email release {id} sends it, takeback email cancel {id} drops it",
     }.get(act.shown_state)
     return tag(

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from ... import redact
-from ...acts import Act
+from ...acts import HAPPENED, Act
 from ...effects import STATES
 from ...errors import NotFound, Stale, TakebackError, UsageError
 from ...timeline import Timeline
@@ -20,10 +20,11 @@ from ...workspace import Workspace
 from ..cli import acts, approving, email, resolve, shapes
 from ..cli.page import Page
 from ..cli.plans import Shown
+from ..cli.record import parsed_json
 from ..cli.terminal import safe
 from . import steps
 from .forms import Filled, Forms, must_say_yes, one, typed_yes
-from .html import Child, lines, tag
+from .html import Child, Markup, lines, tag
 from .listing import Place, way_back
 from .results import Result, of_resumed
 
@@ -44,6 +45,7 @@ class Matter(NamedTuple):
     rows: tuple[Shown, ...] = ()  # steps that are left
     hidden: int = 0  # how many there are besides
     total: int = 0
+    field: Child = None  # what may be written besides
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -56,6 +58,8 @@ def matter_page(matter: Matter, forms: Forms, place: Place) -> list[Child]:
     fields: list[Child] = []
     if matter.shown:
         fields.append(tag("pre", lines(matter.shown), tabindex=0, aria_label="What it is about"))
+    if matter.field is not None:
+        fields.append(matter.field)
     if matter.question:
         fields.append(typed_yes(matter.question))
     confirm = forms.confirm(matter.button, matter.action, fields, matter.says, seen=matter.seen, **matter.values)
@@ -86,40 +90,45 @@ def _hash(*parts: str) -> str:
 # -- an undo that nobody heard of again ------------------------------------------
 
 
-def is_done(said: str) -> bool:
-    if said not in ("yes", "no"):
-        raise UsageError("it is not said what came of it", "go back to it in the timeline and choose")
-    return said == "yes"
-
-
-def resolving(workspace: Workspace, id: str, done: bool) -> Matter:
+def resolving(workspace: Workspace, id: str, said: str) -> Matter:
     act = workspace.find_effect(id)
     if act.shown_state != "unknown":
         raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "choose it in the timeline again")
-    meaning = resolve.meaning(act, done)
+    if said not in act.sayings:
+        raise UsageError("it is not said what came of it", "go back to it in the timeline and choose")
+    meaning = resolve.meaning(act, said)
     sent = acts.describer(workspace)(act) if act.in_doubt and act.inverse is not None else ""
-    said = (
+    told = [
         "Nobody knows what came of it. Look at the other side before you say so.",
-        f"This notes your word, {meaning}, and sends nothing; to take it back again needs a yes of its own.",
-    )
-    flag = "--done" if done else "--not-done"
+        f"This notes your word, {meaning}, and sends nothing; to take it back needs a yes of its own.",
+    ]
+    asks = said == HAPPENED and act.waits_for_result
+    if asks:
+        told.append("Its undo needs what it answered. Without it nothing here takes it back.")
     return Matter(
         f"Is it so? {meaning}",
-        said,
+        tuple(told),
         f"Sent to take it back, and never answered:\n  {safe(sent)}" if sent else "",
         "",
         "Yes, note it",
         "Writing it down …",
         f"/resolve/{act.id}",
-        {"done": "yes" if done else "no"},
-        f"takeback resolve {act.id[:8]} {flag}",
+        {"said": said},
+        f"takeback resolve {act.id[:8]} --{said}" + " --result JSON" * asks,
         _hash("resolve", act.id, act.in_doubt, meaning),
+        field=_result_field() if asks else None,
     )
 
 
-def resolved(workspace: Workspace, id: str, done: bool) -> Result:
-    noted = f"noted: {resolve.meaning(workspace.find_effect(id), done)}"
-    act = workspace.resolve(id, done)
+def _result_field() -> Markup:
+    box = tag("textarea", id="result", name="result", rows=3, cols=60, spellcheck="false", placeholder='{"id": "…"}')
+    return tag("p", tag("label", "What it answered, as JSON", for_="result"), " ", box)
+
+
+def resolved(workspace: Workspace, id: str, said: str, result: str = "") -> Result:
+    noted = f"noted: {resolve.meaning(workspace.find_effect(id), said)}"
+    given = parsed_json(result, "the result", '{"id": "ch_3P"}') if result.strip() else None
+    act = workspace.resolve(id, said, given)
     return Result(act.id, "Noted", (noted,), True, False, {"effect": shapes.effect(act, workspace.history())})
 
 

@@ -5,13 +5,13 @@
 /compare?a=&b=                   two checkpoints, or one and now /compare.json
 /plan/HASH                       a plan, and the way to apply it /plan/HASH.json
 /outcome/ID                      what came of one                /outcome/ID.json
-/resolve/ID?done=                what saying so notes            /resolve/ID.json
+/resolve/ID?said=                what saying so notes            /resolve/ID.json
 /release/ID                      what sending a mail sends       /release/ID.json
 /resume?abort=                   what finishing it does          /resume.json
 /events                          what happens, as it happens
 POST /plan                       plans, and leads to the plan's page
 POST /plan/HASH/apply            applies exactly that
-POST /resolve/ID                 notes what came of an undo that nobody heard of again
+POST /resolve/ID                 notes what came of what nobody heard of again
 POST /release/ID                 sends a mail that is held
 POST /resume                     finishes a take-back that was interrupted, or goes back from it
 POST /checkpoint                 takes one, with a label
@@ -191,7 +191,7 @@ class Site:
         return self._page(View("Plan", body, kind="plan", live=False), place)
 
     def _resolve(self, request: Request) -> Response:
-        return self._ask(request, settling.resolving(self._ws, _id(request), settling.is_done(_asked(request, "done"))))
+        return self._ask(request, settling.resolving(self._ws, _id(request), _asked(request, "said")))
 
     def _release(self, request: Request) -> Response:
         return self._ask(request, settling.releasing(self._ws, _id(request)))

@@ -125,7 +125,12 @@ def recorded(workspace: Workspace, act: Act) -> CallToolResult:
     undo = acts.describer(workspace)(act) if act.inverse else ""
     page = Page()
     page.say(f"effect {act.id[:8]} is recorded: {safe(act.summary)}")
-    left = safe(str(act.did.get("left_to_do", "it has no inverse")))
-    failed = act.shown_state == "failed"
-    page.say(f"taken back by: {safe(undo)}" if undo else left if failed else "nothing takes it back: it has no inverse")
+    if undo:
+        page.say(f"taken back by: {safe(undo)}")
+    elif act.shown_state == "failed":
+        page.say(safe(str(act.did.get("left_to_do", "it has no inverse"))))
+    elif act.sayings:
+        page.say(f"nobody knows whether it happened; a person finds out, then runs {act.resolving}")
+    else:
+        page.say("nothing takes it back: it has no inverse")
     return answer(page, {"effect": shapes.effect(act, workspace.history(), undo)})
