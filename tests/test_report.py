@@ -250,7 +250,7 @@ def test_what_could_not_be(scene: Scene, book: Path) -> None:
     ws.approve(plan, ws.unapproved(plan)[1])
     ws.apply(plan.id)
     unknown = made(ws).remains[-1]
-    assert unknown.state == "unknown" and unknown.command == f"takeback resolve {sent.id[:8]}"
+    assert unknown.state == "unknown" and unknown.command == f"takeback resolve {sent.id[:8]} --undone or --not-undone"
     ws.resolve(sent.id, "undone")
     assert [each.domain for each in made(ws).remains] == ["http"]
 

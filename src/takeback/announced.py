@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _SUMMARY = 100  # characters
 _COMMAND = 4096  # characters of a command that are read for its summary
 _UNSEEN = "unknown"  # a risk of which nothing is known, and so nothing to journal
+# What a shell says of a program that it could not run, by its exit code.
+_NEVER_RAN = {126: ("Permission denied", "cannot execute"), 127: ("command not found", "not found", "No such file")}
+_CURL_SENT_NOTHING = (1, 2, 3, 5, 6, 7, 35, 60)  # no such protocol, host or connection, or no certificate to trust
+_CURL_REFUSED = 22  # with --fail
 _EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "notebookedit"), "Patch": ("patch",)}
 
 
@@ -38,6 +42,29 @@ def acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[N
     for path in (*outside, *(path for risk in risks for path in risk.outside)):
         found[path] = NewAct("note", f"{_said(event)} {path}", path, None, UNCOVERED, uncovered)
     return tuple(found.values())
+
+
+def nothing_came_of(event: Event) -> str:
+    """Why a command that failed is known to have done nothing outside the files; empty where nobody can tell. Only of
+    one that stands alone on its line: of several the exit code is that of the last."""
+    if event.does != kinds.SHELL or event.exit is None or _joined(event.command):
+        return ""
+    words = [word for word in event.command.split() if "=" not in word.partition("-")[0]] or [""]
+    program = os.path.basename(words[0].strip("'\""))
+    if event.exit in _NEVER_RAN and any(f"{program}: {why}" in event.said for why in _NEVER_RAN[event.exit]):
+        return f"it was never run: {program} could not be started (exit {event.exit})"
+    once = not any(word in ("-L", "--location") or word.startswith(("--retry", "--next")) for word in words)
+    if program == "curl" and once and event.command.count("://") <= 1:
+        if event.exit in _CURL_SENT_NOTHING:
+            return f"nothing was sent: curl could not reach the server (exit {event.exit})"
+        if event.exit == _CURL_REFUSED and "returned error: 4" in event.said:
+            return "the server refused it with a 4xx, so nothing happened"
+    return ""
+
+
+def _joined(command: str) -> bool:
+    """Whether a line holds more than one command, or one that a shell or another program makes of it."""
+    return any(part in command.strip() for part in (";", "&", "|", "\n", "`", "$(", "<(", ">("))
 
 
 def _said(event: Event) -> str:

@@ -24,7 +24,7 @@ from .acts import BEGUN, NewAct, body_of
 from .callers import BY_CONTENT as BY_CONTENT
 from .callers import Call as Call
 from .callers import Caller as Caller
-from .effects import Change, Turn, raw, text
+from .effects import FAILED, Change, Turn, raw, text
 from .ids import new_id
 from .journal import Journal, New, Row
 from .typed import TYPE_CHECKING, Any, NamedTuple
@@ -116,12 +116,16 @@ def ask_row(bracket: Bracket, oldest: int) -> New:
     return New("ask", new_id(), {"open": bracket.id, "oldest": oldest})
 
 
-def act_rows(bracket: Bracket, in_doubt: bool) -> list[New]:
-    """What a call that is over did outside the files; in doubt where it failed, or nobody said how it ended."""
+def act_rows(bracket: Bracket, in_doubt: bool, nothing: str = "") -> list[New]:
+    """What a call that is over did outside the files; in doubt where it failed, or nobody said how it ended, unless
+    it is known why nothing came of it."""
     by = {"surface": "hook", "actor": bracket.caller.agent, "turn": bracket.turn.number, "call": bracket.id}
-    return [
-        New("act", new_id(), body_of(act._replace(state=BEGUN) if in_doubt else act, by)) for act in bracket.call.acts
-    ]
+    acts = bracket.call.acts
+    if nothing:
+        acts = tuple(act._replace(state=FAILED, did={**act.did, "left_to_do": nothing}) for act in acts)
+    elif in_doubt:
+        acts = tuple(act._replace(state=BEGUN) for act in acts)
+    return [New("act", new_id(), body_of(act, by)) for act in acts]
 
 
 def cut_rows(bracket: Bracket, end: End, oldest: int) -> list[New]:

@@ -159,6 +159,7 @@ def end_call(
     did_act: bool = True,
     ran: float | None = None,
     at: float = 0.0,
+    nothing: str = "",
 ) -> Ended:
     """A call is over, as was told at some moment: what changed since it began is its work, with what it did outside the
     files, unless it was denied after all. Where a person was asked about it, and it is known for how many seconds it
@@ -175,7 +176,7 @@ def end_call(
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         if bracket.id not in closed:
-            rows += brackets.act_rows(bracket, in_doubt=failed) if did_act else []
+            rows += brackets.act_rows(bracket, in_doubt=failed, nothing=nothing) if did_act else []
             oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
             rows.append(brackets.close_row(bracket, oldest, failed=failed))
     ws.observer.journal_look(look, rows)

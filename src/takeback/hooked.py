@@ -61,14 +61,15 @@ class Hooked(Guarded):
         did_act: bool = True,
         ran: float | None = None,
         at: float = 0.0,
+        nothing: str = "",
     ) -> calls.Ended:
         """An agent's call is over: journals what it did, as one effect, with what it did outside the files. Where a
         person was asked about it, what changed before it began to work (`ran` seconds before `at`, when its agent
-        told of its end) is not its work."""
+        told of its end) is not its work. `nothing` says why nothing came of it outside the files, where that is known."""
         from . import calls
 
         with self._hooked() as tree:
-            return calls.end_call(self, tree, caller, call, failed, did_act, ran, at)
+            return calls.end_call(self, tree, caller, call, failed, did_act, ran, at, nothing)
 
     def end_gone(self, at: float) -> tuple[str, ...]:
         """A process was seen to end at this moment: the calls that were at work in it ended then."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..typed import Any
 from . import events as kinds
 from .claude import Claude
-from .dialect import Dialect, reply, table, text
+from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
 
 _READERS = (
@@ -50,7 +50,13 @@ class Copilot(Dialect):
 
     def has_failed(self, payload: Mapping[str, Any]) -> bool:
         found = text(table(payload, "toolResult", "tool_result"), "resultType", "result_type")
-        return found not in ("", "success")
+        return found not in ("", "success") or exit_code(self.said(payload)) not in (None, 0)
+
+    def said(self, payload: Mapping[str, Any]) -> str:
+        said = text(table(payload, "toolResult", "tool_result"), "textResultForLlm", "text_result_for_llm")
+        body, _, end = said.rpartition("\n<")
+        code = end.rpartition("exit code ")[2].removesuffix(">")
+        return f"Exit code {code}\n{body}" if code.isdecimal() else said
 
     def render(self, event: Event, answer: Answer) -> Reply:
         """The one form where its own hooks ask, and Claude Code's beside it where that one's do."""

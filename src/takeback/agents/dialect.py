@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _OURS = ("takeback", "plugin_takeback_takeback")  # what our MCP server is called, by itself and in the plugin
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+_SAID = 4_000  # characters of what a call that failed said
 _PATCHES = ("command", "input", "patch", "patchText", "patch_text")
 
 
@@ -69,6 +70,9 @@ class Dialect:
         key = text(payload, "tool_use_id", "tool_call_id", "toolUseId") or by_content(tool, given)
         found = event._replace(tool=tool, input=given, key=key, failed=failed, server=self.server(payload, tool))
         found = found._replace(ran=seconds(payload, "duration_ms"))
+        if failed:
+            said = self.said(payload)
+            found = found._replace(exit=exit_code(said), said=said[:_SAID])
         return self.classified(found, payload)
 
     def classified(self, event: Event, payload: Mapping[str, Any]) -> Event:
@@ -100,6 +104,13 @@ class Dialect:
         """Whether an after-event that does not say so by its name tells of a failure."""
         return bool(table(payload, "tool_response").get("isError"))
 
+    def said(self, payload: Mapping[str, Any]) -> str:
+        """What a call that failed said."""
+        response = payload.get("tool_response")
+        told = table(payload, "tool_response")
+        found = text(payload, "error") or (response if isinstance(response, str) else "")
+        return found or text(told, "llmContent", "output", "stderr")
+
     # -- answering -----------------------------------------------------------
 
     def render(self, event: Event, answer: Answer) -> Reply:
@@ -114,6 +125,16 @@ class Dialect:
         if answer.message:
             body["systemMessage"] = answer.message
         return reply(body)
+
+
+def exit_code(said: str) -> int | None:
+    """The exit code that an agent puts before what a command said, or after all of it."""
+    before, after = "Exit code", "\nExit Code:"
+    rest = said.removeprefix(before).lstrip(":") if said.startswith(before) else said.rpartition(after)[2]
+    if rest == said:
+        return None
+    code = rest.split(maxsplit=1)[0] if rest.split() else ""
+    return int(code) if code.isdecimal() else None
 
 
 def reply(body: Mapping[str, Any]) -> Reply:

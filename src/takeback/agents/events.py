@@ -47,6 +47,8 @@ class Event(NamedTuple):
     input: Mapping[str, Any] = {}
     key: str = ""  # the call's name, the same before and after
     failed: bool = False
+    exit: int | None = None  # with which a shell's command ended, where its agent says so
+    said: str = ""  # the beginning of what that command said, where its agent says so
     name: str = ""  # the agent's own name of the event
     ran: float | None = None  # seconds that a call was at work, without the time that a person was asked
     transcript: str = ""  # the file in which the agent writes down its calls and what became of them

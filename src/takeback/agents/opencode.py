@@ -65,7 +65,10 @@ class Opencode(Dialect):
         failed = kind == kinds.AFTER and (made.get("isError") is True or _exit(made) not in (None, 0))
         known = tool in self.tools or tool in self.patches
         server = "" if known or "_" not in tool else tool.partition("_")[0]
-        return self.classified(found._replace(tool=tool, input=args, key=key, failed=failed, server=server), payload)
+        found = found._replace(tool=tool, input=args, key=key, failed=failed, server=server)
+        if failed and isinstance(code := _exit(made), int):
+            found = found._replace(exit=code, said=text(made, "output")[:4_000])
+        return self.classified(found, payload)
 
     def render(self, event: Event, answer: Answer) -> Reply:
         body: dict[str, Any] = {}

@@ -268,6 +268,7 @@ def _until_answered(domain: Http, inverse: Mapping[str, Any], at: Place) -> dict
     written = _mapped(dict(inverse), named)
     for request in (written, written.get("probe")):
         if isinstance(request, dict) and isinstance(request.get("url"), str):
+            _must(request["url"][:1] != "{", "an answer that never came says where it goes", "begin with its path")
             refuse_dots(request["url"])
             request["url"] = urljoin(at.url, request["url"])
     _must(

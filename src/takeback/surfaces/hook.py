@@ -178,7 +178,8 @@ def _acted(
         if event.kind == kinds.ASKED:
             workspace.ask_about(event.caller, call)
             return Answer()
-        ended = workspace.end_call(event.caller, call, event.failed, ran=event.ran, at=asked.at)
+        nothing = announced.nothing_came_of(event)
+        ended = workspace.end_call(event.caller, call, event.failed, ran=event.ran, at=asked.at, nothing=nothing)
         _partial(asked, event, place, ended.lacking)
     elif event.kind in (kinds.START, kinds.END):
         workspace.end_turn(event.caller, whole_session=True)
