@@ -104,6 +104,23 @@ def test_an_unknown_is_resolved(ws: Any, doubted: Any, served: Any, word: str, s
     assert served.ask(place).status == 400  # it is not in doubt any more
 
 
+def test_an_effect_in_doubt_is_asked_about_itself_and_for_its_result(ws: Any, served: Any) -> None:
+    undo = {"inverse_url": "/refunds", "inverse_json": {"charge": "{response.body.id}"}}
+    act = ws.record_http("POST", "https://pay.example/charges", status=None, **undo)
+    page = served.ask(f"/item/{act.id}").text
+    assert "It happened…" in page and "It did not happen…" in page and "taken back…" not in page
+    place = f"/resolve/{act.id}?said=happened"
+    asks = served.ask(place).text
+    assert "<textarea" in asks and f"takeback resolve {act.id[:8]} --happened --result JSON" in asks
+    assert "<textarea" not in served.ask(f"/resolve/{act.id}?said=did-not-happen").text
+    assert confirm(served, place, result="{oops").status == 400
+    assert confirm(served, place, result='{"number": 1}').status == 400  # not what its undo refers to
+    assert ws.find_effect(act.id).shown_state == "unknown"
+    assert confirm(served, place, result='{"id": "ch_1"}').status == 303
+    found = ws.find_effect(act.id)
+    assert found.shown_state == "live" and found.inverse.args["json"] == {"charge": "ch_1"}
+
+
 def test_nothing_is_resolved_that_was_not_shown(ws: Any, doubted: Any, served: Any) -> None:
     head, place = ws.store.journal.head().seq, f"/resolve/{doubted.id}"
     right = seen(served, f"{place}?said=undone")
@@ -175,7 +192,7 @@ def test_a_mail_that_nobody_heard_of_again_is_told_as_such(ws: Any, smtp: Smtp, 
     told = served.ask(answer.headers["location"]).text
     assert "Nobody knows whether it was sent" in told and "That was not done" not in told
     page = served.ask(f"/item/{mail.id}").text
-    assert "It was sent…" in page and "It is held…" in page
+    assert "It was sent…" in page and "It was not sent…" in page
     assert "is held as before" in served.ask(f"/resolve/{mail.id}?said=did-not-happen").text
     assert confirm(served, f"/resolve/{mail.id}?said=did-not-happen").status == 303
     assert ws.find_effect(mail.id).shown_state == "held"
