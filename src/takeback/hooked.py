@@ -65,7 +65,7 @@ class Hooked(Guarded):
     ) -> calls.Ended:
         """An agent's call is over: journals what it did, as one effect, with what it did outside the files. Where a
         person was asked about it, what changed before it began to work (`ran` seconds before `at`, when its agent
-        told of its end) is not its work. `nothing` says why nothing came of it outside the files, where that is known."""
+        told of its end) is not its work. `nothing` says why, where nothing came of it outside the files."""
         from . import calls
 
         with self._hooked() as tree:
