@@ -11,7 +11,6 @@ import os
 import stat
 
 from ..effects import Change, domain_of
-from ..repository import INDEX, REFS, STASH
 from ..safefs import Folder, components
 from ..typed import TYPE_CHECKING, NamedTuple
 
@@ -46,6 +45,8 @@ class ChangeTimes:
     def _of_git(self, path: bytes) -> Moment | None:
         """Of a part of the repository: the time of the file that holds it. A repository that lies elsewhere is not
         asked."""
+        from ..repository import INDEX, REFS, STASH
+
         if path.startswith(INDEX):
             path = _INDEX
         elif path.startswith(STASH):

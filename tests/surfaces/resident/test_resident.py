@@ -470,3 +470,54 @@ def test_a_hook_left_behind_says_nothing_and_stops_nothing(tmp_path):
         left = line.replace(gone, str(tmp_path / "gone"))
         ran = subprocess.run(["sh", "-c", left], input=b"{}", capture_output=True)
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+_AGENT = """
+import json, subprocess, sys, time
+for event, command, said in json.load(sys.stdin):
+    subprocess.run(["sh", "-c", command], input=json.dumps(said).encode(), check=True, capture_output=True)
+print("in a call", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells at once that a process has ended")
+def test_what_an_agent_did_before_it_was_killed_is_its_own_and_the_rest_is_nobodys(hooks: Hooks):
+    hooks.ask("SessionStart", source="startup")  # starts it, so that it knows the agent from its first call on
+    hooks.up()
+    said = {"session_id": "killed", "transcript_path": "/nowhere.jsonl", "cwd": str(hooks.project)}
+    call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "1"}
+    told = [
+        (event, hook_command("claude", event), {**said, "hook_event_name": event, **what})
+        for event, what in (("UserPromptSubmit", {"prompt": "build it"}), ("PreToolUse", call))
+    ]
+    agent = subprocess.Popen(
+        [sys.executable, "-c", _AGENT], cwd=hooks.project, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert agent.stdin is not None and agent.stdout is not None
+    agent.stdin.write(json.dumps(told).encode())
+    agent.stdin.close()
+    assert agent.stdout.readline() == b"in a call\n"
+    (hooks.project / "made.txt").write_text("the agent's\n")
+    agent.kill()
+    agent.wait()
+    agent.stdout.close()
+    until(lambda: ("1", True) in hooks.calls(), "the call of an agent that was killed was not closed")
+    (hooks.project / "mine.txt").write_text("a person's\n")
+    with takeback.open(hooks.project) as ws:
+        ws.checkpoint("later")
+        found = {p.decode(): (sorted(e.actors), e.uncertain) for e in ws.history().effects for p in e.changes}
+        assert found == {"made.txt": (["claude"], False), "mine.txt": ([], False)}
+        assert ws.undo().whole
+    assert (hooks.project / "mine.txt").exists() and not (hooks.project / "made.txt").exists()
+
+
+def test_it_stays_while_an_agent_has_a_call_at_work(hooks: Hooks, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TAKEBACK_HOOKS_IDLE", "1s")
+    hooks.ask("SessionStart", source="startup")
+    pid = hooks.up()["pid"]
+    hooks.before("1")
+    time.sleep(2.5)
+    assert is_alive(pid)
+    hooks.after("1")
+    until(lambda: not is_alive(pid))

@@ -1,6 +1,7 @@
 """The resident process: one per user, started by a hook, gone when nobody has asked for a while.
 
     socket (0600, in a folder of 0700) ─► whoever connects must be the same user ─► a thread ─► hook.answer ─► back
+    an agent's process ends ─► what it left at work ended at that moment
 
 Everything it knows it could lose at any moment: the journal is written by the same code as without it, and what it
 holds in memory is only what saves looking again.
@@ -20,7 +21,9 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import takeback
 
@@ -29,6 +32,7 @@ from ...errors import TakebackError
 from ..hook import Asked, answer, settings_of
 from . import client
 from .alone import printed
+from .deaths import Called, Deaths
 from .kept import Kept
 
 _HEARTBEAT = 0.5  # seconds: how often whoever waits is told that their call is at work
@@ -116,6 +120,7 @@ class Server:
         self.here = here  # the folder of whoever had it started
         self.environ = environ
         self.kept = Kept()
+        self.deaths = Deaths()
         self.began = time.time()
         self.calls = 0
         self._made_of = client.installation(), _stamp()
@@ -147,7 +152,9 @@ class Server:
             while not self._ending and _is_inode(path, inode):
                 self._serve_next(listening)
                 if web is None and not self._at_work and time.monotonic() - self._last > self._idle():
-                    break
+                    if not self._is_waited_for():
+                        break
+                    self._last = time.monotonic()
         finally:
             self._ending = True
             if _is_inode(path, inode):
@@ -167,7 +174,10 @@ class Server:
         """Waits for whoever comes, and meanwhile does what is due."""
         busy = time.monotonic() - self._last < _BUSY
         pause = _HEARTBEAT if self._at_work else _TEND if busy else _REST
-        ready, _, _ = select.select([listening, self._woken], [], [], min(pause, self._idle()))
+        watched: list[Any] = [listening, self._woken, *self.deaths.descriptors]
+        ready, _, _ = select.select(watched, [], [], min(pause, self._idle()))
+        for called in self.deaths.ended(ready):
+            self._thread(partial(self._end_gone, called, time.time()))
         if listening in ready:
             call = Call(listening.accept()[0])
             with self._lock:
@@ -190,6 +200,9 @@ class Server:
 
     def _end(self) -> None:
         self._ending = True
+        self._stir()
+
+    def _stir(self) -> None:
         try:
             self._wake.send(b"x", socket.MSG_DONTWAIT)
         except OSError:
@@ -244,6 +257,43 @@ class Server:
         self._http = {"port": port, "token": str(self.place / TOKEN)}
         return web
 
+    # -- agents' processes -------------------------------------------------------
+
+    def _opening(self, above: ancestry.Process) -> Workspaces:
+        """Opens the workspace of a call, and watches the process that made it."""
+
+        def opening(
+            root: Path, found: settings.Settings, environ: Mapping[str, str]
+        ) -> AbstractContextManager[Workspace]:
+            if self.deaths.watch(above, Called(root, found, environ)):
+                self._stir()  # it waits for those it knew
+            return self.kept.open(root, found, environ)
+
+        return opening
+
+    def _end_gone(self, called: Called, at: float) -> None:
+        work = object()
+        with self._lock:
+            self._at_work.add(work)
+        try:
+            with self.kept.open(*called) as workspace:
+                workspace.end_gone(at)
+        except TakebackError:
+            return  # the next look closes what is open, and knows less
+        finally:
+            self._is_over(work)
+
+    def _is_waited_for(self) -> bool:
+        """Whether an agent that is there still has a call at work, whose end is to be seen."""
+        for called in self.deaths.places:
+            try:
+                with self.kept.open(*called) as workspace:
+                    if workspace.observer.is_called:
+                        return True
+            except TakebackError:
+                continue
+        return False
+
     # -- one call --------------------------------------------------------------
 
     def _handle(self, call: Call) -> None:
@@ -288,7 +338,7 @@ class Server:
             pass  # the hook puts it on record
         above = ancestry.above_shells(pid)
         self.calls += 1
-        reply = answer(Asked(agent, event, said, here, environ, above.pid, above.started), self.kept.open)
+        reply = answer(Asked(agent, event, said, here, environ, *above), self._opening(above))
         return _packed(reply.code, printed(reply.out), reply.err.encode("utf-8", "replace"))
 
     def _answer_web(
@@ -299,7 +349,7 @@ class Server:
             self._at_work.add(call)
         try:
             self.calls += 1
-            reply = answer(Asked(agent, event, said, here, self.environ, *who), self.kept.open)
+            reply = answer(Asked(agent, event, said, here, self.environ, *who), self._opening(who))
         finally:
             self._is_over(call)
         return reply.code, reply.out.encode("utf-8", "replace"), reply.err.encode("utf-8", "replace")
@@ -317,6 +367,10 @@ class Server:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ...workspace import Workspace
+    from ..hook import Workspaces
     from .web import Web
 
 
