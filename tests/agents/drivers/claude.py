@@ -11,6 +11,8 @@ from .driver import Command, Driver
 
 class Claude(Driver):
     name = program = "claude"
+    ready = ("? for shortcuts", "shift+tab to cycle")
+    asking = ("Do you want to proceed",)
 
     def write(self, path: str, text: str) -> Use:
         return Use("Write", {"file_path": str(self.project / path), "content": text})
@@ -23,6 +25,12 @@ class Claude(Driver):
 
     def shell(self, command: str) -> Use:
         return Use("Bash", {"command": command, "description": "a command"})
+
+    def limited(self, command: str, seconds: float) -> Use:
+        return _with(self.shell(command), timeout=int(seconds * 1000))
+
+    def behind(self, command: str) -> Use:
+        return _with(self.shell(command), run_in_background=True)
 
     def mcp(self, server: str, tool: str, given: dict[str, object]) -> Use:
         return Use(f"mcp__{server}__{tool}", given)
@@ -44,10 +52,27 @@ class Claude(Driver):
             argv += ["--mcp-config", json.dumps({"mcpServers": servers})]
         if again:
             argv.append("--continue")
-        environ = {
+        return Command(argv, self._environ())
+
+    def screen(self, asks: bool) -> Command:
+        """What it asks at its first start, and about a new folder and key, is answered."""
+        file = self.home / ".claude.json"
+        known = json.loads(file.read_text()) if file.exists() else {}
+        known |= {"hasCompletedOnboarding": True, "theme": "dark", "bypassPermissionsModeAccepted": True}
+        known["customApiKeyResponses"] = {"approved": ["dummy"], "rejected": []}
+        known["projects"] = {str(self.project): {"hasTrustDialogAccepted": True}}
+        file.write_text(json.dumps(known))
+        return Command([self.binary, "--permission-mode", "default" if asks else "bypassPermissions"], self._environ())
+
+    def _environ(self) -> dict[str, str]:
+        return {
             "ANTHROPIC_BASE_URL": self.model,
             "ANTHROPIC_API_KEY": "dummy",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "IS_SANDBOX": "1",  # without it, it refuses to bypass permissions for root
         }
-        return Command(argv, environ)
+
+
+def _with(use: Use, **more: object) -> Use:
+    assert isinstance(use.input, dict)
+    return use._replace(input={**use.input, **more})

@@ -13,6 +13,8 @@ from .driver import Command, Driver
 
 class Codex(Driver):
     name = program = "codex"
+    ready = ("? for shortcuts",)
+    asking = ("Would you like to run",)
 
     def write(self, path: str, text: str) -> Use:
         added = "".join(f"+{line}\n" for line in text.splitlines())
@@ -26,6 +28,16 @@ class Codex(Driver):
 
     def shell(self, command: str) -> Use:
         return Use("exec_command", {"cmd": command, "yield_time_ms": 30000})
+
+    def asked(self, command: str) -> Use:
+        may = {"sandbox_permissions": "require_escalated", "justification": "may I?"}
+        return Use("exec_command", {"cmd": command, "yield_time_ms": 30000, **may})
+
+    def limited(self, command: str, seconds: float) -> Use:
+        return Use("exec_command", {"cmd": command, "yield_time_ms": int(seconds * 1000)})
+
+    def behind(self, command: str) -> Use:
+        return self.limited(command, 0.25)  # the least
 
     def mcp(self, server: str, tool: str, given: dict[str, object]) -> Use:
         return Use(tool, given, space=f"mcp__{server}")
@@ -64,6 +76,16 @@ class Codex(Driver):
         call("config/batchWrite", edits=[{"keyPath": "hooks.state", "value": trusted, "mergeStrategy": "upsert"}])
 
     def command(self, prompt: str, again: bool) -> Command:
+        argv = [self.binary, "exec", *(["resume", "--last"] if again else [])]
+        argv += ["--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", *self._settings()]
+        return Command([*argv, prompt], {"SCRIPTED_KEY": "dummy"})
+
+    def screen(self, asks: bool) -> Command:
+        how = ["-a", "on-request", "-s", "workspace-write"] if asks else ["--dangerously-bypass-approvals-and-sandbox"]
+        no_news = ["-c", 'notice.model_migrations={"gpt-5.5"="gpt-6-sol"}']
+        return Command([self.binary, *how, *no_news, *self._settings()], {"SCRIPTED_KEY": "dummy"})
+
+    def _settings(self) -> list[str]:
         settings: dict[str, object] = {
             "model": "gpt-5.5",
             "model_provider": "scripted",
@@ -79,8 +101,4 @@ class Codex(Driver):
         for name, words in self.servers.items():
             settings[f"mcp_servers.{name}.command"] = words[0]
             settings[f"mcp_servers.{name}.args"] = list(words[1:])
-        argv = [self.binary, "exec", *(["resume", "--last"] if again else [])]
-        argv += ["--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
-        for key, value in settings.items():
-            argv += ["-c", f"{key}={json.dumps(value)}"]
-        return Command([*argv, prompt], {"SCRIPTED_KEY": "dummy"})
+        return [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]

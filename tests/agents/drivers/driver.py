@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from agents.model import Use
 
+from .terminal import Terminal
+
 CHECKOUT = Path(__file__).resolve().parents[3]
 INSTALLED = CHECKOUT / ".cache" / "agents"
 _MUST_RUN = os.environ.get("TAKEBACK_TEST_AGENTS", "").split()  # read once: a test's own environment has none of ours
@@ -34,6 +36,11 @@ class Driver:
 
     name: str  # as takeback calls it
     program: str
+    ready: tuple[str, ...]  # in a terminal: what can be read there when it can be asked something
+    asking: tuple[str, ...]  # … when it asks whether it may run a command
+    yes = ("Enter",)  # keys that answer that
+    no = ("Escape",)
+    stop = ("Escape",)  # keys that end a command at work
 
     def __init__(self, home: Path, project: Path, model: str = "", servers: Mapping[str, Sequence[str]] = {}) -> None:
         self.home = home
@@ -58,6 +65,18 @@ class Driver:
     def mcp(self, server: str, tool: str, given: dict[str, object]) -> Use:
         raise NotImplementedError
 
+    def asked(self, command: str) -> Use:
+        """A command that a person is asked about, where the agent asks."""
+        return self.shell(command)
+
+    def limited(self, command: str, seconds: float) -> Use:
+        """A command that may take no longer; what then becomes of it is the agent's affair."""
+        raise NotImplementedError
+
+    def behind(self, command: str) -> Use:
+        """A command in the background, if the agent has one; else one that a shell leaves behind."""
+        return self.shell(f"({command}) > /dev/null 2>&1 &")
+
     # -- starting it
 
     def trust(self) -> None:
@@ -65,6 +84,10 @@ class Driver:
 
     def command(self, prompt: str, again: bool) -> Command:
         """How it is asked something; `again` goes on with the last session."""
+        raise NotImplementedError
+
+    def screen(self, asks: bool) -> Command:
+        """How a person starts it in a terminal: it asks before it runs a command, or never."""
         raise NotImplementedError
 
     def start(self, prompt: str, again: bool = False) -> Running:
@@ -77,6 +100,18 @@ class Driver:
             name: os.environ[name] for name in ("LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR") if name in os.environ
         }
         return {**kept, "HOME": str(self.home), "PATH": path, "NO_COLOR": "1", "CI": "1"}
+
+    def sit_down(self, folder: Path, asks: bool) -> Terminal:
+        """In a terminal, and ready to be asked something."""
+        argv, environ = self.screen(asks)
+        spoken = {name: value for name, value in self.environ().items() if name not in ("CI", "NO_COLOR")}
+        terminal = Terminal(folder, argv, spoken | dict(environ), self.project)
+        terminal.see(*self.ready)
+        self.settle(terminal)
+        return terminal
+
+    def settle(self, terminal: Terminal) -> None:
+        """Whatever it wants before it listens."""
 
     def ask(self, prompt: str, again: bool = False) -> Ran:
         """Started, and waited for."""
@@ -113,9 +148,7 @@ class Running:
 
     def kill(self) -> None:
         """The agent alone, at once, with its launcher if it has one; what it started goes on."""
-        for pid in processes_of(Path(self.environ["HOME"])):
-            if os.fsencode(INSTALLED) in _proc(pid, "cmdline"):
-                kill(pid)
+        kill_agent(Path(self.environ["HOME"]))
         self.process.wait()
 
 
@@ -124,6 +157,14 @@ def processes_of(home: Path) -> list[int]:
     wanted = b"HOME=" + os.fsencode(home)
     pids = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
     return [pid for pid in pids if wanted in _proc(pid, "environ").split(b"\0")]
+
+
+def kill_agent(home: Path) -> None:
+    """All that was started with a home and is the agent's own program."""
+    names = os.fsencode(INSTALLED), os.fsencode(INSTALLED.resolve())
+    for pid in processes_of(home):
+        if any(name in _proc(pid, "cmdline") for name in names):
+            kill(pid)
 
 
 def kill(pid: int) -> None:

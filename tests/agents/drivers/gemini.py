@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 from agents.model import Use
 
 from .driver import Command, Driver
 from .settings import add_settings
+from .terminal import Terminal
 
 
 class Gemini(Driver):
     name = program = "gemini"
+    ready = ("Type your message",)
+    asking = ("Allow execution",)
 
     def write(self, path: str, text: str) -> Use:
         return Use("write_file", {"file_path": str(self.project / path), "content": text})
@@ -24,10 +29,26 @@ class Gemini(Driver):
     def shell(self, command: str) -> Use:
         return Use("run_shell_command", {"command": command, "description": "a command"})
 
+    def behind(self, command: str) -> Use:
+        return Use("run_shell_command", {"command": command, "description": "a command", "is_background": True})
+
     def mcp(self, server: str, tool: str, given: dict[str, object]) -> Use:
         return Use(f"mcp_{server}_{tool}", given)
 
     def command(self, prompt: str, again: bool) -> Command:
+        argv = [self.binary, "--approval-mode", "yolo", "--skip-trust", "-m", "gemini-2.5-flash", "-o", "json"]
+        argv += [*(["--resume", "latest"] if again else []), "-p", prompt]
+        return Command(argv, self._environ())
+
+    def screen(self, asks: bool) -> Command:
+        mode = "default" if asks else "yolo"
+        argv = [self.binary, "--approval-mode", mode, "--skip-trust", "-m", "gemini-2.5-flash"]
+        return Command(argv, self._environ())
+
+    def settle(self, terminal: Terminal) -> None:
+        time.sleep(3)  # it shows where to type long before it listens
+
+    def _environ(self) -> dict[str, str]:
         servers = {
             name: {"command": words[0], "args": list(words[1:]), "trust": True} for name, words in self.servers.items()
         }
@@ -36,14 +57,12 @@ class Gemini(Driver):
             security={"auth": {"selectedType": "gemini-api-key"}},
             privacy={"usageStatisticsEnabled": False},
             general={"enableAutoUpdate": False},
+            ui={"theme": "Default"},
             mcpServers=servers,
         )
-        argv = [self.binary, "--approval-mode", "yolo", "--skip-trust", "-m", "gemini-2.5-flash", "-o", "json"]
-        argv += [*(["--resume", "latest"] if again else []), "-p", prompt]
-        environ = {
+        return {
             "GEMINI_API_KEY": "dummy",
             "GOOGLE_GEMINI_BASE_URL": self.model,
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
             "GEMINI_TELEMETRY_ENABLED": "false",
         }
-        return Command(argv, environ)

@@ -7,17 +7,22 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 from agents.model import Model, Turn, Use
 
 from .driver import INSTALLED, Command, Driver
+from .terminal import Terminal
 
 _PACKAGES = ("home/.config/opencode", "project/.opencode")
 
 
 class Opencode(Driver):
     name = program = "opencode"
+    ready = ("Ask anything",)
+    asking = ("Permission required",)
+    stop = ("Escape", "Escape")
 
     def write(self, path: str, text: str) -> Use:
         return Use("write", {"filePath": str(self.project / path), "content": text})
@@ -30,6 +35,9 @@ class Opencode(Driver):
 
     def shell(self, command: str) -> Use:
         return Use("bash", {"command": command, "description": "a command"})
+
+    def limited(self, command: str, seconds: float) -> Use:
+        return Use("bash", {"command": command, "description": "a command", "timeout": int(seconds * 1000)})
 
     def mcp(self, server: str, tool: str, given: dict[str, object]) -> Use:
         return Use(f"{server}_{tool}", given)
@@ -59,6 +67,16 @@ class Opencode(Driver):
         plugin.unlink()
 
     def command(self, prompt: str, again: bool) -> Command:
+        argv = [self.binary, "run", "--format", "json", *(["--continue"] if again else [])]
+        return Command([*argv, *prompt.split()], self._environ())  # a word with a space in it would get quotes
+
+    def screen(self, asks: bool) -> Command:
+        return Command([self.binary], self._environ(asks))
+
+    def settle(self, terminal: Terminal) -> None:
+        time.sleep(2)  # it shows where to type before it listens
+
+    def _environ(self, asks: bool = False) -> dict[str, str]:
         model = {"name": "scripted", "tool_call": True, "limit": {"context": 100000, "output": 8000}}
         config = {
             "autoupdate": False,
@@ -73,16 +91,14 @@ class Opencode(Driver):
                     "models": {"scripted": model},
                 }
             },
-            "permission": {"*": "allow"},
+            "permission": {"*": "allow", "bash": "ask" if asks else "allow"},
             "mcp": {
                 name: {"type": "local", "command": list(words), "enabled": True} for name, words in self.servers.items()
             },
         }
-        environ = {
+        return {
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
         }
-        argv = [self.binary, "run", "--format", "json", *(["--continue"] if again else [])]
-        return Command([*argv, *prompt.split()], environ)  # a word with a space in it would get quotes
