@@ -56,10 +56,13 @@ class Terminal:
             time.sleep(0.15)  # some take two keys at once for one
 
     def say(self, text: str) -> None:
-        """Types a prompt. Enter counts when it is on the screen; what comes with it would be pasted."""
-        self._run("send-keys", "-l", text)
-        self.wait(lambda: text in self.shown(), f"what was typed: {text}")
-        time.sleep(0.3)
+        """Types a prompt, again where it was not listening yet. Enter counts once the prompt is on the screen; what
+        comes with it would be pasted."""
+        until = time.monotonic() + _LONGEST
+        while text not in self.shown():
+            assert time.monotonic() < until, f"it does not listen:\n{self.shown()}"
+            self._run("send-keys", "-l", text)
+            time.sleep(1)
         self._run("send-keys", "Enter")
 
     def number_of(self, answer: str) -> str:

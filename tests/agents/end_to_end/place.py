@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import takeback
 from agents.drivers import Driver
-from agents.drivers.driver import Ran, kill, processes_of
+from agents.drivers.driver import Ran, kill, kill_agent, processes_of
+from agents.drivers.terminal import Terminal
 from agents.model import Model, Turn
 from support import picture
 from takeback.effects import Effect
@@ -124,6 +126,21 @@ class Place:
         assert ran.code == 0, ran
         assert model.played >= len(turns), (model.played, ran)
         return model
+
+    @contextmanager
+    def sit_down(self, *turns: Turn, asks: bool) -> Iterator[Terminal]:
+        """The agent in a terminal; it asks a person before it runs a command, or never. All of it ends with the block."""
+        with Model(turns) as model:
+            terminal = self.driver(model).sit_down(self.project.parent, asks)
+            try:
+                yield terminal
+            finally:
+                terminal.close()
+                self.stop()
+        assert not model.failures, model.failures
+
+    def kill_agent(self) -> None:
+        kill_agent(self.home)
 
     def wait_for(self, path: str) -> None:
         wait_until((self.project / path).exists, path)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from agents.drivers import Claude
 from agents.model import Turn
 
+from .ends import Ends
 from .place import Place
 from .scenarios import OwnCommand, Scenarios
 
 UNDO = ("takeback", "takeback_undo", {})
 
 
-class TestClaude(Scenarios, OwnCommand):
+class TestClaude(Scenarios, OwnCommand, Ends):
     driver = Claude
 
     def test_a_subagents_work_is_in_the_turn_of_its_agent(self, place: Place):

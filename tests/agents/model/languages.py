@@ -69,7 +69,8 @@ class Messages:
 
 class Responses:
     def tools(self, body: Body) -> list[Any]:
-        return body.get("tools") or []
+        asks_for_title = "format" in (body.get("text") or {})
+        return [] if asks_for_title else body.get("tools") or []
 
     def whole(self, turn: Turn, key: str, body: Body) -> Body:
         items: list[Body] = []

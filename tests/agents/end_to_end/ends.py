@@ -1,0 +1,71 @@
+"""How a call may end, or never begin, with a person in the folder: whose each file is then, and what `undo` takes."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from agents.drivers import Driver
+from agents.drivers.terminal import has_tmux
+from agents.model import Turn
+
+from .place import Place
+
+# Writes all the time until it is stopped; the file beside the project ends it where nobody else does.
+TICKING = "while ! [ -e ../enough ]; do echo tick >> {}; sleep 0.05; done"
+_PERSON = 1.5  # seconds that a person takes to make up his mind; more than what is allowed for a late hook
+
+in_a_terminal = pytest.mark.skipif(not has_tmux(), reason="tmux is not installed")
+
+
+class Ends:
+    driver: type[Driver]
+
+    @in_a_terminal
+    def test_a_prompt_that_is_open_and_a_call_that_is_refused_own_nothing(self, place: Place):
+        agent = place.driver()
+        turns = Turn("", [agent.asked("echo 1 > one.txt")]), Turn("", [agent.asked("echo 2 > two.txt")]), Turn("done")
+        with place.sit_down(*turns, asks=True) as terminal:
+            terminal.say("do it")
+            terminal.see(*agent.asking)
+            place.put("at the prompt.txt", "by hand\n")
+            time.sleep(_PERSON)
+            terminal.press(*agent.yes)
+            place.wait_for("one.txt")
+            terminal.see("two.txt")
+            terminal.see(*agent.asking)
+            place.put("at the second.txt", "by hand\n")
+            terminal.press(*agent.no)
+            terminal.wait(lambda: not any(words in terminal.shown() for words in agent.asking), "it is refused")
+            time.sleep(0.5)
+            place.put("after no.txt", "by hand\n")
+            place.put("kept.txt", "by hand\n")
+        mine = ("at the prompt.txt", "at the second.txt", "after no.txt", "kept.txt")
+        place.takeback("checkpoint")
+        assert place.whose() == {"one.txt": {"do it"}} | {path: {"nobody"} for path in mine}
+        place.undo()
+        assert not (place.project / "one.txt").exists()
+        assert [place.read(path) for path in mine] == ["by hand\n"] * 4
+
+    @in_a_terminal
+    def test_a_call_that_a_person_stops_owns_what_it_did_until_then(self, place: Place):
+        agent = place.driver()
+        with place.sit_down(Turn("", [agent.shell(TICKING.format("tick.txt"))]), Turn("done"), asks=False) as terminal:
+            terminal.say("go")
+            place.wait_for("tick.txt")
+            terminal.press(*agent.stop)
+            self.is_stopped(place)
+            place.put("mine.txt", "by hand\n")
+        place.takeback("checkpoint")
+        assert place.whose() == {"tick.txt": {"go"}, "mine.txt": {"nobody"}}
+        place.undo()
+        assert not (place.project / "tick.txt").exists()
+        assert place.read("mine.txt") == "by hand\n"
+
+    def is_stopped(self, place: Place) -> None:
+        """Waits until nothing is written any more, and then as long as a person takes."""
+        file, size = place.project / "tick.txt", -1
+        while size != (size := file.stat().st_size):
+            time.sleep(0.3)
+        time.sleep(0.5)
