@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import shutil
 import typing
 from pathlib import Path
 
@@ -254,6 +255,50 @@ def test_a_root_that_was_replaced_is_told(project: Path):
         project.rmdir()
         with pytest.raises(takeback.TakebackError, match="cannot be opened"):
             ws.checkpoint()
+
+
+def test_a_root_that_was_replaced_goes_on_with_its_history_where_it_may_be_made(project: Path):
+    (project / "kept").write_text("1\n")
+    takeback.open(project, create=True).close()
+    project.rename(project.with_name("moved"))
+    project.mkdir()
+    with takeback.open(project) as ws, pytest.raises(takeback.TakebackError, match="replaced"):
+        ws.checkpoint()
+    with takeback.open(project, create=True) as ws:
+        ws.checkpoint("made anew")
+        assert [c.label for c in ws.history().checkpoints] == ["start", "made anew"]
+        ws.rollback("start")
+    assert (project / "kept").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("create", [True, "state"])
+def test_a_root_that_was_moved_goes_on_with_its_history_where_it_may_be_made(project: Path, create):
+    (project / "kept").write_text("1\n")
+    with takeback.open(project, create=True) as ws:
+        ws.threads.save("main", {"n": 1})
+        id = ws.id
+    moved = project.with_name("moved")
+    project.rename(moved)
+    with pytest.raises(takeback.NoWorkspace):
+        takeback.open(moved)
+    with takeback.open(moved, create=create) as ws:
+        assert ws.id == id and [c.label for c in ws.history().checkpoints] == ["start"]
+        assert ws.threads.load(ws.threads.get("main")) == {"n": 1}
+        (moved / "kept").write_text("harm\n")
+        ws.rollback("start")
+        assert (moved / "kept").read_text() == "1\n"
+    with pytest.raises(takeback.UsageError):
+        takeback.open(project, create=True)  # nothing is there any more
+
+
+def test_a_copy_of_a_root_has_a_history_of_its_own(project: Path):
+    (project / "kept").write_text("1\n")
+    with takeback.open(project, create=True) as ws:
+        id = ws.id
+    copy = project.with_name("copy")
+    shutil.copytree(project, copy)
+    with takeback.open(copy, create=True) as ws:
+        assert ws.id != id
 
 
 def test_the_domain_protocol_is_what_files_has():

@@ -65,6 +65,7 @@ LAYERS = [
         "hooked",
         "twins",
         "budget",
+        "inherited",
         "observer",
         "requests",
         "takebacks",

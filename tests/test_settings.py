@@ -96,8 +96,9 @@ def test_defaults(place: Place) -> None:
         ("email.gmail_api_base", "https://gmail.googleapis.com", "default"),
         ("email.outlook_access_token", "none", "default"),
         ("email.outlook_api_base", "https://graph.microsoft.com/v1.0", "default"),
-        ("walrus.publisher", "none", "default"),
-        ("walrus.aggregator", "none", "default"),
+        ("threads.store", "local", "default"),
+        ("walrus.publisher", "https://publisher.walrus-testnet.walrus.space", "default"),
+        ("walrus.aggregator", "https://aggregator.walrus-testnet.walrus.space", "default"),
         ("walrus.epochs", 5, "default"),
         ("walrus.deletable", True, "default"),
         ("walrus.key_file", "", "default"),
@@ -146,6 +147,8 @@ gmail_access_token = "ya29.secret"
 gmail_api_base = "http://127.0.0.1:1"
 outlook_access_token = "eyJ.secret"
 outlook_api_base = "http://127.0.0.1:2"
+[threads]
+store = "walrus"
 [walrus]
 publisher = "https://publisher.example/my-key"
 aggregator = "https://aggregator.example"
@@ -166,6 +169,7 @@ OUTSIDE = {
     "gmail_api_base": "http://127.0.0.1:1",
     "outlook_access_token": "eyJ.secret",
     "outlook_api_base": "http://127.0.0.1:2",
+    "threads_store": "walrus",
     "walrus_publisher": "https://publisher.example/my-key",
     "walrus_aggregator": "https://aggregator.example",
     "walrus_epochs": 53,
@@ -234,6 +238,7 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         GMAIL_API_BASE="http://g",
         OUTLOOK_ACCESS_TOKEN="o",
         OUTLOOK_API_BASE="http://o",
+        TAKEBACK_THREADS_STORE="local",
         TAKEBACK_WALRUS_PUBLISHER="http://127.0.0.1:3",
         TAKEBACK_WALRUS_AGGREGATOR="http://127.0.0.1:4/",
         TAKEBACK_WALRUS_EPOCHS="2",
@@ -269,6 +274,7 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         gmail_api_base="http://g",
         outlook_access_token="o",
         outlook_api_base="http://o",
+        threads_store="local",
         walrus_publisher="http://127.0.0.1:3",
         walrus_aggregator="http://127.0.0.1:4/",
         walrus_epochs=2,
@@ -300,13 +306,15 @@ def test_what_is_private_is_shown_as_set(place: Place) -> None:
         "epochs = 1",
         "deletable = false",
         'key_file = "/tmp/known.key"',
+        'threads/ store = "walrus"',
     ],
 )
 def test_a_project_says_nothing_about_where_state_goes(place: Place, line: str) -> None:
-    place.project(f"[walrus]\n{line}\n")
+    table, _, line = line.rpartition("/ ")
+    place.project(f"[{table or 'walrus'}]\n{line}\n")
     settings = place.load()
     assert settings._replace(ignored=()) == Settings(settings.home, sources=settings.sources)
-    assert f"walrus.{line.split()[0]}" in settings.ignored[0]
+    assert f"{table or 'walrus'}.{line.split()[0]}" in settings.ignored[0]
 
 
 @pytest.mark.parametrize(

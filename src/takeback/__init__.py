@@ -97,9 +97,10 @@ def __getattr__(name: str) -> object:
 def open(root: str | _os.PathLike[str], create: bool | Literal["state"] = False, store: str | None = None) -> Workspace:
     """Opens the workspace of a project root.
 
-    `create` protects the folder first if it is not protected yet; "state" makes a store for threads alone, where none
-    is, and captures no file. `store` is None for the user's state folder, a path
-    for another home, or "memory" for a store that lives no longer than this object."""
+    `create` protects the folder first if it is not protected yet; one that was moved, or made anew, goes on with its
+    history, as with `takeback init`. "state" makes a store for threads alone, where none is, and captures no file.
+    `store` is None for the user's state folder, a path for another home, or "memory" for a store that lives no longer
+    than this object."""
     from pathlib import Path
 
     from . import settings, workspace

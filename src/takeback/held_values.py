@@ -22,6 +22,7 @@ from .typed import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .state_stores import StateStore
 
+HERE = "local"  # the store of the workspace itself
 _AT_HAND = 32 << 20  # bytes of values that were read or put
 _NAMES = 256  # names of threads' values whose newest one is known
 
@@ -49,12 +50,14 @@ class HeldValues:
         blobs: Blobs,
         store: StateStore | None,
         configured: Callable[[str], StateStore],
+        chosen: str = HERE,
     ) -> None:
         self.index = index
         self.journal = journal
         self.blobs = blobs
-        self.store = store  # where values go that are put through this object; None: here
-        self._configured = configured  # a store by its name, as the settings have it: to read what others put there
+        self._store = store  # where values go that are put through this object, before all settings
+        self._chosen = chosen  # and where they go by the settings, by its name
+        self._configured = configured  # a store by its name, as the settings have it: to read from, too
         self._stores: dict[str, StateStore] = {store.name: store} if store is not None else {}
         self._data: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()  # value → its bytes, its depth
         self._size = 0
@@ -63,6 +66,18 @@ class HeldValues:
         self._pruned = 0  # the newest prune that what is at hand has outlived
 
     # -- putting -------------------------------------------------------------------
+
+    @property
+    def goes_elsewhere(self) -> bool:
+        """Whether values that are put through this object go beyond this machine."""
+        return self._store is not None or self._chosen != HERE
+
+    @property
+    def store(self) -> StateStore:
+        """Where they go then. Made when it is needed: what needs no key asks for none."""
+        if self._store is None:
+            self._store = self._stores[self._chosen] = self._configured(self._chosen)
+        return self._store
 
     def referred(self, new: NewState) -> tuple[dict[str, str], list[Fresh]]:
         """References for the values of a state, and those that may have to be stored."""
@@ -81,7 +96,6 @@ class HeldValues:
 
     def upload(self, fresh: Sequence[Fresh]) -> Upload:
         """Puts values into the store beyond this machine, as one blob."""
-        assert self.store is not None
         parts = {id: values.encode(data, id, largest=len(data) + 1).body[32:] for _, id, data in fresh}
         whole = b"".join(parts.values())
         blob, digest, at = self.store.put(whole), sha256(whole).hexdigest(), 0

@@ -255,8 +255,9 @@ class Settings(NamedTuple):
     gmail_api_base: str = "https://gmail.googleapis.com"
     outlook_access_token: str = ""
     outlook_api_base: str = "https://graph.microsoft.com/v1.0"
-    walrus_publisher: str = ""
-    walrus_aggregator: str = ""
+    threads_store: str = "local"
+    walrus_publisher: str = "https://publisher.walrus-testnet.walrus.space"
+    walrus_aggregator: str = "https://aggregator.walrus-testnet.walrus.space"
     walrus_epochs: int = 5
     walrus_deletable: bool = True
     walrus_key_file: str = ""
@@ -539,6 +540,16 @@ SETTINGS: tuple[Setting, ...] = (
         _always,
     ),
     Setting(
+        "threads.store",
+        _one_of("local", "walrus"),
+        _DEFAULTS["threads_store"],
+        "TAKEBACK_THREADS_STORE",
+        "Where the values of threads go that are saved from now on, from whatever surface: into the store here, or to "
+        "Walrus, encrypted.",
+        _always,
+        field="threads_store",
+    ),
+    Setting(
         "walrus.publisher",
         ADDRESS,
         _DEFAULTS["walrus_publisher"],
@@ -579,7 +590,8 @@ SETTINGS: tuple[Setting, ...] = (
         FILE,
         _DEFAULTS["walrus_key_file"],
         "TAKEBACK_WALRUS_KEY_FILE",
-        "A file of mode 0600 with the key it is encrypted with; TAKEBACK_WALRUS_KEY goes before it.",
+        "A file of mode 0600 with the key it is encrypted with; TAKEBACK_WALRUS_KEY goes before it. By default "
+        "walrus.key beside your configuration, made at the first upload.",
         _always,
         field="walrus_key_file",
     ),

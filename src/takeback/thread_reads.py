@@ -36,14 +36,17 @@ class ThreadReads:
         self.journal = ws.store.journal
         folder = None if ws.store.is_read_only else ws.store.folder
         self.index = ThreadIndex(folder and folder / "threads.db", self.journal)
-        self.held = HeldValues(self.index, self.journal, ws.store.blobs, store, self._configured)
+        self.held = HeldValues(
+            self.index, self.journal, ws.store.blobs, store, self._configured, ws.settings.threads_store
+        )
         self._known: OrderedDict[int, StateCheckpoint] = OrderedDict()  # rows that were read
         self._is_reading = False  # the one thread that may be inside
 
     def _configured(self, name: str) -> StateStore:
-        from . import state_stores
+        from . import settings, state_stores
 
-        return state_stores.from_settings(name, self.ws.settings, self.ws.environ)
+        key = settings.user_config(self.ws.environ).with_name(f"{name}.key")
+        return state_stores.from_settings(name, self.ws.settings, self.ws.environ, key)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -102,16 +102,12 @@ class Threads(ThreadReads, ThreadTwins):
         checked_name(new.ns, "namespace", empty=True)
         checked_name(new.id, "state checkpoint", empty=True)
         refs, fresh = self.held.referred(new)
-        upload = self._uploaded(fresh) if self.held.store is not None else None
+        upload = self._uploaded(fresh) if self.held.goes_elsewhere else None
         with self._writing():
-            if new.expect_head is not None or new.codec == "json" or self.held.store is not None or self.index.lags:
+            if new.expect_head is not None or new.codec == "json" or self.held.goes_elsewhere or self.index.lags:
                 self.index.follow()  # else a put asks nothing that it must know
             new = self._following(new)
-            if (
-                self.held.store is not None
-                and upload is None
-                and (parent := self._found(new.thread, new.ns, new.parent))
-            ):
+            if self.held.goes_elsewhere and upload is None and (parent := self._found(new.thread, new.ns, new.parent)):
                 new = new._replace(blob=parent.blob)
             if not capture:
                 return self._append([new], [refs], fresh, upload)[0]

@@ -820,7 +820,7 @@ def open_workspace(
     environ: Mapping[str, str] = {},
 ) -> Workspace:
     """Opens the workspace of exactly this root; with `create` it is made and its first checkpoint taken if needed,
-    which for "state" alone it is not."""
+    which for "state" alone it is not. A folder that was moved here, or made anew, then goes on with its history."""
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise UsageError(f"{root} is not a folder", "name the folder to protect")
@@ -837,7 +837,14 @@ def open_workspace(
                 f"takeback is off (source: {settings.off_source})",
                 "turn it on with TAKEBACK=on, or change that setting",
             )
-        store.create(settings.home, real, real.stat().st_ino, settings.portable)
+        from .inherited import adopt_moved
+
+        if adopt_moved(real, settings) is None:
+            store.create(settings.home, real, real.stat().st_ino, settings.portable)
+    elif create and settings.enabled:
+        from .inherited import accept_replaced
+
+        accept_replaced(real, settings)
     opened, meta = store.open_store(settings.home, real, settings.portable)
     workspace = Workspace(real, opened, settings, meta["inode"], environ=environ)
     if create and create != "state" and opened.journal.last("checkpoint") is None:

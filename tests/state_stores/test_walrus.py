@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from conformance.state_stores import state_store_conformance
 from servers.walrus import WalrusServer, serving
 from takeback import settings, state_stores
 from takeback.errors import CredentialNeeded, Damaged, NotFound, TakebackError, UsageError
-from takeback.state_stores.walrus import Walrus
+from takeback.state_stores.walrus import AGGREGATOR, PUBLISHER, Walrus
 
 KEY, OTHER_KEY = "0a1b" * 16, "ff00" * 16
 DATA = b"what the agent remembers: the password is swordfish"
@@ -503,15 +504,21 @@ def test_from_settings(server: WalrusServer, tmp_path: Path) -> None:
 
 
 def test_settings_that_lack_something(tmp_path: Path) -> None:
-    environ = {"HOME": str(tmp_path), "TAKEBACK_WALRUS_PUBLISHER": "https://p.example"}
+    environ = {"HOME": str(tmp_path)}
     with pytest.raises(UsageError, match="no aggregator of Walrus is set") as said:
-        state_stores.from_settings("walrus", settings.load(None, environ), environ)
+        Walrus("https://p.example", "", key=KEY)
     assert "walrus.aggregator" in said.value.hint
-    environ["TAKEBACK_WALRUS_AGGREGATOR"] = "https://a.example"
     with pytest.raises(CredentialNeeded, match="no key"):
         state_stores.from_settings("walrus", settings.load(None, environ), environ)
     with pytest.raises(UsageError, match="'filecoin' is no store for state"):
         state_stores.from_settings("filecoin", settings.load(None, environ), environ)
+
+
+def test_where_nothing_is_set_it_is_the_documented_network(tmp_path: Path) -> None:
+    loaded = settings.load(None, {"HOME": str(tmp_path)})
+    assert (loaded.walrus_publisher, loaded.walrus_aggregator) == (PUBLISHER, AGGREGATOR)
+    assert inspect.signature(Walrus).parameters["epochs"].default == loaded.walrus_epochs
+    assert inspect.signature(Walrus).parameters["deletable"].default is loaded.walrus_deletable
 
 
 def test_nothing_of_it_is_loaded_before_it_is_used() -> None:

@@ -160,7 +160,7 @@ class _Opened:
     def __init__(self, workspace: Workspace, is_own: bool, blobs: StateStore | None) -> None:
         self.workspace = workspace
         self.threads = workspace.threads if blobs is None else Threads(workspace, blobs)
-        self.joins = blobs is None  # nobody else waits while values are uploaded
+        self.joins = not self.threads.held.goes_elsewhere  # nobody else waits while values are uploaded
         self.is_own = is_own
         self.is_closed = False
         self.kept: dict[tuple[str, str], dict[str, _Kept]] = {}
@@ -178,7 +178,7 @@ class _Opened:
         self.is_closed = True
         if self._worker is not None:
             self._worker.end()
-        if not self.joins:
+        if self.threads is not self.workspace.threads:
             self.threads.close()  # no part of the workspace: its index is open for it alone
         if self.is_own:
             self.workspace.close()
@@ -189,8 +189,9 @@ class TakebackSaver(BaseCheckpointSaver[str]):
 
     `files` ties each checkpoint to the files of its moment: the folder must be protected (takeback init), and graphs
     should run with `durability="sync"`, so that a checkpoint is put before the next step touches a file. Without it
-    only state is kept, nothing is scanned, and any folder will do. `blobs` keeps values beyond this machine. `allow`
-    lists classes, beside LangGraph's own, that a value may be read back as; all others come back as plain data."""
+    only state is kept, nothing is scanned, and any folder will do. `blobs` keeps values beyond this machine; without
+    it they go where the setting threads.store says. `allow` lists classes, beside LangGraph's own, that a value may be
+    read back as; all others come back as plain data."""
 
     def __init__(
         self,

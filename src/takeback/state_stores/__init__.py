@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from ..errors import UsageError
 from ..typed import TYPE_CHECKING, Protocol
@@ -29,10 +30,10 @@ class StateStore(Protocol):
         """Whether it is gone now. A store that cannot delete says no, and keeps it."""
 
 
-def from_settings(name: str, settings: Settings, environ: Mapping[str, str]) -> StateStore:
-    """The store of this name, as its owner has set it up."""
+def from_settings(name: str, settings: Settings, environ: Mapping[str, str], key: str | Path = "") -> StateStore:
+    """The store of this name, as its owner has set it up; `key` is the file of its key where the settings name none."""
     if name != "walrus":
         raise UsageError(f"{name!r} is no store for state", f"there is {', '.join(NAMES)}")
     from .walrus import Walrus
 
-    return Walrus.from_settings(settings, environ)
+    return Walrus.from_settings(settings, environ, key)

@@ -13,6 +13,7 @@ import binascii
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import CredentialNeeded, Damaged, TakebackError, UsageError
@@ -96,6 +97,28 @@ def read_key_file(path: Path) -> bytes:
     finally:
         os.close(fd)
     return read_key(text, f"the key file {path}")
+
+
+def make_key_file(path: Path) -> None:
+    """A new key, for its owner alone; one that is there by now, stays. Of several who make it at once, one does."""
+    staging = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            with os.fdopen(fd, "w") as file:
+                file.write(os.urandom(KEY_BYTES).hex() + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):
+                os.link(staging, path)  # whole, or not at all
+        finally:
+            os.unlink(staging)
+    except OSError as error:
+        raise CredentialNeeded(
+            f"the key file {path} cannot be made: {(error.strerror or '').lower()}",
+            "make one elsewhere, and name it as walrus.key_file in your configuration",
+        ) from None
 
 
 def _must_be_private(state: os.stat_result, path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import random
 import re
 import threading
@@ -24,11 +25,13 @@ from ..errors import CredentialNeeded, Damaged, NotFound, TakebackError, UsageEr
 from ..exchange import MOST, Place, Reply, exchange, place
 from ..typed import TYPE_CHECKING, Any
 from ..units import format_size
-from .sealed import KEY_BYTES, Seal, read_key, read_key_file
+from .sealed import KEY_BYTES, Seal, make_key_file, read_key, read_key_file
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
+PUBLISHER = "https://publisher.walrus-testnet.walrus.space"  # of the public Testnet, as its documentation names them
+AGGREGATOR = "https://aggregator.walrus-testnet.walrus.space"
 KEY_VARIABLE = "TAKEBACK_WALRUS_KEY"
 LARGEST = 256 * 1024**2  # bytes of a blob: it is held in memory
 PUBLIC_LIMIT = 10 * 1024**2  # what public publishers take
@@ -41,19 +44,21 @@ _NO_KEY = f"set {KEY_VARIABLE}, or walrus.key_file to a file of mode 0600; witho
 
 
 class Walrus:
-    """A store for state on Walrus. `patience` is how long one call goes on trying, beside the request under way."""
+    """A store for state on Walrus; by default the public Testnet's. `makes_key` makes the key file at the first upload,
+    if it is not there. `patience` is how long one call goes on trying, beside the request under way."""
 
     name = "walrus"
 
     def __init__(
         self,
-        publisher: str,
-        aggregator: str,
+        publisher: str = PUBLISHER,
+        aggregator: str = AGGREGATOR,
         *,
         epochs: int = 5,
         deletable: bool = True,
         key: str | bytes = "",
         key_file: str | Path = "",
+        makes_key: bool = False,
         timeout: float = 120.0,
         patience: float = 30.0,
     ) -> None:
@@ -62,14 +67,16 @@ class Walrus:
         if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
             raise UsageError(f"{epochs!r} is no number of epochs", "give a whole number of at least 1")
         self._kept = f"epochs={epochs}&" + ("deletable=true" if deletable else "permanent=true")
-        self._seal = Seal(_key(key, key_file))
+        self._unmade = Path(key_file) if makes_key and not key and not os.path.lexists(key_file) else None
+        self._kept_seal = None if self._unmade is not None else Seal(_key(key, key_file))
         self._timeout, self._patience = timeout, patience
         self._stored: dict[str, float] = {}  # what was put a moment ago, and when
         self._mutex = threading.Lock()
 
     @classmethod
-    def from_settings(cls, settings: Settings, environ: Mapping[str, str]) -> Walrus:
-        """As the owner has set it up; the key in the environment goes before the one in a file."""
+    def from_settings(cls, settings: Settings, environ: Mapping[str, str], own_key: str | Path = "") -> Walrus:
+        """As the owner has set it up; the key in the environment goes before the one in a file. Where no file is named
+        it is `own_key`, which is made when it is needed."""
         key = environ.get(KEY_VARIABLE, "")
         return cls(
             settings.walrus_publisher,
@@ -77,12 +84,13 @@ class Walrus:
             epochs=settings.walrus_epochs,
             deletable=settings.walrus_deletable,
             key=key,
-            key_file="" if key else settings.walrus_key_file,
+            key_file="" if key else settings.walrus_key_file or own_key,
+            makes_key=bool(own_key) and not settings.walrus_key_file,
         )
 
     def put(self, data: bytes) -> str:
         """Stores it sealed. Sealed once, so that a repeated upload is the same blob and is paid for once."""
-        sealed = self._seal.seal(data)
+        sealed = self._seal(make=True).seal(data)
         if len(sealed) > LARGEST:
             raise UsageError(f"{_size(data)} is too large for one blob", f"{format_size(LARGEST)} is the most")
         at = _below(self._publisher, f"/v1/blobs?{self._kept}")
@@ -109,7 +117,7 @@ class Walrus:
         return blob_id
 
     def get(self, blob_id: str, sha256: bytes) -> bytes:
-        data = self._seal.open(self._read(blob_id), f"blob {blob_id} at {self._aggregator.origin}")
+        data = self._seal().open(self._read(blob_id), f"blob {blob_id} at {self._aggregator.origin}")
         if digest(data).digest() != sha256:
             raise Damaged(
                 f"blob {blob_id} at {self._aggregator.origin} holds other data than was asked for",
@@ -120,6 +128,15 @@ class Walrus:
     def delete(self, blob_id: str) -> bool:
         """No: a blob is deleted on the chain, by who owns it, and over HTTP by nobody."""
         return False
+
+    def _seal(self, make: bool = False) -> Seal:
+        with self._mutex:
+            if self._unmade is not None and make:
+                make_key_file(self._unmade)
+            if self._kept_seal is None:
+                self._kept_seal = Seal(_key("", self._unmade or ""))
+            self._unmade = None
+            return self._kept_seal
 
     def _read(self, blob_id: str) -> bytes:
         """The blob as it lies there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ... import store
+from ... import inherited, store
 from ...units import format_duration, format_size
 from . import roots, shapes
 from .capturing import captured, first_checkpoint
@@ -102,10 +102,10 @@ def _offer_top(context: Context, root: Path, top: Path) -> Path:
 def _prepare(context: Context, root: Path, settings: Settings, force: bool) -> str:
     """Makes the store, or takes an old one over; says which."""
     if store.is_workspace(settings.home, root):
-        if roots.accept_replaced(root, settings):
+        if inherited.accept_replaced(root, settings):
             return "this folder replaced the one that was protected; its history goes on here"
         return ""
-    if (was := roots.adopt_moved(root, settings)) is not None:
+    if (was := inherited.adopt_moved(root, settings)) is not None:
         return f"this folder was moved from {safe(str(was))}; its history came along"
     if not force:
         roots.refuse_unwise(root, settings, context.environ.get("HOME", ""))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from .... import store
+from .... import inherited, store
 from ....errors import UsageError
 from ....workspace import open_workspace
 from ...cli import roots, shapes
@@ -41,14 +41,14 @@ def init(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
     settings = call.settings(root)
     page = Page()
     created = not store.is_workspace(settings.home, root)
-    if created and (was := roots.adopt_moved(root, settings)) is not None:
+    if created and (was := inherited.adopt_moved(root, settings)) is not None:
         created = False
         page.say(f"this folder was moved from {safe(str(was))}; its history came along")
     elif created:
         roots.refuse_unwise(root, settings, call.environ.get("HOME", ""))
         if (top := roots.repository_top(root)) is not None:
             page.hint(f"only this folder: it lies in the git repository {safe(str(top))}")
-    elif roots.accept_replaced(root, settings):
+    elif inherited.accept_replaced(root, settings):
         page.say("this folder replaced the one that was protected; its history goes on here")
     open_workspace(root, settings, create=True, environ=call.environ).close()
     with call.open() as workspace:
