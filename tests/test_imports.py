@@ -108,6 +108,7 @@ LAYERS = [
         "capture",
         "settings",
         "setting_files",
+        "setting_place",
         "rules",
         "filters",
     },

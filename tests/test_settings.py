@@ -51,7 +51,7 @@ IN_FILES_ONLY = ("policy", "policy.calls", "credentials", "python.functions")
 
 def test_the_table_and_the_class_agree(place: Place) -> None:
     in_table = {setting.attribute for setting in SETTINGS}
-    in_class = set(Settings._fields) - {"project_exclude", "sources", "ignored", "broken"}
+    in_class = set(Settings._fields) - {"project_exclude", "sources", "ignored", "broken", "config"}
     assert in_table == in_class
     assert len(in_table) == len(SETTINGS)
     for setting in SETTINGS:
@@ -62,7 +62,7 @@ def test_the_table_and_the_class_agree(place: Place) -> None:
 
 def test_defaults(place: Place) -> None:
     settings = place.load()
-    assert settings == Settings(home=place.state / "takeback", sources=settings.sources)
+    assert settings == Settings(home=place.state / "takeback", sources=settings.sources, config=place.config)
     assert settings.keep == 200 and settings.max_bytes == 10_000_000_000 and settings.max_file == 1_000_000_000
     assert settings.max_age == 30 * 86400 and settings.lock_timeout == 30.0 and settings.scan_deadline is None
     assert settings.off_source == "" and settings.ignored == ()
@@ -201,6 +201,7 @@ def test_the_users_file_sets_everything(place: Place) -> None:
         http_port=2000,
         git=False,
         sources=settings.sources,
+        config=place.config,
         **OUTSIDE,
     )
     assert settings.off_source == str(place.config)
@@ -262,6 +263,7 @@ def test_the_environment_sets_everything_and_beats_the_files(place: Place) -> No
         http_port=3000,
         portable=True,
         sources=settings.sources,
+        config=place.config,
         policy=OUTSIDE["policy"],
         autopilot=True,
         calls=OUTSIDE["calls"],
@@ -313,7 +315,7 @@ def test_a_project_says_nothing_about_where_state_goes(place: Place, line: str) 
     table, _, line = line.rpartition("/ ")
     place.project(f"[{table or 'walrus'}]\n{line}\n")
     settings = place.load()
-    assert settings._replace(ignored=()) == Settings(settings.home, sources=settings.sources)
+    assert settings._replace(ignored=()) == Settings(settings.home, sources=settings.sources, config=place.config)
     assert f"{table or 'walrus'}.{line.split()[0]}" in settings.ignored[0]
 
 

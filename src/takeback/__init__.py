@@ -103,10 +103,11 @@ def open(root: str | _os.PathLike[str], create: bool | Literal["state"] = False,
     than this object."""
     from pathlib import Path
 
-    from . import settings, workspace
+    from . import setting_place, workspace
 
     path = Path(root)
-    loaded = settings.load(path, _os.environ)
-    if store is not None and store != "memory":
-        loaded = loaded._replace(home=Path(_os.path.abspath(store)))
+    home = Path(_os.path.abspath(store)) if store is not None and store != "memory" else None
+    loaded = setting_place.load(path, _os.environ, at=Path(_os.path.realpath(path)), home=home)
+    if home is not None:
+        loaded = loaded._replace(home=home)
     return workspace.open_workspace(path, loaded, create, memory=store == "memory", environ=_os.environ)

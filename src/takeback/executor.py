@@ -42,6 +42,7 @@ from .planner import changes_of
 from .trees import parent
 from .typed import Any, NamedTuple
 
+_STOPPED = "not begun: whoever asked for it cancelled"
 BACKWARDS = "-a"  # after the key of a segment that is being aborted: what it leaves means the reverse
 
 
@@ -66,6 +67,7 @@ class Outer(NamedTuple):
     forbids: Callable[[Step], str] = lambda step: ""  # why an act of an interrupted take-back is left alone
     told: Told | None = None  # hears of each part before it is done, and after, with what came of it
     made: Callable[[list[Change]], None] = lambda changes: None  # hears what changed in the tree, while that is written
+    stopped: Callable[[], bool] = lambda: False  # whoever asked for it cancelled: what has not begun, does not
 
 
 def changes_made(steps: Iterable[Step], times: Mapping[bytes, Entry]) -> list[Change]:
@@ -122,6 +124,15 @@ class Executor:
         judged_anew = False  # once something ran that may change files by itself
         for at, batch in enumerate(batches):
             domain, steps = groups[batch[0]]
+            if at and self.outer.stopped():
+                rows = []
+                for number in batch:
+                    domain, steps = groups[number]
+                    found = [Result(step.path, step.verdict, FAILED, _STOPPED) for step in steps]
+                    rows += self._conclude(id, number, domain, steps, found, {}, made)
+                    results += found
+                seq = self.journal.append(rows, self.clock())[-1]
+                continue
             if blocked := self._blocked(steps, acts):
                 rows = self._conclude(id, batch[0], domain, steps, blocked, {}, made)
                 seq = self.journal.append(rows, self.clock())[-1]
@@ -253,6 +264,8 @@ class Executor:
                 continue
             if abort and not segment.intent:
                 continue  # never begun
+            if not segment.intent and self.outer.stopped():
+                break  # it stays interrupted: the next to come goes on from here
             forward, times = steps_of(segment)
             if segment.domain not in STATES:
                 if rows:

@@ -551,15 +551,16 @@ def _uri(path: Path) -> str:
 def glimpse(path: Path, kinds: Sequence[str], most: int) -> list[Row]:
     """The newest rows of these kinds that are not pruned. Read-only, and it waits for nobody: a person is typing."""
     marks = ",".join("?" * len(kinds))
-    db = sqlite3.connect(f"{_uri(path)}?mode=ro", uri=True, timeout=0.1)
-    try:
-        found = db.execute(
-            "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log "
-            f"WHERE kind IN ({marks}) AND body IS NOT NULL ORDER BY seq DESC LIMIT ?",
-            (*kinds, most),
-        ).fetchall()
-    finally:
-        db.close()
+    with _explained:
+        db = sqlite3.connect(f"{_uri(path)}?mode=ro", uri=True, timeout=0.1)
+        try:
+            found = db.execute(
+                "SELECT seq, id, kind, at, body_hash, prev, hash, body FROM log "
+                f"WHERE kind IN ({marks}) AND body IS NOT NULL ORDER BY seq DESC LIMIT ?",
+                (*kinds, most),
+            ).fetchall()
+        finally:
+            db.close()
     return [_checked(row) for row in found]
 
 

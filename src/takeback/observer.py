@@ -73,6 +73,7 @@ class Observer:
         self.progress: Progress | None = None
         self.told: Told | None = None
         self.end_of: Callable[[Bracket], End | None] = _gone  # what became of a call that is open; None: it is at work
+        self.stopped: Callable[[], bool] = lambda: False  # of a take-back: whether whoever asked for it has cancelled
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.broken_rules = ""  # why the project's own rules do not count
         self._index = IndexFile(store.folder and store.folder / "index", self._lost)

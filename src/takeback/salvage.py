@@ -58,7 +58,7 @@ def mend(settings: Settings, root: Path) -> list[str]:
             store.read_meta(folder)
         except Damaged:
             set_aside(folder, ["workspace.json"])
-            store.write_meta(folder, store.new_meta(root, root.stat().st_ino))
+            store.write_meta(folder, store.new_meta(root, root.stat().st_ino, settings.config))
             notes.append(f"workspace.json was made anew for {root}")
         if why_closed(settings, root):
             notes.append(rebuild_journal(folder))

@@ -264,6 +264,7 @@ class Settings(NamedTuple):
     sources: Mapping[str, str] = _NO_SOURCES
     ignored: tuple[str, ...] = ()
     broken: str = ""  # why the project's file does not count at all
+    config: Path = Path()  # the user's own file that they were read from, whether or not it is there
 
     @property
     def off_source(self) -> str:
@@ -616,14 +617,18 @@ SETTINGS: tuple[Setting, ...] = (
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
-def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Settings:
-    """The settings that hold in this root; without a root the project's file is not read."""
+def load(
+    root: Path | None, environ: Mapping[str, str], off: bool = False, config: Path | None = None, wary: bool = False
+) -> Settings:
+    """The settings that hold in this root; without a root the project's file is not read. `config` is the user's own
+    file, where the environment must not say which; `wary` of an environment that an agent chose, nothing in it counts
+    that protects less (setting_place.py)."""
     values = {setting.key: setting.default for setting in SETTINGS}
     sources = {setting.key: "default" for setting in SETTINGS}
     project_exclude: tuple[str, ...] = ()
     ignored = []
 
-    user_file = user_config(environ)
+    user_file = config or user_config(environ)
     for setting, value in _read_file(user_file):
         values[setting.key], sources[setting.key] = value, str(user_file)
     ignored += _unknown_domains(values["policy"], str(user_file))
@@ -663,6 +668,9 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
     for setting, value in _read_environment(environ, ignored):
         if setting.key == "policy.autopilot" and not value:
             continue  # an agent chooses the environment of what it starts
+        if wary and _is_less(setting, value, values[setting.key]):
+            ignored.append(f"{setting.env} would protect less, and does not count where an agent is at work")
+            continue
         values[setting.key], sources[setting.key] = value, f"environment {setting.env}"
 
     switch = environ.get("TAKEBACK", "").lower()
@@ -678,7 +686,24 @@ def load(root: Path | None, environ: Mapping[str, str], off: bool = False) -> Se
         values["home"], sources["home"] = _default_home(environ)
     values["policy"] = values["policy"]._replace(autopilot=values["policy.autopilot"], calls=values["policy.calls"])
     fields = {setting.attribute: values[setting.key] for setting in SETTINGS}
-    return Settings(**fields, project_exclude=project_exclude, sources=sources, ignored=tuple(ignored), broken=broken)
+    return Settings(**fields, project_exclude=project_exclude, sources=sources, ignored=tuple(ignored), broken=broken,
+                    config=user_file)  # fmt: skip
+
+
+def _is_less(setting: Setting, value: Any, old: Any) -> bool:
+    """Whether a variable lessens what a command captures or keeps. One that turns takeback off is no such: then the
+    command does nothing at all."""
+    return _may_lessen(setting) and (setting.lessens or _always)(value, old)
+
+
+def lessens(environ: Mapping[str, str]) -> bool:
+    """Whether a variable is set that may protect less than the files say."""
+    return any(environ.get(setting.env) for setting in SETTINGS if _may_lessen(setting))
+
+
+def _may_lessen(setting: Setting) -> bool:
+    is_kind = setting.lessens in (None, _smaller, _larger, _sooner, _opened, _turned_off)
+    return is_kind and setting.in_files and setting.key not in ("checkpoints.enabled", "policy", "policy.autopilot")
 
 
 def _unknown_domains(found: Policy, file: str) -> list[str]:
@@ -702,6 +727,22 @@ def user_config(environ: Mapping[str, str]) -> Path:
     """Where the user's configuration is, whether or not the file exists."""
     folder, _ = _system_folder(environ, "XDG_CONFIG_HOME", ".config", "user_config_path")
     return folder / "config.toml"
+
+
+def system_config() -> Path:
+    """Where it is by what the system knows of the user, whatever the environment says."""
+    if sys.platform == "win32":
+        import platformdirs
+
+        return Path(platformdirs.user_config_path("takeback", appauthor=False), "config.toml")
+    import pwd
+
+    try:
+        folder = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # a user without an entry, as in some containers
+        folder = "/"
+    under = "Library/Application Support" if sys.platform == "darwin" else ".config"
+    return Path(folder, under, "takeback/config.toml")
 
 
 def home(environ: Mapping[str, str]) -> Path:

@@ -98,8 +98,10 @@ def read_meta(folder: Path) -> dict[str, Any]:
     return meta
 
 
-def new_meta(root: Path, inode: int) -> dict[str, Any]:
-    return {"format": FORMAT, "id": new_id(), "root": str(root), "inode": inode}
+def new_meta(root: Path, inode: int, config: Path) -> dict[str, Any]:
+    """`config` is where the configuration of whoever protects the root lies (setting_place.py)."""
+    meta = {"format": FORMAT, "id": new_id(), "root": str(root), "inode": inode}
+    return {**meta, "config": str(config)} if config.is_absolute() else meta
 
 
 def write_meta(folder: Path, meta: dict[str, Any]) -> None:
@@ -127,7 +129,7 @@ def known_stores(home: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
                 continue
 
 
-def create(home: Path, root: Path, inode: int, portable: bool = False) -> None:
+def create(home: Path, root: Path, inode: int, portable: bool = False, config: Path = Path()) -> None:
     """Of several who make it at once, one does."""
     folder = folder_of(home, root)
     try:
@@ -137,7 +139,7 @@ def create(home: Path, root: Path, inode: int, portable: bool = False) -> None:
         with Lock(folder / "store.lock", portable).hold(_CREATING):
             if not is_workspace(home, root):
                 Journal(folder / "journal.db", create=True).close()
-                write_meta(folder, new_meta(root, inode))
+                write_meta(folder, new_meta(root, inode, config))
     except OSError as error:
         raise TakebackError(
             f"the store at {folder} cannot be made ({error.strerror})",

@@ -363,6 +363,8 @@ class Takebacks:
         if not plan.taken and not moves_on:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
         approval = self._approval(plan)
+        if self.observer.stopped():
+            raise TakebackError("cancelled before anything was done; nothing was changed", "ask for it again")
         for data in self.merged.values():
             self.store.blobs.put(data)
         times_now: dict[bytes, State] = {}
@@ -494,7 +496,7 @@ class Takebacks:
             foresee = None if outside else (lambda steps, times: made(changes_made(steps, times)))
             known["files"] = Files(tree, self.store.blobs, progress, fork, foresee)
             known["git"] = Git(tree, str(self.observer.root), self.store.blobs.get, self.environ, request.verb)
-        outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told, made)
+        outer = Outer(self.unlocked, stands_on, look, forbids, self.observer.told, made, self.observer.stopped)
         return Executor(self.store.journal, self.store.blobs, domain, self.observer.clock, outer)
 
     def _prepare(self, head: int, changes: list[Change]) -> Index:

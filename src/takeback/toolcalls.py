@@ -45,7 +45,6 @@ from .effects import (
 from .errors import NotDone, RepeatedEffect, Stale, TakebackError, UsageError
 from .gate import Risk
 from .ids import new_id
-from .settings import user_config
 from .trees import LATE
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
@@ -541,7 +540,7 @@ class ToolCalls:
         ws = self.workspace
         folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
         there = event._replace(cwd=os.path.join(event.cwd, folder))
-        own = (str(ws.settings.home),), (str(user_config(ws.environ)),)
+        own = (str(ws.settings.home),), (str(ws.settings.config),)
         found = list(gate.tool(there, str(ws.root), ws.environ.get("HOME", ""), *own, gate.known(ws.environ)))
         if declared is not None:
             found = [risk for risk in found if risk.kind != _TOOL]

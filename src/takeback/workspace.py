@@ -840,7 +840,7 @@ def open_workspace(
         from .inherited import adopt_moved
 
         if adopt_moved(real, settings) is None:
-            store.create(settings.home, real, real.stat().st_ino, settings.portable)
+            store.create(settings.home, real, real.stat().st_ino, settings.portable, settings.config)
     elif create and settings.enabled:
         from .inherited import accept_replaced
 

@@ -138,9 +138,9 @@ def _place(asked: Asked, event: Event) -> Place | None:
 
 def settings_of(root: Path, environ: Mapping[str, str]) -> Settings:
     """What hooks go by in a workspace: an agent waits for them, so they do not wait long for the store."""
-    from .. import settings
+    from .. import setting_place, settings
 
-    found = settings.load(root, environ)
+    found = settings.load(root, environ, config=setting_place.noted(settings.home(environ), root))
     return found._replace(lock_timeout=min(found.lock_timeout, _PATIENCE))
 
 
@@ -255,11 +255,10 @@ def _gated(
 def _risks(asked: Asked, event: Event, place: Place) -> tuple[Risk, ...]:
     """What a call does that nothing takes back."""
     from .. import gate
-    from ..settings import user_config
 
     folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
     there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))
-    stores, config = (str(place.home),), (str(user_config(asked.environ)),)
+    stores, config = (str(place.home),), _configs(place, asked.environ)
     home, known = asked.environ.get("HOME", ""), gate.known(asked.environ)
     return gate.tool(there, str(place.root), home, stores, config, known)
 
@@ -283,13 +282,18 @@ def _judging(asked: Asked, event: Event, place: Place, beside: Beside | None) ->
 
 def _is_plain(call: Call, place: Place, environ: Mapping[str, str]) -> bool:
     """Whether a call writes only what no program's configuration is called like, and none of ours lies in there."""
-    from ..settings import user_config
-
     hidden = any(part.startswith(b".") for path in call.paths for part in path.split(b"/"))
-    ours = (str(place.home), str(user_config(environ)))
+    ours = (str(place.home), *_configs(place, environ))
     return (
         bool(call.paths) and not hidden and not any(o.startswith(f"{place.root}/") for o in map(os.path.realpath, ours))
     )
+
+
+def _configs(place: Place, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The person's configuration: the one that counts here, and where the environment says that it is."""
+    from ..settings import user_config
+
+    return tuple(dict.fromkeys(map(str, (place.settings.config, user_config(environ)))))
 
 
 # -- what is said ------------------------------------------------------------------

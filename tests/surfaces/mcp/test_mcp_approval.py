@@ -54,9 +54,11 @@ async def test_a_yes_takes_files_and_the_charge_back_in_one_go(
         ElicitResult(action="cancel"),
         ElicitResult(action="accept"),
         ElicitResult(action="accept", content={"approve": "perhaps"}),
+        ElicitResult(action="accept", content={"approve": "true"}),
+        ElicitResult(action="accept", content={"approve": 1}),
         ElicitResult(action="accept", content={"yes": True}),
     ],
-    ids=["unticked", "decline", "cancel", "no content", "no boolean", "another field"],
+    ids=["unticked", "decline", "cancel", "no content", "no boolean", "the word true", "a one", "another field"],
 )
 async def test_anything_but_a_yes_does_nothing(
     server: Server, work: Path, era: str, payments: Payments, charge: Callable[[], dict[str, Any]], said: Any

@@ -112,6 +112,108 @@ async def test_it_answers_while_a_call_is_at_work(work: Path, era: str) -> None:
             (work / "go").touch()
 
 
+def slow(name: str) -> list[str]:
+    """A command that says that it has begun, and ends once the file `go` is there."""
+    code = f"import time, pathlib\npathlib.Path('{name}.begun').touch()\n"
+    return [sys.executable, "-c", code + "while not pathlib.Path('go').exists(): time.sleep(0.01)"]
+
+
+async def test_a_cancelled_call_begins_no_further_step(work: Path, era: str) -> None:
+    """The step under way comes to its end, the others stand as they stood, and the journal says which."""
+    async with connected(started_in(work), era, Person()) as calls:
+        older = await calls.ok("record_reversal", description="older", argv=slow("older"))
+        newer = await calls.ok("record_reversal", description="newer", argv=slow("newer"))
+        older, newer = older["effect"]["id"], newer["effect"]["id"]
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(calls.client.call_tool, "takeback_compensate", {"execute": True})
+                with anyio.fail_after(60):
+                    while not (work / "newer.begun").exists():
+                        await anyio.sleep(0.02)
+                scope.cancel()  # the client says so: notifications/cancelled
+        await calls.ok("log")  # read after it, in the order in which the client wrote
+        (work / "go").touch()
+        with anyio.fail_after(60):
+            while True:
+                states = {e["id"]: e["state"] for e in (await calls.ok("effects"))["effects"]}
+                if states[newer] == "undone":
+                    break
+                await anyio.sleep(0.02)
+        with anyio.fail_after(60):
+            while not [r for r in (await calls.ok("log", filter="kind:takeback"))["rows"]]:
+                await anyio.sleep(0.02)
+        assert states[older] == "live" and not (work / "older.begun").exists()
+        assert not (await calls.ok("status")).get("interrupted")
+    with takeback.open(work) as ws:
+        ends = [row.body["not_done"] for row in ws.store.journal.rows(kinds=("outcome",)) if row.body]
+        left = [(path, note) for end in ends for path, _, note in end]
+        assert left == [(older, "not begun: whoever asked for it cancelled")]
+        assert [act.id for act in ws.history().live_acts] == [older]
+
+
+async def test_a_call_that_is_cancelled_while_a_person_is_asked_does_nothing(work: Path, era: str) -> None:
+    asked = anyio.Event()
+
+    class Slow(Person):
+        async def __call__(self, context: Any, params: Any) -> Any:
+            asked.set()
+            await anyio.sleep_forever()
+
+    async with connected(started_in(work), era, Slow()) as calls:
+        await calls.ok("record_reversal", description="d", argv=["touch", str(work / "ran")])
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(calls.client.call_tool, "takeback_compensate", {"execute": True})
+                with anyio.fail_after(60):
+                    await asked.wait()
+                scope.cancel()
+        assert [e["state"] for e in (await calls.ok("effects"))["effects"]] == ["live"]
+    assert not (work / "ran").exists()
+
+
+async def test_it_serves_the_project_it_was_started_for(work: Path, era: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "secret").write_text("not yours\n")
+    takeback.open(other, create=True).close()
+    (work / "out").symlink_to(other)
+    async with connected(started_in(work / "src"), era) as calls:
+        await calls.ok("status", cwd=str(work))
+        await calls.ok("status", cwd="..")
+        for cwd in (str(other), "../../other", str(tmp_path), "../out"):
+            error = await calls.fails("checkpoint", cwd=cwd)
+            assert "which this server was started for" in error["message"] and "--any-root" in error["hint"]
+        error = await calls.fails("init", cwd=str(tmp_path))
+        assert "--any-root" in error["hint"]
+        with pytest.raises(Exception, match="started for"):
+            await calls.client.read_resource(f"takeback://log?cwd={other}")
+    started = started_in(work)
+    started.args.append("--any-root")
+    async with connected(started, era) as calls:
+        await calls.ok("checkpoint", label="by any root", cwd=str(other))
+
+
+async def test_nobody_meant_all_of_a_home(era: str, work: Path, own_home: Path) -> None:
+    own_home.mkdir(exist_ok=True)
+    folder = own_home / "shop"
+    folder.mkdir()
+    takeback.open(folder, create=True).close()
+    async with connected(started_in(own_home), era) as calls:
+        error = await calls.fails("status", cwd=str(folder))
+        assert "which is no project" in error["message"] and "--any-root" in error["hint"]
+
+
+async def test_a_policy_in_the_servers_environment_does_not_count(work: Path, era: str) -> None:
+    """An agent can write .mcp.json, and with it the environment of the server."""
+    folder = work / "xdg/takeback"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('[policy.command]\ncompensating = "allow"\n')
+    async with connected(started_in(work, {"XDG_CONFIG_HOME": str(work / "xdg")}), era) as calls:
+        await calls.ok("record_reversal", description="d", argv=["touch", str(work / "ran")])
+        assert (await calls.ok("compensate", execute=True))["applied"] is False
+    assert not (work / "ran").exists()
+
+
 def test_standard_output_carries_only_the_protocol(work: Path) -> None:
     asked: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},

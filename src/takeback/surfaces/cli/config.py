@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ...errors import UsageError
-from ...settings import SETTINGS, user_config
+from ...settings import SETTINGS
 from .approving import approved, only_a_person
 from .terminal import cells, listed, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ...settings import Settings
     from .context import Context
     from .parsing import Namespace, Parser
 
@@ -54,8 +55,20 @@ def _settings(context: Context) -> int:
         context.terminal.write(f"{key:<{keys}}  {pad(safe(value), values)}  {origin}")
     for line in settings.ignored:
         context.terminal.warn(f"ignored: {safe(line)}")
-    context.terminal.hint(f"change them in {safe(str(user_config(context.environ)))}")
+    context.terminal.hint(f"change them in {safe(str(settings.config))}")
+    _tell_of_agents(context, settings)
     return 0
+
+
+def _tell_of_agents(context: Context, settings: Settings) -> None:
+    """Says where agents go by another configuration than the person who asks."""
+    from ...setting_place import noted
+
+    root = context.root()
+    known = noted(settings.home, root) if root is not None else settings.config
+    if known != settings.config:
+        context.terminal.warn(f"agents in this folder go by {safe(str(known))}, as it was when it was protected")
+        context.terminal.hint(f"  → have them go by {safe(str(settings.config))} too: takeback init")
 
 
 def _rules(context: Context) -> int:

@@ -40,9 +40,11 @@ class Context:
     # -- settings ------------------------------------------------------------
 
     def settings(self, root: Path | None = None) -> Settings:
-        from ...settings import load
+        """What holds here; below an agent by the configuration that was known when the folder was protected."""
+        from ... import setting_place, store
+        from ...settings import home
 
-        return load(root, self.environ, self.off)
+        return setting_place.load(root, self.environ, self.off, root or store.find_root(home(self.environ), self.cwd))
 
     def must_be_on(self, settings: Settings) -> None:
         if not settings.enabled:

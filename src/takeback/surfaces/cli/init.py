@@ -44,6 +44,7 @@ def run(context: Context, args: Namespace) -> int:
         root = _offer_top(context, root, top)
         settings = context.settings(root)
     said = _prepare(context, root, settings, args.force)
+    note_place(context, root, settings)
     from ...workspace import open_workspace
 
     with open_workspace(root, settings) as workspace:
@@ -86,6 +87,17 @@ def ensure(
     return workspace, first_checkpoint(context, workspace, "start")
 
 
+def note_place(context: Context, root: Path, settings: Settings) -> None:
+    """A person who protects a folder, or does it again, says by that which configuration agents go by there."""
+    from ... import setting_place
+
+    if (before := setting_place.note(root, settings)) is not None:
+        context.terminal.hint(
+            f"agents here go by your configuration at {safe(str(settings.config))} from now on, no longer by "
+            f"{safe(str(before))}"
+        )
+
+
 def _offer_top(context: Context, root: Path, top: Path) -> Path:
     """The repository's top where a person says so; otherwise the folder given, and that is said."""
     if context.asks and context.terminal.confirm(
@@ -109,7 +121,7 @@ def _prepare(context: Context, root: Path, settings: Settings, force: bool) -> s
         return f"this folder was moved from {safe(str(was))}; its history came along"
     if not force:
         roots.refuse_unwise(root, settings, context.environ.get("HOME", ""))
-    store.create(settings.home, root, root.stat().st_ino, settings.portable)
+    store.create(settings.home, root, root.stat().st_ino, settings.portable, settings.config)
     return ""
 
 

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "[--http [--port N]] [--print-config]"
+    parser.synopsis = "[--http [--port N]] [--any-root] [--print-config]"
     parser.about = (
         "Serves agents over standard input and output, until the agent hangs up: looking, recording and\n"
         "taking back as tools; what acts outside the files only after a person's yes. With --http\n"
         "it listens on this machine alone and prints one line with its URL and a token, which every\n"
-        "request must carry (Authorization: Bearer TOKEN). Needs the extra: pip install 'takeback[mcp]'."
+        "request must carry (Authorization: Bearer TOKEN). It serves the project it is started in, and\n"
+        "no folder outside it unless you say --any-root. Needs the extra: pip install 'takeback[mcp]'."
     )
     parser.takes("--http", "--http", action="store_true", help="listen on 127.0.0.1 instead")
     parser.takes("--port N", "--port", default=None, help="the port; by default one that is free")
+    parser.takes("--any-root", "--any-root", action="store_true", help="let it work in every project of yours")
     parser.takes("--print-config", "--print-config", action="store_true", help="print the block for .mcp.json and end")
     parser.examples = [
         ("takeback mcp --print-config > .mcp.json", "set it up for agents that read that file"),
@@ -42,11 +44,11 @@ def run(context: Context, args: Namespace) -> int:
     if args.print_config:
         context.terminal.write(server.config())
     elif args.http:
-        server.over_http(context.cwd, context.environ, port)
+        server.over_http(context.cwd, context.environ, port, args.any_root)
     else:
         if context.terminal.interactive:
             context.terminal.hint("waiting for an agent on standard input; takeback mcp --print-config sets one up")
-        server.over_stdio(context.cwd, context.environ)
+        server.over_stdio(context.cwd, context.environ, args.any_root)
     return 0
 
 

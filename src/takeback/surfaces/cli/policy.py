@@ -6,7 +6,7 @@ from ...domains import BUILT_IN
 from ...effects import VERDICTS
 from ...errors import UsageError
 from ...policy import ALLOW, ASK, CALLS, REFUSE
-from ...settings import PROJECT_FILE, user_config
+from ...settings import PROJECT_FILE
 from ...typed import NamedTuple
 from .terminal import pad, safe
 
@@ -72,7 +72,7 @@ def run(context: Context, args: Namespace) -> int:
     mine, settings = context.settings(), context.settings(context.root() or context.cwd)
     domains = [args.domain] if args.domain else list(BUILT_IN)
     verdicts = [args.verdict] if args.verdict else list(VERDICTS)
-    found = [_ruled(context, mine, settings, d, v) for d in domains for v in verdicts]
+    found = [_ruled(mine, settings, d, v) for d in domains for v in verdicts]
     ignored = [line for line in settings.ignored if "policy." in line or "sets credentials" in line]
     if context.json:
         context.terminal.json({"policy": [r._asdict() for r in found], "ignored": ignored})
@@ -80,14 +80,14 @@ def run(context: Context, args: Namespace) -> int:
     _tell(context, found, one=bool(args.verdict))
     for line in ignored:
         context.terminal.warn(f"ignored: {safe(line)}")
-    context.terminal.hint(f"change it in {safe(str(user_config(context.environ)))}")
+    context.terminal.hint(f"change it in {safe(str(settings.config))}")
     return 0
 
 
 def _calls(context: Context) -> int:
     """Every kind of call that cannot be taken back."""
-    policy = context.settings(context.root() or context.cwd).policy
-    found = [(kind, *policy.call(kind), about) for kind, about in CALLS.items()]
+    settings = context.settings(context.root() or context.cwd)
+    found = [(kind, *settings.policy.call(kind), about) for kind, about in CALLS.items()]
     if context.json:
         keys = ("kind", "decision", "source", "about")
         context.terminal.json({"calls": [dict(zip(keys, each)) for each in found]})
@@ -95,7 +95,7 @@ def _calls(context: Context) -> int:
     for kind, decision, source, about in found:
         word = pad(context.terminal.style(decision, _COLOURS[decision]), 6)
         context.terminal.write(f"{kind:<14}  {word}  {about}  {context.terminal.style(safe(source), 'dim')}")
-    context.terminal.hint(f"change it under [policy.calls] in {safe(str(user_config(context.environ)))}")
+    context.terminal.hint(f"change it under [policy.calls] in {safe(str(settings.config))}")
     return 0
 
 
@@ -107,7 +107,7 @@ def _command(context: Context, command: str) -> int:
     root = context.root() or context.cwd
     settings = context.settings(root)
     home = context.environ.get("HOME", "")
-    config = str(user_config(context.environ).parent)
+    config = str(settings.config.parent)
     known = gate.known(context.environ)
     risks = gate.shell(command, str(context.cwd), str(root), home, (str(settings.home),), (config,), known)
     decided = by_policy(settings.policy, risks)
@@ -128,13 +128,13 @@ def _command(context: Context, command: str) -> int:
     return 0
 
 
-def _ruled(context: Context, mine: Settings, settings: Settings, domain: str, verdict: str) -> Ruled:
+def _ruled(mine: Settings, settings: Settings, domain: str, verdict: str) -> Ruled:
     """A decision, and the file and line of it that made it."""
     decision, said = settings.policy.decide(domain, verdict)
     if said.startswith("default"):
         return Ruled(domain, verdict, decision, said)
     tightened = mine.policy.decide(domain, verdict) != (decision, said)
-    file = PROJECT_FILE if tightened else str(user_config(context.environ))
+    file = PROJECT_FILE if tightened else str(settings.config)
     return Ruled(domain, verdict, decision, f"{said} in {file}")
 
 

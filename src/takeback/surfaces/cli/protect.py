@@ -91,8 +91,10 @@ def _apply(
     """Writes the files; a folder that was not protected yet is, and its first checkpoint has them. Says whether it
     was, and what was written."""
     if here is not None:
-        return False, write()
-    done: list[Planned] = []
+        done = write()
+        init.note_place(context, here, context.settings(here))
+        return False, done
+    done = []
     try:
         workspace, first = init.ensure(context, root, lambda: done.extend(write()))
     except UsageError as error:

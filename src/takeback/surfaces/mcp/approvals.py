@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, StrictBool, ValidationError
 
 from ...typed import NamedTuple
 from .calls import Ctx
@@ -34,7 +34,9 @@ class Question(NamedTuple):
 class Yes(BaseModel):
     """The form of every question: one box, and nothing but a ticked one counts."""
 
-    approve: bool = Field(title="Approve", description="Tick to let exactly this happen; anything else does nothing")
+    approve: StrictBool = Field(  # neither "true" nor 1 is a ticked box
+        title="Approve", description="Tick to let exactly this happen; anything else does nothing"
+    )
 
 
 async def ask(ctx: Ctx, subject: str, questions: Sequence[Question]) -> bool | InputRequiredResult | None:

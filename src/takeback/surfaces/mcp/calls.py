@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
+import anyio
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from ... import store
+from ... import setting_place, store
 from ...agents import AGENTS
 from ...errors import NoWorkspace, TakebackError, UsageError
-from ...settings import Settings, load
+from ...settings import Settings, home
 from ...typed import NamedTuple
 from ...workspace import Workspace, open_workspace
 from ..cli.context import moved_from
@@ -22,10 +23,11 @@ from ..cli.terminal import safe
 if TYPE_CHECKING:
     from .server import Server
 
+Answer = TypeVar("Answer")
 Ctx = Context[Any, Any]
 Cwd = Annotated[
     str,
-    Field(description="A folder in the project: the workspace is found at or above it. Default: where the server runs"),
+    Field(description="A folder in the project that this server was started for. Default: where the server runs"),
 ]
 
 
@@ -41,8 +43,10 @@ class Call:
     def __init__(self, server: Server, cwd: str, client: str = "", request: str = "") -> None:
         self.server = server
         self.here = Here(_folder(server.cwd, cwd))
+        server.must_serve(self.here.cwd)
         self._client = client
         self._request = request
+        self.is_cancelled = False
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -60,7 +64,9 @@ class Call:
         return {name: value for name, value in found.items() if value}
 
     def settings(self, root: Path | None = None) -> Settings:
-        return load(root, self.environ)
+        """What holds in a root. Over stdio an agent chose our environment, so it does not say where that is read."""
+        at = root or store.find_root(home(self.environ), self.here.cwd)
+        return setting_place.load(root, self.environ, at=at, agent=self.server.is_agents or None)
 
     def open(self) -> Workspace:
         """The workspace at or above the caller's folder. Opened anew for each call, so that a changed policy holds."""
@@ -76,7 +82,33 @@ class Call:
             raise _no_workspace(home, self.here.cwd)
         workspace = open_workspace(root, self.settings(root), environ=self.environ)
         workspace.asked_by = agent_of(self._client)
+        workspace.observer.stopped = lambda: self.is_cancelled
         return workspace
+
+    async def watch(self) -> None:
+        """Until the call is over: notes when its client takes it back (notifications/cancelled, or hanging up)."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.is_cancelled = True
+
+
+async def in_thread(call: Call, work: Callable[[], Answer]) -> Answer:
+    """Work of a call, beside which others are served. A thread cannot be ended from outside: one whose call is
+    cancelled goes on to the end of the step that it has begun, and no further; the journal says how far it came."""
+    call.is_cancelled = False
+    found: list[Answer] = []
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.watch)
+        try:
+            found.append(await anyio.to_thread.run_sync(work))
+        except Exception as error:  # raised below: a task group would make a group of it
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    return found[0]
 
 
 def call_of(ctx: Ctx, cwd: str) -> Call:

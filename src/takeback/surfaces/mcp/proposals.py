@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from anyio import to_thread
 from mcp_types import CallToolResult, InputRequiredResult
 
 from ...acts import Credential
@@ -22,7 +21,7 @@ from ..cli.terminal import counted, safe
 from . import approvals
 from .answers import Page, answer
 from .approvals import Question
-from .calls import Call, Ctx
+from .calls import Call, Ctx, in_thread
 
 
 class Proposal(NamedTuple):
@@ -52,7 +51,7 @@ async def carry_out(
             except ApprovalNeeded:
                 return _proposal(workspace, again(workspace))
 
-    found = await to_thread.run_sync(begin)
+    found = await in_thread(call, begin)
     return found if isinstance(found, CallToolResult) else await _settle(ctx, call, found)
 
 
@@ -72,7 +71,7 @@ async def _settle(ctx: Ctx, call: Call, proposal: Proposal) -> CallToolResult | 
             workspace.approve(plan, proposal.credentials)
             return told(workspace, workspace.apply(plan.id))
 
-    return await to_thread.run_sync(go_on)
+    return await in_thread(call, go_on)
 
 
 def _proposal(workspace: Workspace, plan: Plan) -> Proposal:

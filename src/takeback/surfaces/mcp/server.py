@@ -17,9 +17,11 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
-from ... import __version__, ancestry
+from ... import __version__, ancestry, store
 from ...errors import TakebackError, UsageError
+from ...settings import home
 from ..cli.failures import of_the_system
+from ..cli.terminal import safe
 from . import resources
 from .answers import failure
 from .instructions import INSTRUCTIONS
@@ -43,7 +45,7 @@ _ALIASES: Mapping[str, Mapping[str, str]] = {
 class Server(MCPServer[Any]):
     """All of takeback for one client or several. Holds no workspace open: each call opens its own."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str], parent: int = 0) -> None:
+    def __init__(self, cwd: Path, environ: Mapping[str, str], parent: int = 0, any_root: bool = False) -> None:
         super().__init__(
             "takeback",
             title="takeback: undo for AI agents",
@@ -56,8 +58,28 @@ class Server(MCPServer[Any]):
         self.roots: dict[Path, mail.Watch] = {}  # of the workspaces that were opened, and when their mail is due
         self._parent = parent  # the agent's process, where it started us
         self._noted: set[Path] = set()
+        self._any_root = any_root  # the person who started it lets it work in every project
+        self._served = store.find_root(home(environ), cwd) or Path(os.path.realpath(cwd))
+        self.is_agents = bool(parent)  # started by an agent, in an environment of its choice
         for module in (capture, see, back, record, mail, threads, resources):
             module.add(self)
+
+    def must_serve(self, folder: Path) -> None:
+        """Refuses a folder outside the project that we were started for: whoever set us up meant that one."""
+        if self._any_root:
+            return
+        served, person = self._served, self.environ.get("HOME", "")
+        if served == Path(served.anchor) or (person and str(served) == os.path.realpath(person)):
+            if folder != served:  # nobody meant all that lies there
+                raise UsageError(
+                    f"this server was started in {safe(str(served))}, which is no project",
+                    "a person starts it in the project, or for every project with takeback mcp --any-root",
+                )
+        elif not folder.is_relative_to(served):
+            raise UsageError(
+                f"{safe(str(folder))} lies outside {safe(str(served))}, which this server was started for",
+                "a person starts one there, or one for every project with takeback mcp --any-root",
+            )
 
     def opened(self, workspace: Workspace, client: str) -> None:
         """A workspace is in use: whoever started us is known there as an agent, and mail there is sent when due."""
@@ -118,13 +140,13 @@ def _known(tool: str, cause: BaseException | None) -> TakebackError | None:
 # -- serving -----------------------------------------------------------------------
 
 
-def over_stdio(cwd: Path, environ: Mapping[str, str]) -> None:
+def over_stdio(cwd: Path, environ: Mapping[str, str], any_root: bool = False) -> None:
     """For the agent that started us, until it hangs up."""
-    server = Server(cwd, environ, os.getppid())
+    server = Server(cwd, environ, os.getppid(), any_root)
     anyio.run(_until_done, server, server.run_stdio_async)
 
 
-def over_http(cwd: Path, environ: Mapping[str, str], port: int) -> None:
+def over_http(cwd: Path, environ: Mapping[str, str], port: int, any_root: bool = False) -> None:
     """For whoever on this machine has the token, until it is stopped."""
     import socket
 
@@ -132,7 +154,7 @@ def over_http(cwd: Path, environ: Mapping[str, str], port: int) -> None:
 
     from .auth import Guard, new_token
 
-    server = Server(cwd, environ)
+    server = Server(cwd, environ, any_root=any_root)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
