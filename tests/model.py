@@ -21,6 +21,7 @@ EXACT, MERGED, DRIFTED = "exact", "merged", "drifted"
 COMPENSATING, IRREVERSIBLE, UNKNOWN = "compensating", "irreversible", "unknown"
 TAKEN = {EXACT, MERGED, COMPENSATING}  # steps with another verdict are kept
 DONE: Lines = ("done",)  # the state of an outside act; None before it
+PERSONS = {"run", "watch"}  # actors that are no agents: what a person typed, and what was seen of a person's tree
 
 
 class Conflict(Exception):
@@ -59,6 +60,14 @@ class Effect:
     verdict: str = EXACT  # how well it can be taken back
     by_takeback: bool = False
 
+    @property
+    def has_agent(self) -> bool:
+        return any(turn.actor not in PERSONS for turn in self.turns)
+
+    @property
+    def is_agents(self) -> bool:
+        return bool(self.turns) and all(turn.actor not in PERSONS for turn in self.turns)
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -85,6 +94,7 @@ class Request:
     everything: bool = False
     merge: bool = False
     force: bool = False
+    also: tuple[str, ...] = ()  # kinds of work that a rollback asks about, and that are to be taken
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,7 @@ class Plan:
     request: Request
     steps: tuple[Step, ...]  # newest first, then those kept
     left: frozenset[Unit] = frozenset()  # named, but others' work
+    asks: frozenset[Unit] = frozenset()  # of these, what a person may say goes too
 
     @property
     def hash(self) -> str:
@@ -191,6 +202,12 @@ class Workspace:
         self.journal.append(Checkpoint(label, {p: s for p, s in self.known.items() if s is not None}))
         return len(self.journal) - 1
 
+    def moment(self) -> None:
+        """What is seen of a tree that a person follows: a turn, until an agent acts."""
+        named = max((i for i, e in enumerate(self.journal) if isinstance(e, Checkpoint) and e.label), default=0)
+        acted = any(isinstance(e, Effect) and e.has_agent for e in self.journal[named:])
+        self.look(vouched=None if acted else Turn("watch", len(self.journal)))
+
     def prune(self, keep: int) -> None:
         """Everything before the oldest checkpoint that stays is forgotten; the numbers of rows never move."""
         found = [i for i, e in enumerate(self.journal) if isinstance(e, Checkpoint)]
@@ -237,9 +254,13 @@ class Workspace:
             return row.turns
         named = [i for i, e in enumerate(self.journal) if isinstance(e, Checkpoint) and e.label] + [len(self.journal)]
         start, end = max((i for i in named if i < seq), default=0), min(i for i in named if i > seq)
-        if any(isinstance(e, Effect) and e.turns for e in self.journal[start:end]):
+        if any(isinstance(e, Effect) and e.has_agent for e in self.journal[start:end]):
             return frozenset()
-        return frozenset({Turn("hand", max(i for i, e in enumerate(self.journal[:seq]) if isinstance(e, Checkpoint)))})
+        ends = (i for i, e in enumerate(self.journal[:seq]) if isinstance(e, Checkpoint) or self.is_moment(e))
+        return frozenset({Turn("hand", max(ends))})
+
+    def is_moment(self, entry: object) -> bool:
+        return isinstance(entry, Effect) and any(turn.actor == "watch" for turn in entry.turns)
 
     def actors(self, unit: Unit) -> frozenset[str]:
         """Who changed it; for a take-back, those whose work it took. "" is nobody known."""
@@ -339,8 +360,8 @@ class Workspace:
         if request.verb == "revert":
             return self.select_revert(target, live), set()
         shown = self.shown(target)
-        somebody = any(row.turns for _, row in self.rows(target))  # live or not
-        if request.everything or not (somebody or request.actors):
+        has_agent = any(row.has_agent for _, row in self.rows(target))  # live or not
+        if request.everything or not (has_agent or request.actors):
             return shown, set()
         # Work since the target; and take-backs since of work before it, with all they took.
         across = {u for u in shown & live if any(taken.seq < target for taken in self.change(u).took)}
@@ -349,8 +370,15 @@ class Workspace:
         if request.actors:
             ours = {u for u in since if self.actors(u) <= request.actors}
         else:
-            ours = {u for u in since if self.journal[u.seq].by_takeback or self.journal[u.seq].turns}
+            ours = {u for u in since if not (kind := self.asked_about(u)) or kind in request.also}
+            if since <= ours:  # the world of the target, and nothing less
+                return {u for u in shown if u.path in {each.path for each in since}}, set()
         return ours, (since - ours) & live
+
+    def asked_about(self, unit: Unit) -> str:
+        """The kind of work that a rollback takes only if a person says so; empty for what it takes by itself."""
+        row = self.journal[unit.seq]
+        return "" if row.by_takeback or row.is_agents or unit.path.startswith("act:") else "people"
 
     def select_revert(self, what: int | str, live: set[Unit]) -> set[Unit]:
         if isinstance(what, int):
@@ -372,7 +400,9 @@ class Workspace:
             asked = lambda s: any(self.turns(u.seq) & set(request.target) for u in s.units)
             steps = [s for s in steps if s.verdict in TAKEN or asked(s)]
         steps.sort(key=lambda s: (s.verdict not in TAKEN, -s.segment, not s.path.startswith("act:"), s.path))
-        return Plan(request, tuple(steps), frozenset(left))
+        asked = request.verb == "rollback" and not request.actors
+        asks = frozenset(u for u in left if asked and self.asked_about(u))
+        return Plan(request, tuple(steps), frozenset(left), asks)
 
     def path_steps(self, path: str, ours: set[Unit], request: Request, acts: list[int]) -> list[Step]:
         """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""

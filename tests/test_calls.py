@@ -15,7 +15,7 @@ from takeback import ancestry, calls
 from takeback.acts import NewAct
 from takeback.brackets import Call, Caller
 from takeback.capture import runs
-from takeback.effects import IRREVERSIBLE
+from takeback.effects import IRREVERSIBLE, RUN
 
 CLAUDE = Caller("claude", "s1")
 CODEX = Caller("codex", "s2", one_at_a_time=True)
@@ -492,6 +492,18 @@ def test_a_call_in_a_run_is_the_calls_and_the_rest_is_the_runs(ws):
     ]
 
 
+def test_what_an_agent_runs_is_part_of_its_call(ws):
+    ws.begin_turn(CLAUDE, "build it")
+    ws.begin_call(CLAUDE, bash("1", "Bash: takeback run -- make"))
+    before = ws.checkpoint("before: make")
+    (ws.root / "made").write_text("1\n")
+    _, paths = ws.ran(before, "make", "claude")
+    ws.end_call(CLAUDE, bash("1", "Bash: takeback run -- make"))
+    assert paths == ["made"]
+    assert [(actors, paths) for _, actors, paths in effects(ws)] == [(["claude"], ["made"])]
+    assert ws.undo().whole and not (ws.root / "made").exists()
+
+
 def test_a_call_that_was_denied_after_it_was_opened_did_nothing_outside(ws):
     push = NewAct("command", "git push", "git push", None, IRREVERSIBLE)
     opened = ws.begin_call(CLAUDE, bash("1", "Bash: git push")._replace(acts=(push,)))
@@ -567,7 +579,7 @@ def test_what_an_earlier_undo_kept_is_taken_when_it_is_free_and_not_named_again_
 
 
 def test_the_end_of_a_run_leaves_an_agents_call_beside_it_its_own(ws):
-    since = ws.checkpoint("run", actor=runs.ACTOR)
+    since = ws.checkpoint("run", actor=RUN)
     ws.begin_call(CODEX, write("1", "named.txt"))
     (ws.root / "named.txt").write_text("codex\n")
     (ws.root / "made.txt").write_text("the run\n")

@@ -1,6 +1,7 @@
 """The real workspace against the model of what it means, over random histories; and what it promises by itself.
 
-Both play the same story (changes by hand, changes an actor vouches for, checkpoints, take-backs, prune). After each
+Both play the same story (changes by hand, by a command or seen by `watch`, changes an actor vouches for, checkpoints,
+take-backs, prune). After each
 operation the trees must be equal, and so must the units of work that are live.
 More examples: TAKEBACK_TEST_EXAMPLES=2000 pytest tests/test_workspace_model.py
 """
@@ -23,7 +24,7 @@ import takeback
 from model import Turn
 from support import age, assert_folded_whole, picture
 from takeback import textdiff
-from takeback.effects import text
+from takeback.effects import same, text
 from takeback.safefs.portable import PortableFolder
 from takeback.safefs.posix import PosixFolder
 
@@ -115,6 +116,20 @@ class Both:
             self.ws.checkpoint("x" if how == "named" else "", actor=actor)
             self.turn[actor] += 1
 
+    def run(self, changes: list[tuple]) -> None:
+        """A command that a person runs."""
+        began = self.model.checkpoint("before")
+        since = self.ws.checkpoint("before")
+        for change in changes:
+            self.hand(change)
+        self.model.checkpoint("", Turn("run", began))
+        self.ws.ran(since, "make")
+
+    def moment(self) -> None:
+        """A tree that a person follows."""
+        self.model.moment()
+        self.ws.moment()
+
     def checkpoint(self, named: bool) -> None:
         self.model.checkpoint("named" if named else "")
         self.ws.checkpoint("named" if named else "", named=named)
@@ -131,7 +146,12 @@ class Both:
     def rollback(self, number: int, consent: dict) -> None:
         found = self.checkpoints()
         to, checkpoint = found[number % len(found)]
-        self._take_back(self.model.rollback(to, **consent), lambda: self.ws.rollback(checkpoint.id, **consent))
+        plan = self.model.rollback(to, **consent)
+        seen = self.ws.plan("rollback", checkpoint.id, **consent)
+        assert {text(u.path) for units in seen.asks.values() for u in units} == {u.path for u in plan.asks}
+        self._take_back(plan, lambda: self.ws.take_back("rollback", checkpoint.id, **consent))
+        if consent.get("also") and not plan.left and all(s.verdict in model.TAKEN for s in plan.steps):
+            assert self.tree() == {p: s for p, s in self.model.journal[to].tree.items() if s is not None}
 
     def revert(self, number: int, consent: dict) -> None:
         if not (found := self.revertible()):
@@ -218,7 +238,10 @@ edits = st.one_of(
 )
 consents = st.sampled_from(({}, {}, {"merge": True}, {"force": True}, {"everything": True}))
 narrowed = st.sampled_from(({}, {"actors": ["A"]}, {"actors": ["A"], "merge": True}, {"actors": ["B"], "force": True}))
+answers = st.sampled_from(({"also": ("people",)}, {"also": ("people",), "merge": True}))
 by_hand = st.tuples(st.just("hand"), edits)
+by_command = st.tuples(st.just("run"), st.lists(edits, min_size=1, max_size=2))
+moments = st.tuples(st.just("moment"))
 vouched = st.tuples(
     st.just("vouched"),
     actors,
@@ -229,12 +252,12 @@ marks = st.tuples(st.just("checkpoint"), st.booleans())
 takebacks = st.one_of(
     st.tuples(st.just("undo"), st.integers(1, 2), st.one_of(consents, narrowed)),
     st.tuples(st.just("redo"), st.integers(1, 2), consents),
-    st.tuples(st.just("rollback"), st.integers(0, 20), st.one_of(consents, narrowed)),
+    st.tuples(st.just("rollback"), st.integers(0, 20), st.one_of(consents, narrowed, answers)),
     st.tuples(st.just("revert"), st.integers(0, 20), consents),
     st.tuples(st.just("revert_path"), paths, consents),
 )
 prunes = st.tuples(st.just("prune"), st.integers(1, 4))
-work = st.one_of(by_hand, by_hand, vouched, vouched, marks)
+work = st.one_of(by_hand, by_hand, by_command, moments, vouched, vouched, marks)
 histories = st.lists(st.one_of(work, work, takebacks), max_size=14)
 with_prune = st.lists(st.one_of(work, work, takebacks, takebacks, prunes), max_size=18)
 
@@ -432,7 +455,7 @@ def test_a_second_rollback_finds_nothing(tmp_path_factory, operations):
         story.ws.rollback("start")
         before = story.files()
         again = story.ws.rollback("start")
-        assert not again.plan.taken
+        assert not again.id and all(same(s.expected, s.goal) for s in again.plan.taken)
         assert story.files() == before
 
 

@@ -29,6 +29,7 @@ MARKERS: Mapping[str, str] = {
     "GOOSE_TERMINAL": "goose",
     "AI_AGENT": "an agent",
 }
+_UNSET = ("", "0", "false")
 _MOST = 256  # ancestors: no chain is that long, and a loop must end
 _PROC = "/proc"
 _SHELLS = frozenset((b"sh", b"bash", b"dash", b"zsh", b"fish", b"ksh", b"ash", b"busybox", b"env", b"timeout"))
@@ -46,9 +47,18 @@ def agent_above(sessions: Iterable[Mapping[str, Any]], environ: Mapping[str, str
         if process in known:
             return f"{known[process]} is at work here: process {process.pid} is its session"
     for variable, name in MARKERS.items():
-        if environ.get(variable, "") not in ("", "0", "false"):
+        if environ.get(variable, "") not in _UNSET:
             return f"{name} is at work here: {variable} is in the environment"
     return ""
+
+
+def agent_named(sessions: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> str:
+    """What the same agent is called in the journal, or by its mark in the environment; empty if there is none."""
+    known = {Process(s["pid"], s["started"]): str(s.get("name") or "") for s in sessions}
+    for process in ancestors(os.getpid()) if known else ():
+        if known.get(process):
+            return known[process]
+    return next((name for variable, name in MARKERS.items() if environ.get(variable, "") not in _UNSET), "")
 
 
 def ancestors(pid: int) -> Iterator[Process]:

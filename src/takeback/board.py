@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from . import names, turns, views
 from .brackets import AgentTurn, Bracket
-from .capture.runs import ACTOR as RUN
-from .effects import FOLDER, IRREVERSIBLE, STATES, UNKNOWN, WATCH, Change, Effect, Takeback, Turn
+from .effects import FOLDER, IRREVERSIBLE, RUN, STATES, UNKNOWN, WATCH, Change, Effect, Takeback, Turn
 from .history import History
 from .typed import TYPE_CHECKING, Any, NamedTuple
 from .views import LogRow

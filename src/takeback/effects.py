@@ -101,7 +101,9 @@ class Change(NamedTuple):
 
 # -- who ---------------------------------------------------------------------
 
-WATCH = "watch"  # whose moments are when nobody else is known to be at work: it names nobody
+RUN, WATCH = "run", "watch"  # a command that a person ran, a tree that a person follows: both are that person's
+PERSONS = frozenset({"", RUN, WATCH})  # actors that are no agents; nobody known is a person, too
+PEOPLE = "people"  # work of persons: a kind that a rollback asks about before it takes it
 
 
 class Turn(NamedTuple):
@@ -141,9 +143,14 @@ class Effect(NamedTuple):
         return frozenset(turn.actor for turn in self.turns)
 
     @property
-    def is_known(self) -> bool:
-        """Whether somebody vouches for it. Who follows a tree sees that it changes, and not by whom."""
-        return any(turn.actor != WATCH for turn in self.turns)
+    def has_agent(self) -> bool:
+        """Whether an agent had a part in it."""
+        return any(turn.actor not in PERSONS for turn in self.turns)
+
+    @property
+    def is_agents(self) -> bool:
+        """Whether agents did it, and no person."""
+        return bool(self.turns) and all(turn.actor not in PERSONS for turn in self.turns)
 
 
 class Checkpoint(NamedTuple):
@@ -217,6 +224,7 @@ class Request(NamedTuple):
     leave: tuple[str, ...] = ()  # ids of outside effects that stay
     state: bool = False  # undo, rollback: threads too, which they leave alone unless asked
     threads: tuple[str, ...] = ()  # of the threads only these, none: all of them; undo: back to before those turns
+    also: tuple[str, ...] = ()  # kinds of work that are asked about, and to be taken: a person said so
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
@@ -239,6 +247,8 @@ class Request(NamedTuple):
             out["leave"] = list(self.leave)
         if self.threads:
             out["threads"] = list(self.threads)
+        if self.also:
+            out["also"] = list(self.also)
         for name in ("since", "label", "checkpoint", "everything", "merge", "markers", "force", "state"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
@@ -256,6 +266,7 @@ class Request(NamedTuple):
         known["without"] = tuple(data.get("without", ()))
         known["leave"] = tuple(data.get("leave", ()))
         known["threads"] = tuple(data.get("threads", ()))
+        known["also"] = tuple(data.get("also", ()))
         return cls(**known)
 
 
@@ -298,6 +309,7 @@ class Distance(NamedTuple):
 
 
 _NO_TIMES: Mapping[bytes, Entry] = {}
+_NO_UNITS: Mapping[str, frozenset[Unit]] = {}
 
 
 class Plan(NamedTuple):
@@ -311,6 +323,7 @@ class Plan(NamedTuple):
     folder_times: Mapping[bytes, Entry] = _NO_TIMES
     own: frozenset[bytes] = frozenset()  # left too, as they are an agent's own: taken back only by name
     distance: Distance = Distance()
+    asks: Mapping[str, frozenset[Unit]] = _NO_UNITS  # of what is left, by kind: a person may say that it goes too
 
     @property
     def taken(self) -> list[Step]:
@@ -388,6 +401,12 @@ class Outcome(NamedTuple):
         """Whether every step was done. What was written beyond the workspace is named, and was never to be done."""
         beyond = {s.path for s in self.plan.steps if s.verdict == UNCOVERED and s.domain not in STATES}
         return all(r.result == DONE or r.path in beyond for r in self.results)
+
+    @property
+    def is_there(self) -> bool:
+        """Of a rollback: whether all that it was asked for is as it was at the target, and nothing was left out."""
+        narrowed = self.plan.request.only or self.plan.request.without or self.plan.request.leave
+        return self.whole and not self.left and not narrowed
 
 
 # -- the seam for parts of the world -----------------------------------------

@@ -17,6 +17,7 @@ from .brackets import AgentTurn, Bracket, bracket_of, closed_by, turn_of
 from .effects import (
     DONE,
     FAILED,
+    PEOPLE,
     STATES,
     UNKNOWN,
     UNSEEN,
@@ -576,14 +577,19 @@ class History:
 
     @cached_property
     def _agent_seqs(self) -> list[int]:
-        """Where somebody known was at work, whether or not anything came of it."""
+        """Where an agent was at work, whether or not anything came of it."""
         calls = (seq for b in self.brackets.values() for seq in (b.seq, b.closed) if seq)
-        return sorted([*(e.seq for e in self.effects if e.is_known and e.domain in STATES), *calls])
+        return sorted([*(e.seq for e in self.effects if e.has_agent and e.domain in STATES), *calls])
+
+    @cached_property
+    def has_agents(self) -> bool:
+        """Whether any agent has ever been at work here."""
+        return bool(self._agent_seqs)
 
     @cached_property
     def _stretch_seqs(self) -> list[int]:
         """Where a stretch by hand ends and the next begins: checkpoints, and moments of a tree that is followed."""
-        moments = (e.seq for e in self.effects if WATCH in e.actors and not e.is_known)
+        moments = (e.seq for e in self.effects if WATCH in e.actors and not e.has_agent)
         return sorted((*self._checkpoint_seqs, *moments))
 
     @cached_property
@@ -617,6 +623,14 @@ class History:
         if (act := self.act_of(unit.seq)) is not None:
             return frozenset({act.by.get("actor", "")})
         return effect.actors or frozenset({""})
+
+    def asked_about(self, unit: Unit) -> str:
+        """The kind of work that a rollback takes only if a person says so; empty for what it takes by itself: work of
+        agents, what take-backs did, and what was recorded outside the files, which was recorded to be taken back."""
+        effect = self.by_seq[unit.seq]
+        if effect.takeback or effect.is_agents or effect.domain not in STATES or effect.domain == "state":
+            return ""
+        return PEOPLE
 
     def current_turn(self, actor: str) -> str:
         """The number of an actor's turn, which its next checkpoint ends: the row it began with."""

@@ -6,10 +6,9 @@ checkpoint; after that it may be anyone's, and is unattributed.
 
 from __future__ import annotations
 
-from .capture import runs
 from .capture.suspects import Suspects
 from .capture.watching import Following, Ignored, Watcher, kernel
-from .effects import UNSEEN, WATCH, Change
+from .effects import PERSONS, UNSEEN, WATCH, Change
 from .history import NUMBERED, unpack_list
 from .index import Index
 from .journal import New
@@ -19,7 +18,6 @@ from .safefs import open_root
 from .safefs.mounts import is_local
 from .typed import NamedTuple
 
-_NO_AGENTS = (WATCH, runs.ACTOR)
 _LOOKED_AT = ("checkpoint", "change", "open")  # rows that tell whether an agent has acted
 
 
@@ -71,7 +69,7 @@ class Moments:
             body = row.body or {}
             if row.kind == "checkpoint":
                 self._agent_acted = self._agent_acted and not body.get("named")
-            elif row.kind == "open" or any(turn[0] not in _NO_AGENTS for turn in body.get("turns", ())):
+            elif row.kind == "open" or any(turn[0] not in PERSONS for turn in body.get("turns", ())):
                 self._agent_acted = True
         return self._agent_acted
 

@@ -18,7 +18,7 @@ from .brackets import Bracket, End, Owners, Ownership, Span
 from .capture import runs
 from .capture.change_times import ChangeTimes
 from .capture.scan import Limits, Look, Scan
-from .effects import FOLDER, UNSEEN, Change, Entry, State, Turn, raw, same, text
+from .effects import FOLDER, RUN, UNSEEN, Change, Entry, State, Turn, raw, same, text
 from .errors import Damaged, UsageError
 from .history import History, pack_list, pack_snapshot, unpack_list, unpack_snapshot
 from .ids import new_id
@@ -358,7 +358,7 @@ class Observer:
         seen = self.thread_state.look()
         rows: list[New] = []
         at_work = brackets.open_ones(self.store.journal)
-        running = [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
+        running = [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
         ends = self._ends(at_work, {})
         for owners, changes in self._by_owner(seen.changes, at_work, running, ends, {}, ChangeTimes(None, seen), seen):
             told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
@@ -400,7 +400,7 @@ class Observer:
             apart = [(owners, moved)] if takeback or seen is None else self._by_saver(moved, seen, owners)
             return rows + [row for o, some in apart for row in self._row_of(some, o, summary, also | _STATE, seen)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
-        running = running or [Turn(runs.ACTOR, id) for id in runs.at_work(self.store.folder)]
+        running = running or [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
         ends, times = self._ends(found, over), ChangeTimes(look.tree, seen)
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]

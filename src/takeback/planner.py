@@ -164,7 +164,7 @@ class Planner:
     def _is_thrown_away(self, path: bytes, rows: Sequence[int]) -> bool:
         """Gone by what an agent did: it comes back like any other. Without its hooks, nothing that the agent does next
         would be captured. What a person took out stays out."""
-        if self.known(path) is not None or not self.history.by_seq[max(rows)].is_known:
+        if self.known(path) is not None or not self.history.by_seq[max(rows)].has_agent:
             return False
         return self.history.change(Unit(min(rows), path)).before is not None
 
@@ -228,9 +228,9 @@ class Planner:
             live = {u for u in shown if u in history.live and not history.by_seq[u.seq].takeback}
             ours = {u for u in shown if domain_of(u.path) == "state"}
             return ours | {u for u in live if history.turns(u.seq) & wanted}, set()
-        known = (e for e in history.effects if e.seq >= since and e.is_known)  # live or not
-        somebody = any(e.domain in STATES and e.domain != "state" for e in known)
-        if request.everything or not (somebody or request.actors):
+        known = (e for e in history.effects if e.seq >= since and e.has_agent)  # live or not
+        has_agent = any(e.domain in STATES and e.domain != "state" for e in known)
+        if request.everything or not (has_agent or request.actors):
             return shown, set()
 
         # Work since the target; and take-backs since of work before it, with all they took.
@@ -243,11 +243,23 @@ class Planner:
         if request.actors:
             ours = {u for u in inside if history.actors(u) <= set(request.actors)}
         else:
-            # What was recorded outside the files was recorded to be taken back, whoever did it.
-            ours = {u for u in inside if history.by_seq[u.seq].takeback or history.by_seq[u.seq].is_known}
-            ours |= {u for u in inside if self._is_outside(u.seq)}
+            ours = {u for u in inside if not (kind := history.asked_about(u)) or kind in request.also}
+            if inside <= ours:  # the world of the target, and nothing less
+                paths = {u.path for u in inside}
+                return {u for u in shown if u.path in paths}, set()
             ours |= {u for u in shown if domain_of(u.path) == "state"}  # asked for by name
         return ours, {u for u in inside - ours if u in history.live}
+
+    def _asks(self, left: Iterable[Unit], request: Request) -> dict[str, frozenset[Unit]]:
+        """What is left, by kind, where a person may say that it goes too. A take-back that is narrow by itself, or was
+        narrowed, asks nothing."""
+        if request.verb != "rollback" or request.actors or request.turns or request.threads:
+            return {}
+        found: dict[str, set[Unit]] = {}
+        for unit in left:
+            if kind := self.history.asked_about(unit):
+                found.setdefault(kind, set()).add(unit)
+        return {kind: frozenset(found[kind]) for kind in sorted(found)}
 
     def _select_revert(self, request: Request) -> set[Unit]:
         history = self.history
@@ -299,6 +311,7 @@ class Planner:
             frozenset(left),
             folder_times=self._times(steps, left, request),
             own=own,
+            asks=self._asks((u for u in left if u.path not in own), request),
         )
 
     def _thread_steps(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from . import budget, store
 from .capture.scan import Look, Scan
-from .effects import Checkpoint, Outcome, Plan, Request, Step, Turn, text
+from .effects import RUN, Checkpoint, Outcome, Plan, Request, Step, Turn, text
 from .errors import NoWorkspace, Off, TakebackError, UsageError
 from .guarded import explained
 from .history import NUMBERED, unpack_snapshot
@@ -193,19 +193,25 @@ class Workspace(Hooked, Twins):
 
     # -- commands ------------------------------------------------------------
 
-    def ran(self, since: Checkpoint, command: str) -> tuple[Checkpoint, list[str]]:
+    def ran(self, since: Checkpoint, command: str, agent: str = "") -> tuple[Checkpoint, list[str]]:
         """Captures what a command changed as one turn, called by the checkpoint it began with. Where others are at work
-        too, it is shared with them."""
+        too, it is shared with them. What an agent ran is the agent's: part of the call in which it did, if it is open.
+        """
+        from . import brackets
         from .capture import runs
 
-        turns = [Turn(runs.ACTOR, id) for id in dict.fromkeys((since.id, *runs.at_work(self.store.folder)))]
-        after = self._checkpoint("", runs.ACTOR, False, running=turns, summary=f"run: {command}")
-        return after, self.changed_by(turns[0])
+        turns = [Turn(agent or RUN, since.id), *(Turn(RUN, id) for id in runs.at_work(self.store.folder))]
+        if agent:
+            calls = [b.turn for b in brackets.open_ones(self.store.journal) if b.call.scans and b.turn.actor == agent]
+            turns = [*calls, *turns[1:]] if calls else turns
+        turns = list(dict.fromkeys(turns))
+        after = self._checkpoint("", agent or RUN, False, running=turns, summary=f"run: {command}")
+        return after, self.changed_by(turns[0], since.seq)
 
-    def changed_by(self, turn: Turn) -> list[str]:
-        """The paths that a turn changed."""
-        found = {path for effect in self.history().effects if turn in effect.turns for path in effect.changes}
-        return [text(path) for path in sorted(found)]
+    def changed_by(self, turn: Turn, since: int = 0) -> list[str]:
+        """The paths that a turn changed, in rows after one."""
+        effects = [effect for effect in self.history().effects if turn in effect.turns and effect.seq > since]
+        return [text(path) for path in sorted({path for effect in effects for path in effect.changes})]
 
     def layer_found(self, layer: Layer, since: Checkpoint) -> tuple[Found, list[views.FileDiff]]:
         """What an isolated command did, as it can be shown. Journals and stores nothing."""
@@ -258,16 +264,18 @@ class Workspace(Hooked, Twins):
         state: bool = False,
         with_files: bool = False,
         turns: Iterable[Turn] = (),
+        also: Iterable[str] = (),
         save: bool = False,
     ) -> Plan:
         """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later.
 
         `only` and `without` name domains; `leave` has the ids of outside effects that stay. `state` takes threads
         along, which undo and rollback leave alone; the verb "thread", with a thread and one of its state checkpoints,
-        takes that back, and `with_files` everything since, or what was done in these turns alone."""
+        takes that back, and `with_files` everything since, or what was done in these turns alone. `also` has the kinds
+        of work, of those the plan `asks` about, that go too."""
         self.must_be_on()
         options = _options(verb, actors, everything, merge, force, markers, only, without, leave, state, with_files)
-        options = options._replace(turns=tuple(sorted(set(turns))))
+        options = options._replace(turns=tuple(sorted(set(turns))), also=tuple(sorted(set(also))))
         with self.applying(), self.writing(), self._tree_for(verb, what, options) as tree:
             self.must_not_be_interrupted()
             plan = self._takebacks.plan(tree, self._asked(verb, what, options))
@@ -335,9 +343,11 @@ class Workspace(Hooked, Twins):
         without: Iterable[str] = (),
         state: bool = False,
         with_files: bool = False,
+        also: Iterable[str] = (),
     ) -> Outcome:
         """Any verb that can be planned, planned and applied in one go."""
         options = _options(verb, actors, everything, merge, force, markers, only, without, (), state, with_files)
+        options = options._replace(also=tuple(sorted(set(also))))
         return self._finishing_first(
             lambda: self._tree_for(verb, what, options),
             lambda tree: self._takebacks.plan(tree, self._asked(verb, what, options)),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .. import changes as change_lists
 from ..domains.files import Files
-from ..effects import EXACT, KEPT, Change, Checkpoint, Result, Step, Turn, same, text
+from ..effects import EXACT, KEPT, RUN, Change, Checkpoint, Result, Step, Turn, same, text
 from ..errors import TakebackError
 from ..index import Index
 from ..observer import Observer, is_work, states
@@ -273,7 +273,7 @@ def _bring(
     results = list(files.apply(steps, id, {}, again))
     files.sync()
     look = observer.scan(tree, observer.known())
-    observer.journal_look(look, observer.rows_of(look, "", turns=[Turn(runs.ACTOR, id)], summary=summary))
+    observer.journal_look(look, observer.rows_of(look, "", turns=[Turn(RUN, id)], summary=summary))
     return results
 
 

@@ -12,8 +12,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-ACTOR = "run"
-
 
 @contextmanager
 def mark(path: Path) -> Iterator[None]:
@@ -45,8 +43,9 @@ def is_alive(path: Path) -> bool:
         os.close(fd)
 
 
-def folder_in(store: Path) -> Path:
-    return store / "runs"
+def folder_in(store: Path, by_agent: bool = False) -> Path:
+    """Where the locks of runs lie; those that an agent started are no turns of their own, and lie apart."""
+    return store / ("runs-of-agents" if by_agent else "runs")
 
 
 def at_work(store: Path | None) -> list[str]:

@@ -75,6 +75,17 @@ def test_a_run_is_taken_back_and_brought_back(cli) -> None:
     assert picture(cli.project) == after
 
 
+def test_what_an_agent_runs_is_the_agents_and_what_a_person_runs_the_persons(cli) -> None:
+    cli.ok("run", "--", "touch", "by-agent", env={"CLAUDECODE": "1"})
+    cli.ok("run", "--", "touch", "by-person")
+    rows = [row for row in cli.ok("log", "--json").json["rows"] if row["kind"] == "effect"]
+    made = {path: row["actor"] for row in rows for path in row["paths"]}
+    assert made == {"by-agent": "claude", "by-person": "run"}
+    ran = cli.ok("rollback", "start", "--yes")
+    assert not (cli.project / "by-agent").exists() and (cli.project / "by-person").exists()
+    assert "kept people's work: by-person; the tree is not wholly at" in ran.out
+
+
 def test_it_protects_the_folder_first(bare) -> None:
     (bare.project / "file").write_text("before\n")
     ran = bare("run", "--", "sh", "-c", "echo after > file")

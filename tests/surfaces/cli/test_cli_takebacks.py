@@ -90,13 +90,36 @@ def test_drift_is_kept_and_named_with_the_command_that_takes_it(drifted, content
     assert ran.code == 3
     assert "  files  !  notes.md  drifted: changed by you since; kept, merges cleanly" in ran.out
     assert "1 exact · 1 drifted" in ran.out
-    assert ran.out.splitlines()[-1].endswith("took back 1 file: made.py; kept notes.md, changed by you since")
+    assert ran.out.splitlines()[-1].startswith(
+        "took back 1 file: made.py; kept notes.md, changed by you since; the tree is not wholly at "
+    )
     (kept,) = [line for line in ran.err.splitlines() if line.startswith("  kept notes.md")]
     command = kept.partition("take it too: takeback ")[2].partition(",")[0].split()
     assert command[0] == "revert" and command[-1] == "--force"
     assert "takeback revert" in kept and "--merge" in kept
     drifted.ok(*command, "--yes")
     assert contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
+
+
+def test_peoples_work_is_kept_and_named_where_nobody_is_asked(drifted, contents) -> None:
+    drifted.ok("run", "--", "touch", "by-run.txt")
+    for words in (["--yes"], ["--yes", "--json"]):
+        ran = drifted("rollback", "base", *words)
+        assert "by-run.txt" in contents() and contents()["notes.md"] == b"A\nb\nc\nd\nE\n"
+    assert ran.json["at_target"] is False
+    assert ran.json["plan"]["asks"] == {"people": ["by-run.txt", "notes.md"]}
+    plain = drifted("rollback", "base", "--yes")
+    assert "the tree is not wholly at" in plain.out and "by-run.txt" in plain.out
+    everything = drifted("rollback", "base", "--all", "--yes", "--json").json
+    assert everything["at_target"] is True
+    assert "by-run.txt" not in contents() and contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
+
+
+def test_actor_narrows_and_asks_nothing(drifted, contents) -> None:
+    drifted.ok("run", "--", "touch", "by-run.txt")
+    ran = drifted("rollback", "base", "--actor", "claude", "--yes", "--json")
+    assert ran.json["plan"]["asks"] == {} and set(ran.json["left"]) == {"by-run.txt", "notes.md"}
+    assert "made.py" not in contents() and "by-run.txt" in contents()
 
 
 def test_where_all_has_drifted_a_yes_is_not_asked_for(drifted, contents) -> None:

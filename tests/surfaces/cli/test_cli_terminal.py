@@ -36,11 +36,72 @@ def test_d_pages_the_diff_and_asks_again(changed, contents) -> None:
 
 
 def test_m_merges_where_it_is_clean(drifted, contents) -> None:
-    asks = "Apply? [y/N/d diff/m merge]"
-    ran = drifted.typing("rollback", "base", answers=[(asks, "m\n"), (ASK, "d\n"), (ASK, "y\n")])
+    asks = "Apply? [t take people's work too/k keep it/N/d diff/m merge]"
+    merging = "Apply? [t take people's work too/k keep it/N/d diff]"
+    ran = drifted.typing("rollback", "base", answers=[(asks, "m\n"), (merging, "d\n"), (merging, "k\n")])
     assert ran.code == 0
     assert "merged" in ran.out
     assert contents()["notes.md"] == b"a\nb\nc\nd\nE\n"
+
+
+@pytest.fixture
+def beside(drifted):
+    """The same, and a person made one file by hand and another by a command."""
+    (drifted.project / "mine.txt").write_text("mine\n")
+    drifted.ok("checkpoint", "mine")
+    drifted.ok("run", "--", "touch", "by-run.txt")
+    return drifted
+
+
+PEOPLES = "Apply? [t take people's work too/k keep it/N/d diff/m merge]"
+
+
+def test_rollback_asks_once_about_peoples_work_and_one_key_takes_it(beside, contents) -> None:
+    ran = beside.typing("rollback", "base", answers=[(PEOPLES, "t\n")])
+    assert ran.code == 0
+    apart = ran.out.partition("asked about, people's work since then:")[2].partition("Apply?")[0]
+    assert "by-run.txt" in apart and "· run" in apart
+    assert "mine.txt" in apart and "· a person" in apart
+    assert "back at" in ran.out
+    assert contents() == {"README.md": b"hello\n", "notes.md": b"a\nb\nc\nd\ne\n", "src/auth.py": b"one\ntwo\nthree\n",
+                          "src/legacy.py": b"old\n"}  # fmt: skip
+    beside.ok("redo", "--yes")
+    assert contents()["mine.txt"] == b"mine\n" and contents()["by-run.txt"] == b""
+
+
+def test_the_other_key_keeps_it_and_names_it(beside, contents) -> None:
+    ran = beside.typing("rollback", "base", answers=[(PEOPLES, "y\n"), (PEOPLES, "k\n")])
+    assert "t takes people's work too, k keeps it, N changes nothing" in ran.out, "a yes to what was asked twofold"
+    assert "kept people's work: by-run.txt, mine.txt; the tree is not wholly at" in ran.out
+    assert "--all" in ran.out.partition("take people's work too: takeback rollback ")[2].splitlines()[0]
+    assert "made.py" not in contents()
+    assert contents()["mine.txt"] == b"mine\n" and contents()["notes.md"] == b"A\nb\nc\nd\nE\n"
+
+
+@pytest.mark.parametrize("answer", ["\n", "n\n", "\x04"])
+def test_neither_key_changes_nothing(beside, contents, answer) -> None:
+    before = contents()
+    assert beside.typing("rollback", "base", answers=[(PEOPLES, answer)]).code == 4
+    assert contents() == before
+
+
+def test_what_is_asked_about_is_asked_for_also_where_nothing_else_is_left(beside, contents) -> None:
+    beside.ok("undo", "--actor", "claude", "--merge", "--yes")
+    question = "Apply? [t take people's work too/k keep it/N/d diff]"
+    ran = beside.typing("rollback", "base", answers=[(question, "t\n")])
+    assert ran.code == 0
+    assert set(contents()) == {"README.md", "notes.md", "src/auth.py", "src/legacy.py"}
+
+
+def test_where_no_agent_was_at_work_nothing_is_asked_twofold(cli, contents) -> None:
+    """What a person types is a person's: a run makes nothing else of theirs others' work."""
+    before = contents()
+    (cli.project / "mine.txt").write_text("mine\n")
+    cli.ok("run", "--", "touch", "by-run.txt")
+    (cli.project / "later.txt").write_text("mine\n")
+    ran = cli.typing("rollback", "start", answers=[(ASK, "y\n")])
+    assert ran.code == 0 and "back at" in ran.out
+    assert contents() == before
 
 
 def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, contents) -> None:

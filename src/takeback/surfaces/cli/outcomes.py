@@ -7,7 +7,7 @@ from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Res
 from ...repository import INDEX, amount, called
 from . import acts
 from . import states as threads
-from .plans import listed_turns, whole_turn
+from .plans import kinds_said, listed_turns, whole_turn, with_all
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -34,6 +34,8 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
         terminal.hint(line)
     for line in threads.lines(outcome.plan):
         terminal.hint(line)
+    if outcome.plan.asks and outcome.id:
+        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {with_all(outcome.plan, history)}")
     if outcome.finished_earlier:
         terminal.hint("nothing more was done; run the command again for what you asked")
     elif can_be_redone(outcome):
@@ -77,7 +79,8 @@ def failures(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> None
 
 def sentence(outcome: Outcome, history: History) -> str:
     """'took back 3 files: src/auth.py, …; kept README.md, changed by you since'"""
-    verb = outcome.plan.request.verb
+    request = outcome.plan.request
+    verb = request.verb
     by_result: dict[str, list[Result]] = {DONE: [], KEPT: [], FAILED: [], UNKNOWN: []}
     for result in outcome.results:
         by_result[result.result].append(result)
@@ -106,11 +109,17 @@ def sentence(outcome: Outcome, history: History) -> str:
         parts.append(f"could not do {names(failed)}")
     if unknown:
         parts.append(f"nobody knows what came of {names(unknown)}")
+    told_kept = {r.path for r in kept}
+    for kind, units in outcome.plan.asks.items():
+        if left := sorted({text(unit.path) for unit in units if unit.path not in told_kept}):
+            parts.append(f"kept {kinds_said([kind])}: {listed(left)}")
+    if outcome.plan.asks:
+        parts.append(f"the tree is not wholly at {safe(request.label)}")
     said = "; ".join(parts)
     if outcome.finished_earlier:
         return f"finished the {verb} that was interrupted: {said}"
-    if verb == "rollback" and done and outcome.whole and not outcome.left and not outcome.plan.request.only:
-        return f"back at {safe(outcome.plan.request.label)}: {said}"
+    if verb == "rollback" and done and outcome.is_there:
+        return f"back at {safe(request.label)}: {said}"
     return said
 
 

@@ -13,6 +13,7 @@ from ...effects import (
     HELD,
     IRREVERSIBLE,
     MERGED,
+    PEOPLE,
     REFUSED,
     STATES,
     UNCOVERED,
@@ -21,6 +22,7 @@ from ...effects import (
     Request,
     Step,
     Turn,
+    Unit,
     domain_of,
     same,
     text,
@@ -33,7 +35,7 @@ from .terminal import Terminal, cells, clip, clip_path, counted, listed, pad, sa
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ...history import History
     from ...views import FileDiff
@@ -42,11 +44,41 @@ if TYPE_CHECKING:
 _ORDER = (EXACT, MERGED, COMPENSATING, HELD, DRIFTED, UNCOVERED, IRREVERSIBLE, UNKNOWN, REFUSED)  # of the totals
 _MANY = 40  # steps; from here on a screenful is shown
 _OVERVIEW = 500  # characters of what a step does; the question for it, `show` and --json have all of it
+_KINDS = {PEOPLE: "people's"}  # of work that a plan asks about
 _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
 
-def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> Iterator[str]:
-    yield terminal.style(heading(plan, workspace.history()), "bold")
+def lines(
+    terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False, fuller: Plan | None = None
+) -> Iterator[str]:
+    """`fuller` takes what the plan asks about too: what it does besides stands apart."""
+    history = workspace.history()
+    yield terminal.style(heading(plan, history), "bold")
+    yield from _step_lines(terminal, workspace, plan, all_steps)
+    if plan.steps:
+        yield totals(plan)
+    if fuller is None:
+        yield from left_lines(plan, history)
+    else:
+        yield terminal.style(f"asked about, {kinds_said(plan.asks)} since then:", "bold")
+        yield from _step_lines(terminal, workspace, besides(plan, fuller), all_steps)
+        yield f"with it {totals(fuller)}"
+        yield from own_lines(plan)
+    yield from unrecorded_lines(workspace, plan)
+
+
+def besides(plan: Plan, fuller: Plan) -> Plan:
+    """The fuller plan without the steps that the other one has just so."""
+    known = {s[:5] for s in plan.steps}
+    return fuller._replace(steps=tuple(s for s in fuller.steps if s[:5] not in known))
+
+
+def kinds_said(asks: Iterable[str]) -> str:
+    """'people's work': the kinds of work that a plan asks about."""
+    return " and ".join(f"{_KINDS.get(kind, kind)} work" for kind in sorted(asks))
+
+
+def _step_lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool) -> Iterator[str]:
     rows, hidden = shown(terminal, workspace, plan, all_steps)
     domains = max((cells(row.domain) for row in rows), default=0)
     widths = [cells(r.name) for r in rows if not r.origin or cells(r.name) <= max(24, terminal.width // 2)]
@@ -68,9 +100,6 @@ def lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
         if any(step.domain == "git" for step in plan.steps):
             yield f"  {refs.amounts(plan.steps)}"
         yield terminal.style(f"  … and {hidden:,} more (see all: --all-steps or takeback diff)", "dim")
-    yield totals(plan)
-    yield from left_lines(plan, workspace.history())
-    yield from unrecorded_lines(workspace, plan)
 
 
 def shown(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> tuple[list[Shown], int]:
@@ -79,11 +108,29 @@ def shown(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
     joined = [refs.Joined(step) for step in plan.steps] if all_steps else refs.joined(plan.steps)
     chosen = joined if all_steps else some(joined, terminal, refs.current(workspace, plan.steps, read))
     cheap, again = len(chosen) <= _MANY, plan.request.verb == "redo"
-    rows = [
-        _row(terminal, workspace, found.step, cheap, again, all_steps, counted_refs)._replace(domain=found.step.domain)
-        for found in chosen
-    ]
+    told = _whose(plan, workspace.history())
+    rows = []
+    for found in chosen:
+        row = _row(terminal, workspace, found.step, cheap, again, all_steps, counted_refs)
+        whose = told(found.step) if not row.origin else ""
+        rows.append(row._replace(domain=found.step.domain, verdict=f"{row.verdict}{whose}"))
     return rows, len(plan.steps) - sum(found.steps for found in chosen)
+
+
+def _whose(plan: Plan, history: History) -> Callable[[Step], str]:
+    """Whose work a step takes: said where a plan may take work of agents and of people."""
+    request = plan.request
+    by_path = request.verb == "revert" and request.paths and not request.rows
+    if not (request.verb == "rollback" or by_path) or not history.has_agents:
+        return lambda step: ""
+
+    def told(step: Step) -> str:
+        if not step.taken or step.domain not in STATES:
+            return ""
+        actors = {actor for unit in step.units if unit.seq in history.by_seq for actor in history.actors(unit)}
+        return f" · {', '.join(sorted(safe(actor) or 'a person' for actor in actors))}" if actors else ""
+
+    return told
 
 
 class Shown(NamedTuple):
@@ -302,10 +349,19 @@ def _command(turn: Turn, history: History) -> str:
 
 
 def left_lines(plan: Plan, history: History) -> Iterator[str]:
-    """What stays though it is in range: others' work, and what is an agent's own."""
+    """What stays though it is in range: work that a person was not asked about, others' work, an agent's own."""
+    for kind, units in plan.asks.items():
+        names = _names(units, plan, history)
+        to = f"; so the tree is not wholly at {safe(plan.request.label)}"
+        more = f"take it too: {with_all(plan, history)}"
+        yield f"left as it is, {kinds_said([kind])}: {listed(names, 5)} ({counted(len(names), 'path')}){to}; {more}"
     if others := others_work(plan, history):
         named = f"{listed(others, 5)} ({counted(len(others), 'path')}"
         yield f"left as it is, others' work: {named}; take it too with --all)"
+    yield from own_lines(plan)
+
+
+def own_lines(plan: Plan) -> Iterator[str]:
     if plan.own:
         names = [text(path) for path in sorted(plan.own)]
         them = "it" if len(names) == 1 else "them"
@@ -316,8 +372,21 @@ def _named(path: bytes) -> str:
     return states.called(path) if domain_of(path) == "state" else text(path)
 
 
+def with_all(plan: Plan, history: History) -> str:
+    """The command that takes all of it, whoever did it."""
+    target = next((c.id[:8] for c in history.checkpoints if c.seq == plan.request.since), "")
+    if not target and plan.request.since in history.by_seq:
+        target = history.by_seq[plan.request.since].id[:8]
+    return " ".join(["takeback", plan.request.verb, *([target] if target else []), "--all"])
+
+
 def others_work(plan: Plan, history: History) -> list[str]:
     """What only others did in range, as paths or in words; where they changed ours too, its step says so."""
-    stepped = {step.path for step in plan.steps} | plan.own
-    named = {_named(u.path) for u in plan.left if u.path not in stepped}
+    stepped = {step.path for step in plan.steps}
+    asked = {unit for units in plan.asks.values() for unit in units}
+    return _names((u for u in plan.left if u not in asked and u.path not in stepped), plan, history)
+
+
+def _names(units: Iterable[Unit], plan: Plan, history: History) -> list[str]:
+    named = {_named(u.path) for u in units if u.path not in plan.own}
     return sorted(history.acts[name].summary if name in history.acts else name for name in named)

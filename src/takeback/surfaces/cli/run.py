@@ -116,8 +116,17 @@ def _outer(context: Context) -> str:
     if root is None:
         return ""
     folder = store.folder_of(settings.home, root)
-    marks = (runs.folder_in(folder) / id, folder / "staging" / id / "lock")
+    marks = (runs.folder_in(folder) / id, runs.folder_in(folder, True) / id, folder / "staging" / id / "lock")
     return id if any(map(runs.is_alive, marks)) else ""
+
+
+def _agent(context: Context, workspace: Workspace) -> str:
+    """The agent that runs it; empty where a person does."""
+    from ... import ancestry
+    from ...agents.conversation import titled
+
+    found = ancestry.agent_named(workspace.history().sessions, context.environ)
+    return titled(found) or found
 
 
 def _within(context: Context, argv: list[str], environ: dict[str, str]) -> int:
@@ -162,12 +171,13 @@ class _Plain:
         self.before = before
         self.command = command
         self.home = home
+        self.agent = _agent(context, workspace)
 
     def run(self, argv: list[str], environ: dict[str, str]) -> int:
         from ...capture import run, runs
 
         with run.deaf() as mask:
-            with runs.mark(runs.folder_in(self._store()) / self.before.id):
+            with runs.mark(runs.folder_in(self._store(), bool(self.agent)) / self.before.id):
                 ended = self._start(argv, environ, lambda: run.shield(self.home, str(self.workspace.root)), mask)
             code = _told(self.context, ended)
             return code if not ended.ran else self._after(code)
@@ -192,7 +202,7 @@ class _Plain:
 
     def _after(self, code: int) -> int:
         try:
-            after, changed = self.workspace.ran(self.before, self.command)
+            after, changed = self.workspace.ran(self.before, self.command, self.agent)
         except TakebackError as error:
             self.terminal.warn(f"takeback: what the command changed is not journaled yet: {safe(error.message)}")
             self.terminal.warn(f"  → {safe(error.hint)}; the next checkpoint finds it")

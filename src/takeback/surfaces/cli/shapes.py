@@ -192,6 +192,7 @@ def plan(found: Plan, history: History, describe: Describe | None = None) -> dic
         "totals": _totals(found),
         "left": sorted({text(u.path) for u in found.left if u.path not in found.own}),
         "own": sorted(map(text, found.own)),
+        "asks": {kind: sorted({text(u.path) for u in units}) for kind, units in found.asks.items()},
         "distance": states.shape(found.distance),
     }
 
@@ -262,6 +263,7 @@ def outcome(found: Outcome, history: History, describe: Describe | None = None) 
         "distance": states.shape(found.plan.distance),
         "turns": [asked(t) for t in turns_taken(found.plan, history)],
         "finished_earlier": found.finished_earlier,
+        "at_target": found.is_there if found.plan.request.verb == "rollback" else None,
         "applied": True,
     }
 

@@ -2,6 +2,7 @@
 
 --yes           plan and apply in one go; not what acts outside the files, unless policy allows it: exit 4
 a terminal      plan ─► shown ─► [y/N/d/m] for the files ─► yes, typed, for what acts outside them ─► apply
+                where it asks about work that is not an agent's: [t take it/k keep it/N/d/m] instead of y
 neither         plan ─► shown; nothing is changed, exit 4
 
 After an interruption a person at a terminal is asked what becomes of that. Elsewhere one that was cut off is finished,
@@ -44,6 +45,7 @@ class Asked(NamedTuple):
     without: tuple[str, ...] = ()
     state: bool = False  # threads too
     with_files: bool = False  # of a thread: all that was done since, too
+    also: tuple[str, ...] = ()  # kinds of work that the plan asks about, and that are taken
 
     @property
     def options(self) -> dict[str, Any]:
@@ -57,6 +59,7 @@ class Asked(NamedTuple):
             "without": self.without,
             "state": self.state,
             "with_files": self.with_files,
+            "also": self.also,
         }
 
     @property
@@ -64,7 +67,8 @@ class Asked(NamedTuple):
         """How it was typed, to be typed again with something more."""
         import shlex
 
-        flags = {"--all": self.everything, "--merge": self.merge, "--markers": self.markers, "--force": self.force}
+        flags = {"--all": self.everything or bool(self.also), "--merge": self.merge}
+        flags |= {"--markers": self.markers, "--force": self.force}
         flags |= {"--with-state": self.state, "--with-files": self.with_files}
         verb = ["thread", "rollback"] if self.verb == "thread" else [self.verb]
         words = ["--to", *self.words] if self.verb == "compensate" and self.words else self.words
@@ -191,6 +195,8 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
             return needs_person(context, workspace, wanted)
     plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
     _say_fewer(context, workspace, wanted, plan)
+    if plan.asks and _is_person(context, workspace):
+        return ask(context, workspace, plan, wanted)
     if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
     outside_only = plan.request.verb == "redo" and all(step.domain not in STATES for step in plan.steps)
@@ -233,35 +239,75 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
     """Shows the plan until it is approved or declined. What is approved is exactly what was shown: the core
     refuses a plan that is stale by then."""
     terminal = context.terminal
-    show(context, workspace, plan, wanted.all_steps)
-    if plan.outside and _has_first_question(workspace, plan):
+    fuller = fuller_plan(workspace, plan, wanted) if _is_person(context, workspace) else None
+    _show_both(context, workspace, plan, fuller, wanted)
+    if (plan.outside or (fuller and fuller.outside)) and _has_first_question(workspace, plan):
         terminal.hint("(what acts outside the files is asked for next, by typing yes)")
     while _has_first_question(workspace, plan):
         merges = any(step.merges for step in plan.steps)
-        answer = terminal.ask(f"Apply? [y/N/d diff{'/m merge' if merges else ''}]").lower()
+        keys = f"t take {plans.kinds_said(plan.asks)} too/k keep it/N" if fuller else "y/N"
+        answer = terminal.ask(f"Apply? [{keys}/d diff{'/m merge' if merges else ''}]").lower()
         if answer in ("d", "diff"):
-            mask = masks.Mask(context, workspace)
-            shown = list(diffs.lines(terminal, mask.files(plans.diff_of(workspace, plan))))
-            if any(step.domain == "state" for step in plan.taken):
-                from . import threads_seen
-
-                shown += threads_seen.planned(terminal, workspace, plan, mask.differences)
-            terminal.page(shown)
-            mask.tell()
+            _show_diff(context, workspace, plan, fuller)
         elif answer in ("m", "merge") and merges:
             wanted = wanted._replace(merge=True)
             plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
-            show(context, workspace, plan, wanted.all_steps)
-        elif answer in ("y", "yes"):
+            fuller = fuller_plan(workspace, plan, wanted) if fuller else None
+            _show_both(context, workspace, plan, fuller, wanted)
+        elif fuller is not None and answer in ("t", "take"):
+            plan, wanted = fuller, wanted._replace(also=fuller.request.also)
             break
+        elif answer in (("k", "keep") if fuller else ("y", "yes")):
+            break
+        elif fuller is not None and answer in ("y", "yes"):
+            terminal.hint(f"t takes {plans.kinds_said(plan.asks)} too, k keeps it, N changes nothing")
         else:
             terminal.say("nothing was changed")
             return 4
     return _apply_outside(context, workspace, plan, wanted) if plan.outside else _apply(context, workspace, plan)
 
 
+def _is_person(context: Context, workspace: Workspace) -> bool:
+    """Whether whoever answers here may say that work of people goes too: no agent may."""
+    return context.asks and not approving.agent_above(context, workspace)
+
+
+def fuller_plan(workspace: Workspace, plan: Plan, wanted: Asked) -> Plan | None:
+    """The plan that takes what this one asks about, too; None where it asks about nothing."""
+    if not plan.asks:
+        return None
+    also, merged = tuple(sorted({*wanted.also, *plan.asks})), dict(workspace.merged)
+    fuller = workspace.plan(wanted.verb, *wanted.words, **wanted._replace(also=also).options)
+    workspace.merged.update(merged)  # to be looked at; whichever is applied is planned again
+    return fuller
+
+
+def _show_both(context: Context, workspace: Workspace, plan: Plan, fuller: Plan | None, wanted: Asked) -> None:
+    """The plan and, apart, what the fuller one would do besides: whichever is applied, it was shown."""
+    if fuller is None:
+        show(context, workspace, plan, wanted.all_steps)
+    else:
+        write_plan(context.terminal, workspace, plan, wanted.all_steps, fuller)
+
+
+def _show_diff(context: Context, workspace: Workspace, plan: Plan, fuller: Plan | None) -> None:
+    mask, terminal = masks.Mask(context, workspace), context.terminal
+    shown = list(diffs.lines(terminal, mask.files(plans.diff_of(workspace, plan))))
+    if fuller is not None:
+        shown.append(terminal.style(f"with {plans.kinds_said(plan.asks)}:", "bold"))
+        shown += diffs.lines(terminal, mask.files(plans.diff_of(workspace, plans.besides(plan, fuller))))
+    if any(step.domain == "state" for step in plan.taken):
+        from . import threads_seen
+
+        shown += threads_seen.planned(terminal, workspace, plan, mask.differences)
+    terminal.page(shown)
+    mask.tell()
+
+
 def _has_first_question(workspace: Workspace, plan: Plan) -> bool:
     """Files are asked for by a letter; a plan that only acts outside them goes on to the word that has to be typed."""
+    if plan.asks:
+        return True
     return len(plan.outside) < len(plan.taken) or not plan.outside or not any(workspace.unapproved(plan))
 
 
@@ -289,14 +335,20 @@ def show(context: Context, workspace: Workspace, plan: Plan, all_steps: bool = F
         write_plan(context.terminal, workspace, plan, all_steps)
 
 
-def write_plan(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> None:
-    """The plan in words; of one that changes nothing, that."""
-    if not plan.steps or plan.idle:
+def write_plan(
+    terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False, fuller: Plan | None = None
+) -> None:
+    """The plan in words; of one that changes nothing, that. Apart, what a fuller one would do besides."""
+    if fuller is None and (not plan.steps or plan.idle):
         terminal.write(nothing_said(plan))
-        for line in (*states.lines(plan), *plans.unrecorded_lines(workspace, plan)):
+        for line in (
+            *plans.left_lines(plan, workspace.history()),
+            *states.lines(plan),
+            *plans.unrecorded_lines(workspace, plan),
+        ):
             terminal.hint(line)
         return
-    shown = [*plans.lines(terminal, workspace, plan, all_steps), *states.lines(plan)]
+    shown = [*plans.lines(terminal, workspace, plan, all_steps, fuller), *states.lines(plan)]
     if all_steps:
         terminal.page(shown)
     else:

@@ -1,6 +1,7 @@
 """A take-back from its plan to its result, in one window.
 
 plan ─► y ─► (yes, typed, for what acts outside the files; for each credential) ─► step by step ─► result
+  │     where it asks about work that is not an agent's: t takes it too, k keeps it
   └─ d diff · m merge · a others' work too · f force · w threads too; esc leaves everything as it is
 what was interrupted before comes first: r finishes it · a goes back from it, and nothing more
 """
@@ -27,6 +28,7 @@ from ...locks import waiting_while
 from ...masking import mask_difference, mask_file
 from ...states import StateDifference
 from ...timeline import Timeline
+from ...typed import NamedTuple
 from ...workspace import Workspace
 from ..cli import approving, diffs, failures, outcomes, plans, resume, takebacks, threads_seen
 from ..cli.takebacks import Asked
@@ -45,6 +47,14 @@ PLANNING, SHOWN, TYPING, APPLYING, OVER = "planning", "shown", "typing", "applyi
 UNFINISHED = "unfinished"
 
 
+class Shown(NamedTuple):
+    """A plan that may be applied, and what is needed for that."""
+
+    plan: Plan
+    parts: list[Part]
+    unapproved: tuple[list[Step], list[Credential]]
+
+
 class Planning(HasThreads, ModalScreen[Outcome | None]):
     """Returns what came of it; None if nothing was done."""
 
@@ -52,6 +62,8 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         Binding("y", "apply", "Apply"),
         Binding("r", "resume(False)", "Finish it"),
         Binding("a", "resume(True)", "Go back from it"),
+        Binding("t", "take", "Take it too"),
+        Binding("k", "keep", "Keep it"),
         Binding("d", "diff", "Diff"),
         Binding("m", "widen('merge')", "Merge"),
         Binding("a", "widen('everything')", "Others' work too"),
@@ -69,6 +81,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         self._agent = agent  # at work here: what only a person may do is refused
         self.stage = PLANNING
         self._plan: Plan | None = None
+        self._fuller: Shown | None = None  # where the plan asks: the one that takes that too
         self._outcome: Outcome | None = None
         self._is_diff = False
         self._unapproved: tuple[list[Step], list[Credential]] = ([], [])
@@ -100,7 +113,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         return max(60, self.app.size.width - 8)
 
     def _begin(self) -> None:
-        self._plan, self._parts, self._is_diff = None, [], False
+        self._plan, self._fuller, self._parts, self._is_diff = None, None, [], False
         self._enter(PLANNING, "Working out the plan …", [])
         self._waits_since = monotonic()
         self._work_out()
@@ -161,16 +174,16 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
                 plan = workspace.plan(asked.verb, *asked.words, **asked.options)
             if worker.is_cancelled:
                 return
-            if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
+            if not plan.asks and (not plan.steps or plan.idle):  # nothing will change; an undo may still move on
                 self._tell_from_thread(workspace.apply(plan))
                 return
-            unapproved = workspace.unapproved(plan)
-            lines = self._plan_lines(plan)
-            parts = list(parts_of(workspace, plan))
+            fuller = takebacks.fuller_plan(workspace, plan, asked)
+            lines = self._plan_lines(plan, fuller)
+            found, more = self._shown(plan), self._shown(fuller) if fuller is not None else None
         except Exception as error:
             self.later(self._fail, failures.told(error, "ui"))
             return
-        self.later(self._show, plan, parts, unapproved, lines)
+        self.later(self._show, found, more, lines)
 
     def action_resume(self, is_back: bool) -> None:
         said = "Going back from what was interrupted …" if is_back else "Finishing what was interrupted …"
@@ -190,34 +203,46 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
             return
         self.later(self._tell, outcome, paper.read())
 
-    def _plan_lines(self, plan: Plan) -> list[Text]:
+    def _shown(self, plan: Plan) -> Shown:
+        return Shown(plan, list(parts_of(self._workspace, plan)), self._workspace.unapproved(plan))
+
+    def _plan_lines(self, plan: Plan, fuller: Plan | None) -> list[Text]:
         paper = Paper(self.width, self._workspace.environ)
-        takebacks.write_plan(paper, self._workspace, plan, all_steps=len(plan.steps) <= _ALL)
+        takebacks.write_plan(paper, self._workspace, plan, len(plan.steps) <= _ALL, fuller)
         return paper.read()
 
-    def _show(
-        self, plan: Plan, parts: list[Part], unapproved: tuple[list[Step], list[Credential]], lines: list[Text]
-    ) -> None:
-        self._plan, self._parts, self._unapproved = plan, parts, unapproved
-        outside = f" · {len(unapproved[0])} outside the files, asked for next by typing yes" if unapproved[0] else ""
-        self._enter(SHOWN, lines[0].plain if lines else "", lines[1:], f"Apply? y does exactly this{outside}")
+    def _show(self, found: Shown, fuller: Shown | None, lines: list[Text]) -> None:
+        self._choose(found)
+        self._fuller = fuller
+        steps = found.unapproved[0] or (fuller.unapproved[0] if fuller else [])
+        outside = f" · {len(steps)} outside the files, asked for next by typing yes" if steps else ""
+        asks = plans.kinds_said(found.plan.asks)
+        keys = f"t takes {asks} too, k keeps it" if fuller else "y does exactly this"
+        self._enter(SHOWN, lines[0].plain if lines else "", lines[1:], f"Apply? {keys}{outside}")
+
+    def _choose(self, shown: Shown) -> None:
+        self._plan, self._parts, self._unapproved = shown
 
     def action_diff(self) -> None:
         if self._plan is not None:
             self._is_diff = not self._is_diff
-            self._read_diff(self._plan, self._is_diff)
+            self._read_diff(self._plan, self._fuller.plan if self._fuller else None, self._is_diff)
 
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
-    def _read_diff(self, plan: Plan, is_diff: bool) -> None:
+    def _read_diff(self, plan: Plan, fuller: Plan | None, is_diff: bool) -> None:
         try:
-            lines = self._diff_lines(plan) if is_diff else self._plan_lines(plan)[1:]
+            lines = self._diff_lines(plan, fuller) if is_diff else self._plan_lines(plan, fuller)[1:]
         except Exception as error:
             told = failures.told(error, "ui")
             lines = [Text(safe(told.message), "red"), Text(f"→ {safe(told.hint)}")]
         self.later(self._show_diff, plan, lines or [Text("no file changes", "dim")])
 
-    def _diff_lines(self, plan: Plan) -> list[Text]:
-        return diff_lines(self._workspace, plan, self.width, masked=bool(self._agent))
+    def _diff_lines(self, plan: Plan, fuller: Plan | None) -> list[Text]:
+        lines = diff_lines(self._workspace, plan, self.width, masked=bool(self._agent))
+        if fuller is None:
+            return lines
+        more = diff_lines(self._workspace, plans.besides(plan, fuller), self.width, masked=bool(self._agent))
+        return [*lines, Text(f"with {plans.kinds_said(plan.asks)}:", "bold"), *more]
 
     def _show_diff(self, plan: Plan, lines: list[Text]) -> None:
         if self._plan is plan and self.stage == SHOWN:  # else something else has been asked for meanwhile
@@ -230,6 +255,16 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         self._begin()
 
     # -- the yes -------------------------------------------------------------
+
+    def action_take(self) -> None:
+        """What the plan asks about goes too: the fuller plan is applied."""
+        if self._fuller is not None and self.stage == SHOWN:
+            self._asked = self._asked._replace(also=self._fuller.plan.request.also)
+            self._choose(self._fuller)
+            self.action_apply()
+
+    def action_keep(self) -> None:
+        self.action_apply()
 
     def action_apply(self) -> None:
         plan = self._plan
@@ -363,7 +398,11 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what would do something is shown."""
         plan, shown = self._plan, self.stage == SHOWN
-        if action in ("apply", "diff"):
+        if action in ("take", "keep"):
+            return shown and self._fuller is not None
+        if action == "apply":
+            return shown and self._fuller is None
+        if action == "diff":
             return shown
         if action == "resume":
             return self.stage == UNFINISHED
@@ -375,7 +414,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
                 return any(step.merges for step in plan.steps) or self._asked.merge
             if option == "everything":
                 whose = self._asked.verb in ("undo", "rollback", "compensate")
-                return whose and (bool(plan.left) or self._asked.everything)
+                return whose and self._fuller is None and (bool(plan.left) or self._asked.everything)
             if option == "force":
                 return any(step.verdict == "drifted" for step in plan.steps) or self._asked.force
             return bool(plan.distance.state) or self._asked.state

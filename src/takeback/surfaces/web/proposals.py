@@ -84,6 +84,10 @@ def otherwise(asked: Asked, filled: Filled) -> Asked:
     for option in ("merge", "force", "everything", "state"):
         if one(filled, option):
             asked = asked._replace(**{option: True})  # type: ignore[arg-type]
+    if one(filled, "keep"):
+        asked = asked._replace(also=())
+    elif kinds := one(filled, "also"):
+        asked = asked._replace(also=tuple(sorted({*asked.also, *kinds.split(",")})))
     return asked._replace(only=("files",)) if one(filled, "only") == "files" else asked
 
 
@@ -151,6 +155,7 @@ def _confirmation(proposal: Proposal, forms: Forms) -> Markup | None:
         "Step over it"
         if plan.idle
         else f"Apply {'this step' if len(plan.taken) == 1 else f'these {len(plan.taken):,} steps'}"
+        + (f", keep {plans.kinds_said(plan.asks)}" if plan.asks else "")
     )
     fields: list[Child] = []
     if proposal.outside:
@@ -171,7 +176,11 @@ def _otherwise(proposal: Proposal, forms: Forms) -> Markup | None:
         ways.append(forms.plan("Merge what others changed since…", **again, merge="1"))
     if any(step.verdict == DRIFTED for step in plan.steps) and not asked.force:
         ways.append(forms.plan("Take what others changed since, too…", **again, force="1"))
-    if plan.left and not asked.everything and asked.verb in ("undo", "rollback"):
+    if plan.asks:
+        ways.append(forms.plan(f"Take {plans.kinds_said(plan.asks)} too…", **again, also=",".join(plan.asks)))
+    elif asked.also:
+        ways.append(forms.plan(f"Keep {plans.kinds_said(asked.also)}…", **again, keep="1"))
+    elif plan.left and not asked.everything and asked.verb in ("undo", "rollback"):
         ways.append(forms.plan("Others' work too…", **again, everything="1"))
     if plan.outside and len(plan.outside) < len(plan.taken):
         ways.append(forms.plan("Only the files…", **again, only="files"))
