@@ -158,7 +158,8 @@ def test_leaving_a_plan_changes_nothing(scene, project):
     assert (project / "a.txt").exists()
 
 
-def test_back_to_a_checkpoint_with_others_work_too(scene, project):
+@pytest.mark.parametrize("key", ["t", "k"])
+def test_back_to_a_checkpoint_asks_once_about_peoples_work(scene, project, key):
     scene.by_hand("before", a_txt="a\n")
     scene.turn("one", b_txt="b\n")
     scene.by_hand("after", a_txt="mine\n")
@@ -169,14 +170,17 @@ def test_back_to_a_checkpoint_with_others_work_too(scene, project):
         await player.write("label:before")
         await player.see("“before”", without="“one”")
         await player.press("enter", "b")
-        await player.see("Back to", "b.txt", "others' work: a.txt")
-        await player.press("a")
-        await player.see("~  a.txt")
-        await player.press("y")
-        await player.see("back at")
+        await player.see("Back to", "b.txt", "asked about, people's work since then:", "~  a.txt")
+        await player.see("t Take it too", "k Keep it", without="y Apply")
+        await player.press("d")
+        await player.see("with people's work:", "-mine")
+        await player.press("y")  # says neither
+        await player.press(key)
+        await player.see("back at" if key == "t" else "kept people's work: a.txt; the tree is not wholly at")
 
     play(project, script)
-    assert (project / "a.txt").read_text() == "a\n" and not (project / "b.txt").exists()
+    assert (project / "a.txt").read_text() == ("a\n" if key == "t" else "mine\n")
+    assert not (project / "b.txt").exists()
 
 
 def test_drifted_text_can_be_merged(scene, project):
@@ -632,12 +636,12 @@ def test_a_diff_that_comes_late_does_not_cover_the_result(scene, project, monkey
         planning = player.app.screen
         real = planning._diff_lines
 
-        def slow(plan):
+        def slow(*plans):
             free.wait(30)
             seen.set()
             if fails:
                 raise OSError(errno.EIO, "Input/output error")
-            return real(plan)
+            return real(*plans)
 
         monkeypatch.setattr(planning, "_diff_lines", slow)
         await player.press("d", "y")

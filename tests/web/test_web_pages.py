@@ -164,7 +164,7 @@ def test_what_drifted_is_kept_or_merged(ws, scene, served):
     assert (ws.root / "a.txt").read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
 
 
-def test_others_work_is_taken_too_if_asked(ws, scene, served):
+def test_peoples_work_is_taken_too_if_asked(ws, scene, served):
     from scene import CODEX
 
     scene.by_hand("good", a_txt="one\n")
@@ -175,9 +175,14 @@ def test_others_work_is_taken_too_if_asked(ws, scene, served):
     ws.checkpoint()
     place = served.plan(item=good, how="rollback")
     page = served.ask(place).text
-    assert "Others&#x27; work too…" in page and "c.txt" not in told(served, f"{place}.json")["plan"]["steps"].__repr__()
-    every = served.plan(again=place.rpartition("/")[2], everything="1")
+    assert "Take people&#x27;s work too…" in page and "keep people&#x27;s work" in page
+    assert "c.txt" not in repr(told(served, f"{place}.json")["plan"]["steps"])
+    every = served.plan(again=place.rpartition("/")[2], also="people")
     assert "c.txt" in repr(told(served, f"{every}.json")["plan"]["steps"]) and "--all" in served.ask(every).text
+    kept = served.plan(again=every.rpartition("/")[2], keep="1")
+    assert kept == place and "Keep people&#x27;s work…" in served.ask(every).text
+    served.ask(f"{every}/apply", "POST", {"form": served.form_token(), "hash": every.rpartition("/")[2]})
+    assert not (ws.root / "c.txt").exists() and (ws.root / "a.txt").read_text() == "one\n"
 
 
 def test_a_failure_keeps_the_place(ws, scene, served):

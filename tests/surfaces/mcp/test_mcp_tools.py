@@ -321,6 +321,26 @@ async def test_ten_thousand_paths_are_counted_and_not_listed(server: Server, wor
         assert done["whole"] and len(done["results"]) == 1000 and done["results_total"] == 1500
 
 
+async def test_peoples_work_is_kept_and_named(server: Server, work: Path, era: str) -> None:
+    with takeback.open(work) as ws:
+        base = ws.checkpoint("base")
+        (work / "by-agent").write_text("x\n")
+        ws.checkpoint(actor="claude")
+        since = ws.checkpoint("before: make")
+        (work / "by-run").write_text("x\n")
+        ws.ran(since, "make")
+    (work / "by-hand").write_text("x\n")
+    async with connected(server, era) as calls:
+        done = await calls.ok("rollback", checkpoint="base")
+        assert done["applied"] and done["at_target"] is False
+        assert done["plan"]["asks"] == {"people": ["by-hand", "by-run"]}
+        assert "kept people's work: by-hand, by-run; the tree is not wholly at" in calls.text
+        assert f"takeback_rollback {base.id[:8]} everything=true" in calls.text
+        assert not (work / "by-agent").exists() and (work / "by-run").exists() and (work / "by-hand").exists()
+        done = await calls.ok("rollback", checkpoint="base", everything=True)
+        assert done["at_target"] is True and not (work / "by-run").exists() and not (work / "by-hand").exists()
+
+
 async def test_names_that_are_no_text_do_not_break_the_protocol(server: Server, work: Path, era: str) -> None:
     (work / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"caf\xe9\n")
     (work / "new\nline\x1b[2J").write_text("x\n")

@@ -118,6 +118,7 @@ _SHAPES = {
     "`undo`, `redo`, `rollback`, `revert`, `restore`, `compensate --execute`, `apply`, `resume`": (
         'the plan, with `"results": [{"target", "domain", "verdict", "result": "done\\|kept\\|failed\\|unknown"}]`, '
         '`"counts"`, `"id"`, `"left"` (others\' work), `"own"` (files that are an agent\'s own, left alone), '
+        '`"at_target"` (of a rollback: whether all is as it was there), '
         '`"turns": [{"id", "agent", "session", "prompt", "forget"}]` of agents whose work it took, '
         '`"finished_earlier"`'
     ),

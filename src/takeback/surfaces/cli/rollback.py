@@ -19,9 +19,11 @@ def add(parser: Parser) -> None:
         "Goes back to a checkpoint; given an effect, to just before it. Without a target a terminal\n"
         "lists the checkpoints to choose from (with the extra takeback[ui] beside what would change);\n"
         "otherwise it is the newest named one. Files created\n"
-        "since are deleted, stored first: `takeback redo` brings everything back. Where actors are\n"
-        "known, what was changed outside their calls stays; --all takes that too. What was done outside\n"
-        "the files goes back in the same plan, newest first, after a typed yes: --yes does not cover it.\n"
+        "since are deleted, stored first: `takeback redo` brings everything back. Where agents were at\n"
+        "work, the plan shows what is whose and asks once about what people did since, by hand or by\n"
+        "`run`: one key takes it, one keeps it. Where nobody can be asked it is kept and named; --all\n"
+        "takes it. What was done outside the files goes back in the same plan, newest first, after a\n"
+        "typed yes: --yes does not cover it.\n"
         "Threads stay, and it says how far ahead they are; --with-state takes each to its head of then."
     )
     parser.takes("CHECKPOINT", "to", nargs="*", help="a number, a label, or how an id begins")

@@ -63,7 +63,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         Binding("r", "resume(False)", "Finish it"),
         Binding("a", "resume(True)", "Go back from it"),
         Binding("t", "take", "Take it too"),
-        Binding("k", "keep", "Keep it"),
+        Binding("k", "keep", "Keep it", priority=True),  # else it scrolls
         Binding("d", "diff", "Diff"),
         Binding("m", "widen('merge')", "Merge"),
         Binding("a", "widen('everything')", "Others' work too"),

@@ -65,8 +65,9 @@ async def rollback(
     cwd: Cwd = "",
 ) -> Answer:
     """Goes back to a checkpoint: files, and what was recorded outside them, newest first. Look first with dry_run.
-    Files go back at once and can be brought back by redo. Steps outside the files (requests, commands, mail) run only
-    after a person's yes."""
+    What people did since is kept and named, unless everything is true; a person should agree to that. Files go back
+    at once and can be brought back by redo. Steps outside the files (requests, commands, mail) run only after a
+    person's yes."""
     words = (checkpoint,) if checkpoint else ()
     return await _take_back(
         ctx, cwd, "rollback", words, dry_run, only=only, without=without, actors=actors or None,
