@@ -206,7 +206,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
     def _shown(self, plan: Plan) -> Shown:
         return Shown(plan, list(parts_of(self._workspace, plan)), self._workspace.unapproved(plan))
 
-    def _plan_lines(self, plan: Plan, fuller: Plan | None) -> list[Text]:
+    def _plan_lines(self, plan: Plan, fuller: Plan | None = None) -> list[Text]:
         paper = Paper(self.width, self._workspace.environ)
         takebacks.write_plan(paper, self._workspace, plan, len(plan.steps) <= _ALL, fuller)
         return paper.read()
