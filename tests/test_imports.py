@@ -90,6 +90,8 @@ LAYERS = [
         "toolcalls",
         "conversation",
         "consent",
+        "thread_turns",
+        "results",
         "declared",
         "agents",
         "gate",

@@ -77,7 +77,7 @@ def test_rollback_with_state_is_one_take_back(ws: Workspace, project: Path):
     assert results(outcome) == [("a", "done"), ("//main", "done"), ("//other", "done")], "threads come last"
     assert (project / "a").read_text() == "1" and state(ws) == {"n": 1} and state(ws, "other") is None
     head = ws.threads.get("main")
-    assert (head.parent, head.rolled_back_from, head.source) == (newest.id, first.id, "rollback")
+    assert (head.rolled_back_from, head.restored_from, head.source) == (newest.id, first.id, "rollback")
     assert outcome.plan.distance == takeback.effects.Distance()
     ws.redo()
     assert (project / "a").read_text() == "2" and state(ws) == {"n": 2} and state(ws, "other") == {"n": 9}
@@ -103,7 +103,7 @@ def test_a_thread_alone_goes_to_any_of_its_state_checkpoints(ws: Workspace, proj
     ids = [ws.threads.save("main", {"n": n}).id for n in range(5)]
     outcome = ws.roll_back_thread("main", ids[2])
     assert state(ws) == {"n": 2} and results(outcome) == [("//main", "done")]
-    assert ws.threads.get("main").rolled_back_from == ids[2]
+    assert ws.threads.get("main").restored_from == ids[2]
     ws.roll_back_thread("main", ids[0])
     assert state(ws) == {"n": 0}
     ws.redo()
@@ -363,7 +363,7 @@ def test_a_removed_thread_comes_back_until_its_rows_are_pruned(ws: Workspace):
     ws.checkpoint("gone")
     assert [row.summary for row in ws.log("domain:state")][0] == "thread main · gone"
     ws.rollback("there", state=True)
-    assert state(ws) == {"n": 1} and ws.threads.get("main").rolled_back_from == first.id
+    assert state(ws) == {"n": 1} and ws.threads.get("main").restored_from == first.id
 
 
 def test_that_a_thread_is_gone_is_seen_though_its_rows_were_pruned(ws: Workspace):

@@ -247,7 +247,7 @@ def test_going_back_takes_the_namespaces_along(ws: Workspace) -> None:
     with ws.writing():
         made = ws.threads.restore("t", then)
     assert ws.threads.document("t") == then
-    assert {s.ns: s.rolled_back_from for s in made} == {"": "c2", "child": "s1", "grandchild": ""}
+    assert {s.ns: s.restored_from for s in made} == {"": "c2", "child": "s1", "grandchild": ""}
     assert {s.ns: s.parent for s in made} == {"": "c3", "child": "s2", "grandchild": "g1"}
     assert ws.threads.find("t", ns="grandchild") is None and ws.threads.find("t", "g1", "grandchild") is not None
     assert all(each in ws.threads.list("t") for each in before), "nothing is deleted"

@@ -78,7 +78,7 @@ def test_a_rollback_names_the_blob_that_was_restored(ws: Workspace, server: walr
     threads.save("main", {**STATE, "messages": STATE["messages"][:5]})
     ws.roll_back_thread("main", first.id)
     head = ws.threads.get("main")
-    assert (head.rolled_back_from, head.blob_id) == (first.id, first.blob_id)
+    assert (head.restored_from, head.blob_id) == (first.id, first.blob_id)
     assert len(server.blobs) == 2 and ws.threads.load(head) == STATE
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .acts import BEGUN, NewAct, body_of
 from .callers import BY_CONTENT as BY_CONTENT
+from .callers import TURN
 from .callers import Call as Call
 from .callers import Caller as Caller
 from .effects import FAILED, Change, Turn, raw, text
@@ -259,7 +260,8 @@ class Owners(NamedTuple):
 
 class Ownership:
     """Whose changes are that one look found. Spans are of calls that were not at work all the time. A call of an agent
-    that a run has started is no rival of that run, but a part of it, and the closer one."""
+    that a run has started is no rival of that run, but a part of it, and the closer one; and so is a call in a turn of
+    a thread."""
 
     def __init__(
         self,
@@ -268,7 +270,7 @@ class Ownership:
         spans: Mapping[str, Span],
         moment_of: Callable[[Change], Moment | None],
     ) -> None:
-        self._naming = [b for b in found if b.call.paths and not b.call.scans]
+        self._naming = [b for b in found if b.call.paths]
         self._scanning = [b for b in found if b.call.scans]
         self._runs = runs
         self._spans = spans
@@ -294,6 +296,8 @@ class Ownership:
 
 def _owned(calls: Sequence[Bracket], runs: Sequence[Turn], uncertain: bool = False) -> Owners:
     around = {b.caller.run for b in calls}
+    inside = {b.call.thread for b in calls if b.call.key != TURN}
+    calls = [b for b in calls if b.call.key != TURN or b.call.thread not in inside]
     return Owners(_turns(calls, (run for run in runs if run.number not in around)), tuple(calls), uncertain)
 
 

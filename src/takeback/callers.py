@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 BY_CONTENT = (
     "#"  # begins the key of a call that its agent gave no name: made of what is called, and numbered in the end
 )
+TURN = "turn"  # the key of a bracket that stands around a whole turn of a thread: calls inside are a part of it
 
 
 class Caller(NamedTuple):

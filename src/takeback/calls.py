@@ -41,6 +41,7 @@ class Begun(NamedTuple):
     checkpoint: str  # its id; empty where none was taken
     told: tuple[Takeback, ...]  # take-backs since this session was last heard of: its agent does not know of them
     lacking: tuple[tuple[bytes, str], ...] = ()
+    seq: int = 0  # the row that it began with
 
 
 class Opened(NamedTuple):
@@ -70,13 +71,13 @@ def begin_turn(
     left = [b for b in brackets.open_ones(journal) if _same_session(b.caller, caller)]
     begun = brackets.turn_row(caller, line)
     if ws.settings.granularity == SESSION and before is not None and not left and not opening:
-        journal.append([begun], ws.clock())
-        return Begun(Turn(caller.agent, begun.id), "", told)
+        (seq,) = journal.append([begun], ws.clock())
+        return Begun(Turn(caller.agent, begun.id), "", told, seq=seq)
     look = _scan(ws, tree, thorough=True)
     found = ws.observer.rows_of(look, over=_ends(left))
     if before is not None and not found and not told and _is_heard_twice(ws, before, line):
         ws.observer.journal_look(look, [])
-        return Begun(before.turn, "", ())
+        return Begun(before.turn, "", (), seq=before.seq)
     rows = [*found, begun]
     checkpoint = ""
     if ws.settings.granularity != SESSION or before is None:
@@ -89,8 +90,8 @@ def begin_turn(
     turn = Turn(caller.agent, begun.id)
     if opening:
         rows += _opening(ws, turn, opening, rows)
-    ws.observer.journal_look(look, rows)
-    return Begun(turn, checkpoint, told, tuple(look.lacking))
+    seqs = ws.observer.journal_look(look, rows)
+    return Begun(turn, checkpoint, told, tuple(look.lacking), seqs[rows.index(begun)])
 
 
 def _opening(ws: Guarded, turn: Turn, opening: Sequence[tuple[Caller, Call]], rows: Sequence[New]) -> list[New]:
@@ -234,7 +235,9 @@ def open_turn_above(ws: Guarded) -> AgentTurn | None:
     if not any(b.caller.pid for b in found):
         return None
     for process in ancestry.ancestors(os.getpid()):
-        mine = {b.turn for b in found if (b.caller.pid, b.caller.started) == (process.pid, process.started)}
+        here = [b for b in found if (b.caller.pid, b.caller.started) == (process.pid, process.started)]
+        at_work = [b for b in here if b.call.scans]  # the others only wait for their thread to be saved
+        mine = {b.turn for b in at_work or here}
         if mine:
             return ws.history().agent_turns.get(mine.pop()) if len(mine) == 1 else None
     return None

@@ -20,12 +20,12 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import ancestry, brackets, plain, redact
-from .callers import Call, Caller
+from . import brackets, plain, redact, thread_turns
 from .consent import Stays, allowed, is_yes, still_standing
 from .doing import Recorder, to_the_end
 from .effects import DONE, FOLDER, STATES, Outcome, Plan, Request, Takeback, Turn, path_of_thread, text
 from .errors import Moved, Stale, TakebackError, UsageError
+from .thread_turns import ThreadTurn
 from .threads import checked_name
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ _ATTEMPTS = 5  # at a plan that others make stale
 _NAMED = 3  # paths or effects that a message names of each kind
 _SUMMARY = 80  # characters of a message that its state checkpoint is listed by
 _MESSAGES = "messages"
-_TALK, _WORK = "conversation", "turn"  # keys of a turn's two brackets: around its thread, and around the files
 
 
 class Said(NamedTuple):
@@ -173,19 +172,11 @@ class Conversation:
 
     def _begin(self, turn: ConversationTurn, prompt: str) -> None:
         ws = self._on
-        turn.finished = self._finish_own()
+        turn.finished = thread_turns.finish_interrupted(ws)
         if told := self._under_way():
             raise UsageError(told, "one turn at a time: wait for its end, or talk in another thread")
-        process = os.getpid(), ancestry.started(os.getpid())
-        ws.note_session(*process, self.agent)
-        # Only brackets know the process: a turn that did would be spared by an undo from the same one.
-        caller = Caller(self.agent, self.thread, "", *process)
-        talk = Call(_TALK, _TALK, _TALK, (path_of_thread(self.thread),), scans=False, thread=self.thread)
-        work = Call(_WORK, _TALK, _TALK, thread=self.thread)
-        begun = ws.begin_turn(Caller(self.agent, self.thread), prompt, ((caller, talk), (caller, work)))
-        turn.lacking = begun.lacking
-        turn.begun = {"actor": self.agent, "turn": begun.turn.number}
-        turn.open = caller, (work, talk)
+        turn.open = thread_turns.begin(ws, self.agent, self.thread, prompt)
+        turn.lacking, turn.begun = turn.open.lacking, turn.open.owner
 
     def _under_way(self) -> str:
         """A turn of this thread that is open, in a process that is known to live."""
@@ -197,14 +188,6 @@ class Conversation:
             if caller.started and not caller.is_gone:
                 return f"a turn of thread {self.thread} is under way in process {caller.pid}"
         return ""
-
-    def _finish_own(self) -> Outcome | None:
-        """Finishes an undo or a redo of this conversation that was interrupted; others' are theirs to finish."""
-        ws = self._on
-        history = ws.history()
-        if not ws.interrupted() or (found := history.interrupted) is None:
-            return None
-        return ws.resume() if self._is_own(history, found[0]) else None
 
     # -- undo, redo --------------------------------------------------------------------
 
@@ -301,7 +284,7 @@ class Conversation:
 
     def _turns(self, history: History, among: set[Turn] | None = None) -> list[AgentTurn]:
         """The turns of this thread, oldest first, whoever took part in it."""
-        talk = {b.turn for b in history.brackets.values() if b.call.thread == self.thread}
+        talk = history.turns_of((self.thread,))
         wanted = talk if among is None else talk & among
         return [turn for key, turn in history.agent_turns.items() if key in wanted]
 
@@ -395,7 +378,7 @@ class ConversationTurn(Recorder):
 
     finished: Outcome | None = None  # of an interrupted undo or redo, which was finished first
     lacking: tuple[tuple[bytes, str], ...] = ()  # what could not be captured as it was before, and why
-    open: tuple[Caller, tuple[Call, ...]] | None = None  # its brackets
+    open: ThreadTurn | None = None
     begun: Mapping[str, str] = {}  # whose acts are that are recorded in it
     has_looked = False  # its user's message is in: what is there with each later one is looked at
 
@@ -421,8 +404,7 @@ class ConversationTurn(Recorder):
             self._unset_current()
         self._end(error)
 
-    def _set_current(self) -> None:
-        super()._set_current()
+    def _take_turn(self, around: Mapping[str, str]) -> None:
         self.turn = self.begun
 
     def _begin(self) -> None:
@@ -447,9 +429,7 @@ class ConversationTurn(Recorder):
         self.conversation._turn = None
         try:
             if opened is not None:
-                by, calls = opened
-                for call in calls:
-                    self.workspace.end_call(by, call, failed=error is not None)
+                thread_turns.end(self.workspace, opened, failed=error is not None)
         except TakebackError as trouble:
             if error is None:
                 raise

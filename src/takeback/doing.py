@@ -16,7 +16,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -39,11 +39,34 @@ _SUMMARY = 160  # characters
 _LONGEST = 100_000  # characters of a result, or of an undo's arguments
 _NO_UNDO = "no undo was given"
 _current: ContextVar[Recorder | None] = ContextVar("takeback_step", default=None)
+_everywhere: list[Recorder] = []  # that are open in this process
+_finders: list[Callable[[], Recorder | None]] = []  # of frameworks that have a context of their own
 
 
 def current() -> Recorder | None:
-    """What journals the calls made here: the innermost step, if any."""
-    return _current.get()
+    """What journals the calls made here: the innermost step, or the turn that a framework is in, if any."""
+    if (here := _current.get()) is not None:
+        return here
+    return next(filter(None, (find() for find in _finders)), None)
+
+
+def at_work(among: Sequence[Recorder] | None = None) -> Recorder | None:
+    """The same for a thread of its own, which knows of no context: the only one that is open, with those inside it. Of
+    several, one that journals in no step: nobody can tell whose it is."""
+    if (here := current()) is not None and (among is None or here in among):
+        return here
+    found = list(_everywhere if among is None else among)
+    around = {outer for each in found for outer in each.around if outer is not each}
+    innermost = [each for each in found if each not in around]
+    if len(innermost) == 1:
+        return innermost[0]
+    places = {id(each.workspace): each.workspace for each in innermost}
+    return Recorder(places.popitem()[1]) if len(places) == 1 else None
+
+
+def find_by(finder: Callable[[], Recorder | None]) -> None:
+    """Lets a framework say what journals the calls that are made in its own context."""
+    _finders.append(finder)
 
 
 class Undoing(NamedTuple):
@@ -78,6 +101,8 @@ class Recorder:
 
     path = ""  # no step
     turn: Mapping[str, str] = {}  # the turn of a conversation that it is in: actor, turn and call, as acts have them
+    around: Sequence[Recorder] = ()  # those that it is inside of
+    journals_tools = True  # unless what a tool does is journaled around it
 
     def __init__(self, workspace: Workspace, actor: str = "") -> None:
         self.workspace = workspace
@@ -94,15 +119,28 @@ class Recorder:
     def _set_current(self) -> None:
         if self._token is not None:
             raise UsageError("it is open already", "make another one for another `with`")
-        around = current()
-        self.turn = around.turn if around is not None and around.workspace is self.workspace else {}
-        if self not in self.workspace.open_steps:
-            self.workspace.open_steps.append(self)
+        outer = current()
+        self._take_turn(outer.turn if outer is not None and outer.workspace is self.workspace else {})
+        self._enter(() if outer is None else (outer, *outer.around))
         self._token = _current.set(self)
 
+    def _take_turn(self, around: Mapping[str, str]) -> None:
+        """It is in the turn that it is entered in, unless it has one of its own."""
+        self.turn = around
+
+    def _enter(self, around: Sequence[Recorder] = ()) -> None:
+        self.around = around
+        for known in (self.workspace.open_steps, _everywhere):
+            if self not in known:
+                known.append(self)
+
+    def _leave(self) -> None:
+        for known in (self.workspace.open_steps, _everywhere):
+            if self in known:
+                known.remove(self)
+
     def _unset_current(self) -> None:
-        if self in self.workspace.open_steps:
-            self.workspace.open_steps.remove(self)
+        self._leave()
         if self._token is not None:
             with contextlib.suppress(ValueError):  # left in another context than it was entered in
                 _current.reset(self._token)
@@ -300,12 +338,8 @@ async def to_the_end(work: Callable[..., T], *args: Any) -> T:
 
 def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, Mapping[str, str]]:
     """An act as part of the step, or of the turn of a conversation, that it is recorded in."""
-    here = current()
-    if here is None or here.workspace is not workspace:
-        turns = {known.turn["turn"]: known for known in reversed(workspace.open_steps) if known.turn}
-        if len(turns) != 1:
-            return act, by
-        (here,) = turns.values()  # a thread of its own knows of no context; what is open is not in doubt
+    if (here := at_work(workspace.open_steps)) is None:
+        return act, by
     if not by.get("actor"):
         by = {**by, **here.owner}
     return act if act.step else act._replace(step=here.path), by
@@ -487,6 +521,12 @@ def _must_fit(undo: str, how: Undoing) -> None:
 # -- tools ------------------------------------------------------------------------
 
 
+def _journal() -> Recorder | None:
+    """What journals the call of a tool that is made here."""
+    here = at_work()
+    return here if here is not None and here.journals_tools else None
+
+
 def tool(
     *,
     undo: Undo | None = None,
@@ -510,7 +550,7 @@ def tool(
 
             @functools.wraps(fn)
             async def acall(*args: Any, **kwargs: Any) -> Any:
-                here = current()
+                here = _journal()
                 return await (fn(*args, **kwargs) if here is None else here._ado(fn, how, args, kwargs))
 
             wrapper = acall
@@ -518,7 +558,7 @@ def tool(
 
             @functools.wraps(fn)
             def call(*args: Any, **kwargs: Any) -> Any:
-                here = current()
+                here = _journal()
                 return fn(*args, **kwargs) if here is None else here._do(fn, how, args, kwargs)
 
             wrapper = call

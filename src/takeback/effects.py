@@ -225,6 +225,8 @@ class Request(NamedTuple):
     state: bool = False  # undo, rollback: threads too, which they leave alone unless asked
     threads: tuple[str, ...] = ()  # of the threads only these, none: all of them; undo: back to before those turns
     also: tuple[str, ...] = ()  # kinds of work that are asked about, and to be taken: a person said so
+    own: bool = False  # of a thread, with files: what was done in its own turns, and nothing else
+    bound: bool = False  # threads go back only where all else that is taken back did
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
@@ -249,7 +251,8 @@ class Request(NamedTuple):
             out["threads"] = list(self.threads)
         if self.also:
             out["also"] = list(self.also)
-        for name in ("since", "label", "checkpoint", "everything", "merge", "markers", "force", "state"):
+        plain = ("since", "label", "checkpoint", "everything", "merge", "markers", "force", "state", "own", "bound")
+        for name in plain:
             if getattr(self, name):
                 out[name] = getattr(self, name)
         return out

@@ -26,6 +26,7 @@ from .effects import (
     Domain,
     Entry,
     Plan,
+    Request,
     Result,
     State,
     Step,
@@ -143,7 +144,8 @@ class Executor:
             for number, intent in first if at == 0 else self._begin(id, batch):
                 domain, steps = groups[number]
                 times = plan.folder_times if domain == "files" else {}
-                found = self._act(id, domain, steps, intent, times, again=judged_anew and domain in STATES)
+                again = judged_anew and domain in STATES
+                found = _held_back(plan.request, steps, results) or self._act(id, domain, steps, intent, times, again)
                 judged_anew = judged_anew or domain not in STATES
                 rows += self._conclude(id, number, domain, steps, found, times, made)
                 results += found
@@ -257,6 +259,7 @@ class Executor:
         made: list[Change] = []
         outside = [s for s in segments if s.domain not in STATES]
         acts = [Result(path, s.verdict, FAILED) for s in outside if s.ended for path in s.undone]
+        missed = [Result(path, s.verdict, FAILED) for s in segments if s.ended for path in s.undone]
         seq = 0
         rows: list[New] = []
         for number, segment in enumerate(segments):
@@ -282,7 +285,8 @@ class Executor:
             steps = [s.reversed() for s in forward] if abort else forward
             back = _times_before(steps, times, known) if abort and segment.domain == "files" else times
             key = intent + BACKWARDS if abort else intent
-            found = list(domain.apply(steps, key, back, again=True))
+            found = [] if abort else _held_back(takeback.request, steps, [*missed, *results])
+            found = found or list(domain.apply(steps, key, back, again=True))
             results += found
             if abort:
                 _sync(domain)
@@ -336,6 +340,14 @@ def _batches(groups: Sequence[tuple[str, list[Step]]]) -> list[list[int]]:
         else:
             batches.append([number])
     return batches
+
+
+def _held_back(request: Request, steps: Sequence[Step], results: Iterable[Result]) -> list[Result]:
+    """A thread that is to go back only with all else stays where some of that did."""
+    if not request.bound or steps[0].domain != "state" or all(r.result == DONE for r in results):
+        return []
+    note = "what it stands on was not all taken back"
+    return [Result(step.path, step.verdict, KEPT, note) for step in steps]
 
 
 def _sync(domain: Domain) -> None:

@@ -65,6 +65,10 @@ class HeldValues:
         self._packs: OrderedDict[bytes, frozenset[bytes]] = OrderedDict()  # value → blobs of the packs it stands on
         self._pruned = 0  # the newest prune that what is at hand has outlived
 
+    def read_from(self, store: StateStore) -> None:
+        """Reads values that lie there too; what is put goes where it went."""
+        self._stores.setdefault(store.name, store)
+
     # -- putting -------------------------------------------------------------------
 
     @property

@@ -562,8 +562,13 @@ class History:
 
     @cached_property
     def passed(self) -> set[tuple[Turn, Unit]]:
-        """What standing undos addressed and had to keep."""
-        return {(turn, unit) for t in self.standing.values() for turn in t.request.turns for unit in t.kept}
+        """What standing undos, and rollbacks of threads, addressed and had to keep."""
+        found: set[tuple[Turn, Unit]] = set()
+        for takeback in self.standing.values():
+            request = takeback.request
+            turns = request.turns or (self.turns_of(request.threads) if request.own else ())
+            found.update((turn, unit) for turn in turns for unit in takeback.kept)
+        return found
 
     # -- whose ---------------------------------------------------------------
 
@@ -613,6 +618,19 @@ class History:
             return frozenset({Turn("", str(seq))})  # recorded by nobody known: a turn of its own
         at = bisect_left(self._stretch_seqs, seq)
         return frozenset({Turn("", str(self._stretch_seqs[at - 1] if at else 0))})
+
+    def turns_of(self, threads: Iterable[str]) -> frozenset[Turn]:
+        """The turns of these threads: whatever was done in them, by whichever of their agents."""
+        wanted = set(threads)
+        return frozenset(b.turn for b in self.brackets.values() if b.call.thread in wanted)
+
+    def whose(self, unit: Unit) -> frozenset[Turn]:
+        """The turns whose work it is; of a take-back, those whose work it took."""
+        effect = self.by_seq[unit.seq]
+        if not effect.takeback:
+            return self.turns(unit.seq)
+        took = effect.changes[unit.path].took
+        return frozenset().union(*(self.whose(Unit(seq, unit.path)) for seq in took if seq in self.by_seq))
 
     def actors(self, unit: Unit) -> frozenset[str]:
         """Who changed it; of a take-back, those whose work it took. The empty name is nobody known."""

@@ -90,6 +90,13 @@ class Hooked(Guarded):
                     budget.stay_within(self)
             return found
 
+    def has_turns(self, caller: Caller) -> bool:
+        """Whether a session was ever asked anything."""
+        from . import brackets
+
+        with self.alone():
+            return brackets.newest_turn(self.store.journal, caller) is not None
+
     def turn_above(self) -> AgentTurn | None:
         """What the agent that runs this process was asked last; None if a person runs it."""
         from . import calls

@@ -66,8 +66,8 @@ def walked(
 
 def origin(threads: Threads, found: StateCheckpoint) -> StateCheckpoint:
     """The checkpoint whose state this is: itself, or the one that a rollback or a fork restored."""
-    while found.rolled_back_from or (found.forked_from and found.source in FORKED and not found.parent):
-        thread, id = (found.thread, found.rolled_back_from) if found.rolled_back_from else found.forked_from or ("", "")
+    while found.restored_from or (found.forked_from and found.source in FORKED and not found.parent):
+        thread, id = (found.thread, found.restored_from) if found.restored_from else found.forked_from or ("", "")
         restored = threads.restored_by(found, thread, id)
         if restored is None:
             raise Damaged(
@@ -83,9 +83,9 @@ def standing(threads: Threads, thread: str) -> Iterator[StateCheckpoint]:
     left out, and so is a state that was gone back to: what began with it is undone."""
     at = threads.find(thread)
     while at is not None:
-        if at.rolled_back_from:
-            while at is not None and at.rolled_back_from:
-                at = threads.find(thread, at.rolled_back_from)
+        if at.restored_from:
+            while at is not None and at.restored_from:
+                at = threads.find(thread, at.restored_from)
         else:
             yield at
         at = threads.find(thread, at.parent) if at is not None and at.parent else None

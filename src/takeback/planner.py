@@ -206,7 +206,7 @@ class Planner:
         """A conversation is taken back as a stack: to before these turns, with whatever was added to it since. What
         undos of other conversations had to keep is none of its business."""
         history = self.history
-        talk = {b.turn for b in history.brackets.values() if b.call.thread in request.threads}
+        talk = history.turns_of(request.threads)
         paths = set(map(path_of_thread, request.threads))
         ours = {u for u in ours if u.path not in paths and turns[u.seq] & talk}
         since = min((history.agent_turns[t].seq for t in request.turns if t in history.agent_turns), default=0)
@@ -224,10 +224,8 @@ class Planner:
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
         shown = history.shown(since)
-        if wanted := set(request.turns):  # of the world only what they did, of threads all
-            live = {u for u in shown if u in history.live and not history.by_seq[u.seq].takeback}
-            ours = {u for u in shown if domain_of(u.path) == "state"}
-            return ours | {u for u in live if history.turns(u.seq) & wanted}, set()
+        if (request.own or request.turns) and not request.everything:
+            return self._select_thread(request, shown)
         known = (e for e in history.effects if e.seq >= since and e.has_agent)  # live or not
         has_agent = any(e.domain in STATES and e.domain != "state" for e in known)
         if request.everything or not (has_agent or request.actors):
@@ -260,6 +258,28 @@ class Planner:
             if kind := self.history.asked_about(unit):
                 found.setdefault(kind, set()).add(unit)
         return {kind: frozenset(found[kind]) for kind in sorted(found)}
+
+    def _select_thread(self, request: Request, shown: set[Unit]) -> tuple[set[Unit], set[Unit]]:
+        """Of threads all that shows; of the world what was done in their turns, or in those that are named. What they
+        did at the same time as others goes with the last of those."""
+        history, since = self.history, request.since
+        wanted = set(request.turns) or history.turns_of(request.threads)
+        state = {u for u in shown if domain_of(u.path) == "state"}
+        world = {u for u in shown - state if u in history.live}
+        across = {u for u in world if any(taken < since for taken in history.change(u).took)}
+        inside = across | {u for u in world if not history.by_seq[u.seq].takeback}
+        whose = {u: history.whose(u) for u in inside}
+        passed = history.passed
+
+        def is_ours(unit: Unit) -> bool:
+            turns = whose[unit]
+            return bool(turns & wanted) and all(t in wanted or (t, unit) in passed for t in turns)
+
+        ours = set(filter(is_ours, inside))
+        left = {u for u in inside - ours if not request.turns or whose[u] & wanted}
+        for unit in ours & across:
+            ours |= {t for seq in history.change(unit).took if (t := Unit(seq, unit.path)) in shown}
+        return ours | state, left
 
     def _select_revert(self, request: Request) -> set[Unit]:
         history = self.history

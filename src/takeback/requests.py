@@ -66,8 +66,10 @@ def _thread(history: History, threads: Threads, what: Sequence[str], options: Re
         )
     label = f"{short_id(found.id)} of thread {found.thread}"
     ends = (max(t.rows) for t in history.takebacks.values() if t.rows and t.seq < found.seq < max(t.rows))
-    since = next(ends, found.seq - 1) + 1  # what the take-back that made it did to the files is no later work
-    return options._replace(since=since, label=label, checkpoint=found.id, threads=(found.thread,))
+    since = next(ends, found.began or found.seq - 1) + 1  # what the take-back that made it did is no later work
+    own = options.own or bool(history.turns_of((found.thread,)))
+    options = options._replace(own=own and not options.only, threads=(found.thread,))
+    return options._replace(since=since, label=label, checkpoint=found.id)
 
 
 def _rollback(history: History, name: str, options: Request) -> Request:

@@ -27,12 +27,18 @@ class StateCheckpoint(NamedTuple):
     codec: str  # how its values read: "json", or "typed" (a type's name, NUL, bytes of that type)
     identity: bytes  # of the state alone: equal means the same state
     workspace_checkpoint: str = ""  # the newest checkpoint of the files at that moment
-    rolled_back_from: str = ""
+    restored_from: str = ""  # the checkpoint that was gone back to
     forked_from: tuple[str, str] | None = None  # thread and checkpoint
     run: str = ""
     absent: bool = False  # rolled back to before this namespace was there
     blob: str = ""  # where its values are, if they are kept beyond this machine
     more: Mapping[str, Any] = {}  # what besides the values is part of its identity
+    began: int = 0  # the newest row of its moment in the world, where its own was written later
+
+    @property
+    def rolled_back_from(self) -> str:
+        """The head that was left, where going back made this one."""
+        return self.parent if self.restored_from else ""
 
     @property
     def blob_id(self) -> str:
@@ -55,11 +61,12 @@ class NewState(NamedTuple):
     agent: str = ""
     run: str = ""
     part_of_identity: Mapping[str, Any] = {}  # what besides the values tells two states apart
-    rolled_back_from: str = ""
+    restored_from: str = ""
     forked_from: tuple[str, str] | None = None
     expect_head: str | None = None  # the head that the caller saw; another one now: Moved
     absent: bool = False
     blob: str = ""  # beyond this machine, where the values are that it has in common with another
+    began: int = 0
 
 
 class Write(NamedTuple):
@@ -149,12 +156,13 @@ def state_of(seq: int, at: float, body: Mapping[str, Any]) -> StateCheckpoint:
         body["codec"],
         bytes.fromhex(body["identity"]),
         body.get("checkpoint", ""),
-        body.get("rolled_back_from", ""),
+        body.get("restored_from", "") or body.get("rolled_back_from", ""),  # as it was called in older journals
         (forked[0], forked[1]) if forked else None,
         body.get("run", ""),
         body.get("absent", False),
         body.get("blob", ""),
         body.get("more", {}),
+        body.get("began", 0),
     )
 
 
@@ -162,7 +170,7 @@ def again(state: StateCheckpoint, **other: Any) -> NewState:
     """A state as it was, to be put once more."""
     new = NewState(
         state.thread, state.ns, state.id, state.parent, state.refs, state.meta, state.codec, state.source,
-        state.summary, state.agent, state.run, state.more, state.rolled_back_from, state.forked_from,
+        state.summary, state.agent, state.run, state.more, state.restored_from, state.forked_from,
         blob=state.blob,
     )  # fmt: skip
     return new._replace(**{"absent": state.absent, **other})

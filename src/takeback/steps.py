@@ -119,12 +119,12 @@ class WorkStep(Recorder):
             self.actor = self.actor or parent.actor
             self.approve = self.approve or parent.approve
             parent._vouch()
-        self.workspace.open_steps.append(self)  # before it looks for others: of two at once, one sees the other
+        self._enter()  # before it looks for others: of two at once, one sees the other
         try:
             self.checkpoint = self.workspace.checkpoint(self.name).id
             self._vouch()  # for nothing yet: from here on the actor is known, and each look says whose the files are
         except BaseException:
-            self.workspace.open_steps.remove(self)
+            self._leave()
             raise
         self.path = f"{self._parent.path}/{self.checkpoint}" if self._parent else self.checkpoint
         for other in list(self.workspace.open_steps):

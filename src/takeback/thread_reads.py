@@ -349,7 +349,7 @@ class ThreadReads:
                 f"thread {thread} has no state {identity.hex()[:12]} any more: it was pruned",
                 "see what is left with takeback thread list",
             )
-        return next((state for state in found if not state.rolled_back_from), found[0])
+        return next((state for state in found if not state.restored_from), found[0])
 
 
 def _of_row(seq: int, row: Row | None) -> StateCheckpoint:

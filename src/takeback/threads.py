@@ -187,8 +187,8 @@ class Threads(ThreadReads, ThreadTwins):
         also = {
             "summary": new.summary if new.source == "langgraph" else _one_line(new.summary),  # a number, no words
             "agent": new.agent, "run": new.run, "meta": new.meta, "more": new.part_of_identity,
-            "checkpoint": checkpoint, "rolled_back_from": new.rolled_back_from, "forked_from": new.forked_from,
-            "absent": new.absent, "blob": blob, "blobs": self.held.packs(refs),
+            "checkpoint": checkpoint, "restored_from": new.restored_from, "forked_from": new.forked_from,
+            "absent": new.absent, "blob": blob, "blobs": self.held.packs(refs), "began": new.began,
         }  # fmt: skip
         return body | {name: value for name, value in also.items() if value}
 
@@ -307,7 +307,7 @@ class Threads(ThreadReads, ThreadTwins):
             target = self._meant(thread, ns, bytes.fromhex(identity), up_to)
             states.append(target)
             parent = head.id if head is not None else ""
-            news.append(again(target, id="", parent=parent, source="rollback", rolled_back_from=target.id, run=""))
+            news.append(again(target, id="", parent=parent, source="rollback", restored_from=target.id, run=""))
         return self._append(news, [s.refs for s in states]) if news else []
 
     # -- removing --------------------------------------------------------------------

@@ -17,8 +17,8 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from . import agents, ancestry, announced, gate, hook_record, redact
 from .acts import BEGUN, NewAct
@@ -28,7 +28,7 @@ from .agents.events import Event
 from .callers import Call, Caller
 from .consent import Stays, allowed, awaiting, is_yes, still_standing
 from .declared import Declared, Undo, read
-from .doing import Undoing, done_before, filled, to_the_end, waiting
+from .doing import Recorder, Undoing, done_before, filled, to_the_end, waiting
 from .effects import (
     COMPENSATING,
     DONE,
@@ -45,6 +45,7 @@ from .effects import (
 from .errors import NotDone, RepeatedEffect, Stale, TakebackError, UsageError
 from .gate import Risk
 from .ids import new_id
+from .thread_turns import finish_interrupted
 from .trees import LATE
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,9 +95,21 @@ class _Open(NamedTuple):
     caller: Caller
     call: Call
     args: Mapping[str, Any]
+    by: Mapping[str, str]  # whose acts are that are recorded in it
     act: str = ""  # the id of what it does outside the files
     declared: Declared | None = None
     filled: bool = False  # its inverse is known already
+
+
+class _InCall(Recorder):
+    """What journals what a tool records while it runs: that belongs to its call."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self.turn: Mapping[str, str] = {}
+
+    def _take_turn(self, around: Mapping[str, str]) -> None:
+        pass
 
 
 class ToolCalls:
@@ -128,7 +141,9 @@ class ToolCalls:
         self._declared = {tool: read(tool, how) for tool, how in undo.items()}
         self._process = os.getpid(), ancestry.started(os.getpid())
         self._calls: dict[str, _Open | None] = {}  # None: nothing was opened for it
+        self._inside: dict[str, _InCall] = {}  # calls that run in a context of their own
         self._has_turn = False
+        self._is_joined = False  # to a turn that somebody else begins and ends
         self._conversation: tuple[Caller, Call] | None = None
         self._dialect: Any = agents.load(agent) if agent in agents.AGENTS else _Tools()
 
@@ -138,11 +153,23 @@ class ToolCalls:
         """The agent is asked something: its calls from now on are one turn, which undo takes back as one."""
         if self._is_off:
             return
-        self._finish_own()
+        try:
+            finish_interrupted(self.workspace)
+        except TakebackError as error:
+            self._failed("begin_turn", error)
         self.settle()
         self._calls.clear()
         self._close_conversation()
+        self._is_joined = False
         self._new_turn(prompt)
+
+    def join(self, agent: str) -> None:
+        """The calls from now on belong to the turn of this thread that another one has begun, and will end."""
+        if not self._is_joined or self.agent != agent:
+            self.settle()
+            self._calls.clear()
+            self._close_conversation()
+        self.agent, self._is_joined, self._has_turn = agent, True, True
 
     def end_turn(self) -> None:
         """The agent rests: calls that nobody said were over are taken to be."""
@@ -150,6 +177,8 @@ class ToolCalls:
             return
         self.settle()
         self._close_conversation()
+        if self._is_joined:
+            return
         try:
             self.workspace.end_turn(self._caller(""))
         except TakebackError as error:
@@ -163,20 +192,6 @@ class ToolCalls:
             self._has_turn = True
             if self.thread or self.cursor:
                 self._open_conversation()
-        except TakebackError as error:
-            self._failed("begin_turn", error)
-
-    def _finish_own(self) -> None:
-        """Finishes an undo or a redo of this session that was interrupted; others' are theirs to finish."""
-        ws = self.workspace
-        history = ws.history()
-        if not ws.interrupted() or (found := history.interrupted) is None:
-            return
-        known, mine = history.takebacks, {turn.turn for turn in self._turns()}
-        meant = [known[id] for id in found[0].request.takebacks if id in known] or [found[0]]
-        try:
-            if any(each.request.turns and mine.issuperset(each.request.turns) for each in meant):
-                ws.resume()
         except TakebackError as error:
             self._failed("begin_turn", error)
 
@@ -217,7 +232,19 @@ class ToolCalls:
     def turns_since(self, state: StateCheckpoint) -> list[AgentTurn]:
         """What this session was asked since a state, and no undo in force took back; oldest first."""
         undone = _undone(self.workspace.history())
-        return [turn for turn in self._turns() if turn.seq > state.seq and turn.turn not in undone]
+        return [turn for turn in self._turns() if _is_since(turn, state) and turn.turn not in undone]
+
+    def _of_thread_since(self, state: StateCheckpoint) -> list[Turn]:
+        """What was done in the thread since, by this session and by whatever else has turns of it."""
+        history = self.workspace.history()
+        undone, mine = _undone(history), self._own(history)
+        since = [t for t, asked in history.agent_turns.items() if _is_since(asked, state)]
+        return [turn for turn in since if turn in mine and turn not in undone]
+
+    def _own(self, history: History) -> set[Turn]:
+        """The turns of this session, and of its thread."""
+        found = {turn.turn for turn in self._turns(history)}
+        return found | history.turns_of((self.thread,)) if self.thread else found
 
     def cursor_at(self, turn: Turn) -> str:
         """Where the conversation stood when a turn began, or before its first call that says so; empty if none does."""
@@ -274,6 +301,23 @@ class ToolCalls:
         """A call failed, or nobody knows how it ended. NotDone says that it did nothing outside the files."""
         return self._end(call_id, error=error)
 
+    @contextmanager
+    def within(self, call_id: str) -> Iterator[None]:
+        """A call runs inside: what is recorded there belongs to it, whichever others are under way."""
+        here = self._inside[call_id] = _InCall(self.workspace)
+        self._tell_inside(call_id)
+        try:
+            with here:
+                yield
+        finally:
+            self._inside.pop(call_id, None)
+
+    def _tell_inside(self, call_id: str) -> None:
+        """It may have been entered before the call was begun."""
+        begun, here = self._calls.get(call_id), self._inside.get(call_id)
+        if begun is not None and here is not None:
+            here.turn, here.journals_tools = begun.by, not begun.act
+
     def approved(self, decision: Decision) -> None:
         """A person said yes to a call that was asked for: begun again, it is allowed, once."""
         if (stopped := self.workspace.stopped_call(decision.call)) is not None:
@@ -317,12 +361,11 @@ class ToolCalls:
             return Undone("nothing to take back")
         if (finished := self._rested()) is not None:
             return finished
-        turns = self.turns_since(state)
-        whose = [turn.turn for turn in turns]
+        whose = self._of_thread_since(state)
 
         def planned(leave: set[str]) -> Plan:
             to = ("thread", state.thread, state.id)
-            return self.workspace.plan(*to, with_files=bool(turns), turns=whose, leave=leave)
+            return self.workspace.plan(*to, with_files=bool(whose), turns=whose, leave=leave)
 
         return self._taken("took back", planned, approve)
 
@@ -333,7 +376,7 @@ class ToolCalls:
         if (finished := self._rested()) is not None:
             return finished
         history, turns = self.workspace.history(), self._turns()
-        mine = {turn.turn for turn in turns}
+        mine = self._own(history)
         newest = next((t for t in history.standing.values() if t.rows and self._is_own(history, t, mine)), None)
         if newest is None:
             return Undone("nothing to bring back")
@@ -501,19 +544,20 @@ class ToolCalls:
         if missing and ws.settings.failure == "closed":
             ws.end_call(caller, call, failed=True, did_act=False)
             raise TakebackError(f"{os.fsdecode(missing[0][0])}: {missing[0][1]}")
-        self._calls[call_id] = begun = _Open(caller, call, args)
+        whose = {"actor": self.agent, "turn": opened.bracket.turn.number, "call": opened.bracket.id}
+        self._calls[call_id] = begun = _Open(caller, call, args, whose)
+        self._tell_inside(call_id)
         if act is None or declared is None:
             return said
         try:
-            by = {"surface": "sdk", "actor": self.agent, "session": self.session}
-            by |= {"turn": opened.bracket.turn.number, "call": opened.bracket.id}
-            id = ws.record(act, by).id
+            id = ws.record(act, {"surface": "sdk", "session": self.session, **whose}).id
         except TakebackError:
             if ws.settings.failure == "closed":
                 self._calls[call_id] = None
                 ws.end_call(caller, call, failed=True, did_act=False)
             raise
         self._calls[call_id] = begun._replace(act=id, declared=declared, filled=act.verdict != UNKNOWN)
+        self._tell_inside(call_id)
         return said
 
     def _event(self, event: Event, declared: Declared | None) -> Event:
@@ -645,6 +689,11 @@ def _not_asked(decision: Decision, error: TakebackError) -> Decision:
     """What goes wrong in approve must not let a call pass, as trouble of takeback's own may."""
     told = f"approve raised {type(error).__name__}: {error.message}, which is no yes"
     return decision._replace(decision=DENY, reason=f"{decision.reason}\n{told}")
+
+
+def _is_since(turn: AgentTurn, state: StateCheckpoint) -> bool:
+    """Whether a turn has begun after a state; or with it, where it is the first state of its turn."""
+    return turn.seq >= (state.began or state.seq)
 
 
 def _undone(history: History) -> dict[Turn, int]:

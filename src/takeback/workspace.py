@@ -80,6 +80,14 @@ class Workspace(Hooked, Twins):
         with self.alone(), self.open_tree() as tree:
             return self.observer.scan(tree, self.observer.known(), dry=True)
 
+    def look(self) -> int:
+        """Looks at the whole tree and journals what differs, whoever did it: the newest row then."""
+        self.must_be_on()
+        with self.writing(), self.open_tree() as tree:
+            self.must_not_be_interrupted()
+            self.observer.look(tree)
+            return self.store.journal.head().seq
+
     def git_not_recorded(self) -> tuple[str, ...]:
         """What of git cannot be recorded just now, in words, with the command that would change that."""
         if not self.settings.git:
@@ -265,17 +273,20 @@ class Workspace(Hooked, Twins):
         with_files: bool = False,
         turns: Iterable[Turn] = (),
         also: Iterable[str] = (),
+        own: bool = False,
+        bound: bool = False,
         save: bool = False,
     ) -> Plan:
         """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later.
 
         `only` and `without` name domains; `leave` has the ids of outside effects that stay. `state` takes threads
         along, which undo and rollback leave alone; the verb "thread", with a thread and one of its state checkpoints,
-        takes that back, and `with_files` everything since, or what was done in these turns alone. `also` has the kinds
-        of work, of those the plan `asks` about, that go too."""
+        takes that back, and `with_files` what was done since in its own turns, or in these alone; of a thread that has
+        none, everything, unless it is to be its `own`. `bound` takes threads back only where all else went back. `also`
+        has the kinds of work, of those the plan `asks` about, that go too."""
         self.must_be_on()
         options = _options(verb, actors, everything, merge, force, markers, only, without, leave, state, with_files)
-        options = options._replace(turns=tuple(sorted(set(turns))), also=tuple(sorted(set(also))))
+        options = options._replace(turns=tuple(sorted(set(turns))), also=tuple(sorted(set(also))), own=own, bound=bound)
         with self.applying(), self.writing(), self._tree_for(verb, what, options) as tree:
             self.must_not_be_interrupted()
             plan = self._takebacks.plan(tree, self._asked(verb, what, options))

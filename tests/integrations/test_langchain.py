@@ -153,7 +153,7 @@ def test_a_turn_is_journaled_with_its_prompt_its_calls_and_where_the_conversatio
     agent.asked("order a book", *ORDER)
     history = agent.ws.history()
     (turn,) = history.agent_turns.values()
-    assert (turn.prompt, turn.caller.agent, turn.caller.session) == ("order a book", "langchain", "t")
+    assert (turn.prompt, turn.caller.agent, turn.caller.session) == ("order a book", "langgraph", "t")
     made = {b.call.tool: b for b in history.brackets.values() if b.call.tool in ("write_file", "charge")}
     assert set(made) == {"write_file", "charge"} and all(b.closed and not b.cut for b in made.values())
     assert all(b.call.thread == "t" for b in made.values())

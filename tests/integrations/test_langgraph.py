@@ -422,12 +422,12 @@ def test_rollback_appends_the_old_state_as_the_new_head(saver: TakebackSaver):
     head = after[0]
     assert head.values == target.values and head.next == target.next == ("b",)
     assert head.parent_config == before[0].config
-    assert said == {
-        "thread_id": "t", "checkpoint_id": id_of(head), "restored_from": id_of(target),
-        "rolled_back_from": id_of(target), "blob_id": said["blob_id"],
-    }  # fmt: skip
-    assert said["blob_id"]
-    assert head.metadata["rolled_back_from"] == id_of(target)
+    assert isinstance(said, takeback.Outcome) and said.whole and said.id
+    assert (said.thread_id, said.checkpoint_id, said["checkpoint_id"]) == ("t", id_of(head), id_of(head))
+    assert (said.restored_from, said.rolled_back_from) == (id_of(target), id_of(before[0]))
+    assert said.blob_id and (said.back, said.stayed) == (("thread t",), ())
+    assert head.metadata["restored_from"] == id_of(target)
+    assert head.metadata["rolled_back_from"] == id_of(before[0])
     assert graph.invoke(None, config())["done"] == ["in", "a", "b", "c"]
 
 

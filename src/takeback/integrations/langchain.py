@@ -86,7 +86,7 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
     # -- turns -----------------------------------------------------------------
 
     def before_agent(self, state: Any, runtime: Runtime[Any]) -> None:
-        if (calls := self._asked(state, runtime)) is not None:
+        if (calls := self._asked(state, runtime)) is not None and not self._joined(calls):
             for _ in range(_PATIENCE):
                 if self._is_saved(runtime):
                     break
@@ -94,20 +94,31 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
             calls.begin_turn(_prompt(_messages(state)))
 
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> None:
-        if (calls := self._asked(state, runtime)) is not None:
+        if (calls := self._asked(state, runtime)) is not None and not self._joined(calls):
             for _ in range(_PATIENCE):
                 if await to_the_end(self._is_saved, runtime):
                     break
                 await asyncio.sleep(_PAUSE)
             await calls.abegin_turn(_prompt(_messages(state)))
 
+    def _saver(self) -> TakebackSaver | None:
+        """The one that keeps the thread, if that is in this workspace."""
+        saver = get_config().get("configurable", {}).get(_CHECKPOINTER)
+        return saver if isinstance(saver, TakebackSaver) and saver.workspace is self.workspace else None
+
+    def _joined(self, calls: ToolCalls) -> bool:
+        """Whether the run is a turn of its thread already, to which its tool calls belong."""
+        saver = self._saver()
+        run = saver.runs.of(calls.thread) if saver is not None and saver.runs is not None else None
+        if run is not None:
+            calls.join(run.opened.turn.actor)
+        return run is not None
+
     def _is_saved(self, runtime: Runtime[Any]) -> bool:
         """Whether what a person said is in the thread, which LangGraph may still be saving: the turn is to come after
         it in the journal."""
         thread, _, here = _where(runtime)
-        saver = get_config().get("configurable", {}).get(_CHECKPOINTER)
-        is_ours = isinstance(saver, TakebackSaver) and saver.workspace is self.workspace
-        return not is_ours or self.workspace.threads.find(thread, here) is not None
+        return self._saver() is None or self.workspace.threads.find(thread, here) is not None
 
     def _asked(self, state: Any, runtime: Runtime[Any]) -> ToolCalls | None:
         """None for a subagent, whose calls are part of the turn of the agent above it."""
@@ -134,6 +145,7 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         call = _Call(request)
         calls = self.calls_of(call.thread)
+        self._joined(calls)  # also where a person's answer is what it goes on with
         said = calls.begin(call.id, call.tool, call.args, cursor=call.cursor, lane=call.lane)
         if said.decision == ASK and call.approved(said):
             calls.approved(said)
@@ -141,7 +153,8 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
         if said.decision != ALLOW:
             return call.refused(said)
         try:
-            answer = handler(request)
+            with calls.within(call.id):
+                answer = handler(request)
         except BaseException as error:
             calls.fail(call.id, _raised(error))
             raise
@@ -156,6 +169,7 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> Answer:
         call = _Call(request)
         calls = self.calls_of(call.thread)
+        self._joined(calls)  # also where a person's answer is what it goes on with
         said = await calls.abegin(call.id, call.tool, call.args, cursor=call.cursor, lane=call.lane)
         if said.decision == ASK and call.approved(said):
             await to_the_end(calls.approved, said)
@@ -163,7 +177,8 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
         if said.decision != ALLOW:
             return call.refused(said)
         try:
-            answer = await handler(request)
+            with calls.within(call.id):
+                answer = await handler(request)
         except BaseException as error:
             await calls.afail(call.id, _raised(error))
             raise

@@ -2,7 +2,7 @@
 
     saver = TakebackSaver("my-project")
     graph = builder.compile(checkpointer=saver)
-    graph.invoke(…, config, durability="sync")
+    graph.invoke(…, config)
     saver.rollback_to(thread_id, checkpoint_id, with_files=True)
 
 LangGraph's words for it: a channel is a named value of the state, a namespace is a graph or one of its subgraphs, and
@@ -42,20 +42,26 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}: install it with pip install 'takeback[langgraph]'") from error
 
-from .. import lineage, plain
+from .. import lineage, plain, results
 from .. import open as open_workspace
 from ..consent import awaiting, is_yes
 from ..doing import to_the_end
-from ..errors import ApprovalNeeded, Damaged, NoWorkspace, TakebackError, UsageError
+from ..effects import STATES, UNCOVERED, Outcome, Plan, path_of_thread
+from ..errors import ApprovalNeeded, Damaged, NoWorkspace, Stale, TakebackError, UsageError
+from ..executor import kept_results
 from ..state_stores import StateStore
 from ..states import Checked, NewState, StateCheckpoint, Write
 from ..steps import Approve
+from ..thread_turns import finish_interrupted
 from ..threads import Threads
 from ..workspace import Workspace
+from .langgraph_runs import Runs, begun_here, is_run, is_synced
 
 _BATCH = 64  # checkpoints that one trip to the worker thread reads
 _DEEP = 50  # a value that holds itself has no innermost part
 _REMEMBERED = 256  # namespaces whose last values are known by heart
+_ATTEMPTS = 5  # at a plan that others make stale
+_NAMED = 5  # of what would stay, in an error
 
 T = TypeVar("T")
 _List = list  # a saver has a method of that name
@@ -67,6 +73,23 @@ class _Kept(NamedTuple):
     version: Any
     value: Any
     ref: str
+
+
+class RolledBack(Outcome):
+    """What came of going back, and where the thread is now. It can be read as a mapping too."""
+
+    thread_id: str
+    checkpoint_id: str  # the head of the thread now
+    restored_from: str  # the checkpoint that was gone back to
+    rolled_back_from: str  # the head that was left
+    blob_id: str
+    back: tuple[str, ...]  # what went back, by name
+    stayed: tuple[tuple[str, str], ...]  # what stayed, and why
+    message: str  # both in a sentence
+    nothing_to_take_back: bool  # it was the head already
+
+    def __getitem__(self, name: Any) -> Any:
+        return getattr(self, name) if isinstance(name, str) else super().__getitem__(name)
 
 
 class _Job(NamedTuple):
@@ -157,9 +180,12 @@ def _tell(job: _Job, result: Any, error: BaseException | None) -> None:
 class _Opened:
     """What a saver and its clones share: the workspace, its threads, and who works on them for awaited calls."""
 
-    def __init__(self, workspace: Workspace, is_own: bool, blobs: StateStore | None) -> None:
+    def __init__(self, workspace: Workspace, is_own: bool, blobs: StateStore | None, files: bool) -> None:
         self.workspace = workspace
+        self.runs = Runs(workspace) if files else None
         self.threads = workspace.threads if blobs is None else Threads(workspace, blobs)
+        if blobs is not None:
+            workspace.threads.held.read_from(blobs)  # or nothing that lies there could be gone back to
         self.joins = not self.threads.held.goes_elsewhere  # nobody else waits while values are uploaded
         self.is_own = is_own
         self.is_closed = False
@@ -176,6 +202,8 @@ class _Opened:
         if self.is_closed:
             return
         self.is_closed = True
+        if self.runs is not None:
+            self.runs.close()
         if self._worker is not None:
             self._worker.end()
         if self.threads is not self.workspace.threads:
@@ -187,11 +215,10 @@ class _Opened:
 class TakebackSaver(BaseCheckpointSaver[str]):
     """LangGraph's state in takeback's journal: every method for a call and for `await`.
 
-    `files` ties each checkpoint to the files of its moment: the folder must be protected (takeback init), and graphs
-    should run with `durability="sync"`, so that a checkpoint is put before the next step touches a file. Without it
-    only state is kept, nothing is scanned, and any folder will do. `blobs` keeps values beyond this machine; without
-    it they go where the setting threads.store says. `allow` lists classes, beside LangGraph's own, that a value may be
-    read back as; all others come back as plain data."""
+    `files` ties each checkpoint to the files of its moment, and each run is a turn of its thread: the folder must be
+    protected (takeback init). Without it only state is kept, nothing is scanned, and any folder will do. `blobs` keeps
+    values beyond this machine; without it they go where the setting threads.store says. `allow` lists classes, beside
+    LangGraph's own, that a value may be read back as; all others come back as plain data."""
 
     def __init__(
         self,
@@ -220,9 +247,31 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         self._must_be_open()
         return self._opened.threads
 
+    @property
+    def runs(self) -> Runs | None:
+        """Of its threads, those that are under way; None where files are no concern of it."""
+        return self._opened.runs
+
     def _must_be_open(self) -> None:
         if self._opened.is_closed:
             raise _was_closed()
+
+    # -- runs ----------------------------------------------------------------------
+
+    def _beginning(self, config: RunnableConfig) -> Callable[[], None] | None:
+        """What is to be done before a graph runs on: None where nothing is."""
+        if self.runs is None or not is_run(config) or not self.workspace.settings.enabled:
+            return None
+        thread, ns, _ = _address(config)
+        runs, begun = self.runs, begun_here()
+        if ns or begun is None:
+            return None
+
+        def begin() -> None:
+            finish_interrupted(self.workspace)
+            runs.begin(self._agent, thread, begun, is_synced(config))
+
+        return begin
 
     def close(self) -> None:
         """Ends its worker thread, and closes the workspace if the saver opened it."""
@@ -302,16 +351,22 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             run=str(told.get("run_id") or ""),
             part_of_identity={"versions": _digest(versions, checkpoint["versions_seen"])},
         )
+        runs = self.runs if not ns else None
+
+        def put(new: NewState) -> Mapping[str, str]:
+            with runs.putting(thread, told) if runs is not None else contextlib.nullcontext(0) as began:
+                looks = self._files and not began  # else that was looked at in its moment
+                return self.threads.put(new._replace(began=began), capture=looks).refs
 
         def store() -> RunnableConfig:
             try:
-                refs = self.threads.put(new, capture=self._files, actor=self._agent).refs
+                refs = put(new)
             except Damaged:  # what did not change was pruned meanwhile, by whoever removed its thread
                 whole = {
                     name: part if isinstance(part, bytes) else self._dumped(values[name], f"channel {name!r}")
                     for name, part in new.values.items()
                 }
-                refs = self.threads.put(new._replace(values=whole), capture=self._files, actor=self._agent).refs
+                refs = put(new._replace(values=whole))
             self._remember(thread, ns, {name: _Kept(versions.get(name), values[name], refs[name]) for name in values})
             return _config(thread, ns, new.id)
 
@@ -351,6 +406,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """A checkpoint with its pending writes; the head of the namespace if none is named."""
+        if (begin := self._beginning(config)) is not None:
+            begin()
         read = self._read(config)
         return None if read is None else self._tuple(*read)
 
@@ -485,11 +542,16 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         checkpoint_id: str,
         with_files: bool = False,
         approve: Approve | None = None,
-    ) -> dict[str, Any]:
+        *,
+        anyway: bool = False,
+    ) -> RolledBack:
         """Makes an earlier state the head of its thread again, subgraphs with it. Nothing is deleted, and takeback redo
-        reverses it. With files, all that came after that checkpoint is taken back too: files, git, and what was done
-        outside if policy allows that, or if `approve`, shown the plan, says True."""
-        threads = self.threads
+        reverses it. With files, what was done in the thread's own runs after that checkpoint is taken back too: files,
+        git, and what was done outside if policy allows that, or if `approve`, shown the plan, says True. What others
+        did stays, and is named.
+
+        Where some of that cannot go back, nothing does, and an error says what; what fails on the way leaves the state
+        where it is. With `anyway` the state and the rest go back all the same."""
         if not checkpoint_id:
             raise UsageError(f"no checkpoint of thread {thread_id} is named to go back to", "see takeback thread list")
         if with_files and not self._files:
@@ -497,30 +559,37 @@ class TakebackSaver(BaseCheckpointSaver[str]):
                 f"this saver keeps state alone, so that nothing ties {checkpoint_id} to the files of its moment",
                 "roll back without them, or keep them from the beginning: files=True",
             )
+        ws, threads = self.workspace, self.threads
+        finish_interrupted(ws)
         target = threads.get(str(thread_id), checkpoint_id)
         before = threads.get(target.thread)
-        if with_files:
-            self.workspace.checkpoint(actor=self._agent)  # what a step did that failed is the graph's, too
-        if approve is None:
-            try:
-                self.workspace.roll_back_thread(target.thread, target.id, with_files=with_files)
-            except ApprovalNeeded as error:
-                how = "give rollback_to an approve: it is shown the plan and says True; or roll back without files"
-                raise ApprovalNeeded(error.message, how) from None
-        else:
-            plan = self.workspace.plan("thread", target.thread, target.id, with_files=with_files)
-            if any(self.workspace.unapproved(plan)) and is_yes(approve(plan), "await arollback_to"):
-                self.workspace.approve(plan)
-            self.workspace.apply(plan)
-        head = threads.get(target.thread)
-        said = {
-            "thread_id": head.thread,
-            "checkpoint_id": head.id,
-            "restored_from": target.id,
-            "rolled_back_from": target.id,
-            "blob_id": head.blob_id,
-        }
-        return said | ({"nothing_to_take_back": True} if head.id == before.id else {})
+        how: dict[str, Any] = {"with_files": with_files, "own": with_files, "bound": with_files and not anyway}
+        for _ in range(_ATTEMPTS):
+            plan = ws.plan("thread", target.thread, target.id, **how)
+            _must_go_back(plan, target, anyway, ws)
+            if any(ws.unapproved(plan)) and not (approve and is_yes(approve(plan), "await arollback_to")):
+                raise ApprovalNeeded(
+                    f"nothing was changed: {_outside(plan, ws)} would be taken back outside the files, which needs a "
+                    "person's yes",
+                    "give rollback_to an approve: it is shown the plan and says True; or roll back without files",
+                )
+            if any(ws.unapproved(plan)):
+                ws.approve(plan)
+            with contextlib.suppress(Stale):  # somebody did something meanwhile
+                outcome = ws.apply(plan)
+                if not outcome.finished_earlier:
+                    return self._rolled_back(outcome, target, before)
+        raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
+
+    def _rolled_back(self, outcome: Outcome, target: StateCheckpoint, before: StateCheckpoint) -> RolledBack:
+        head, named = self.threads.get(target.thread), results.named(self.workspace, outcome)
+        said = RolledBack(*outcome)
+        said.thread_id, said.checkpoint_id, said.blob_id = head.thread, head.id, head.blob_id
+        said.restored_from, said.rolled_back_from = target.id, before.id
+        said.back, said.stayed = named
+        said.message = results.sentence(named)
+        said.nothing_to_take_back = outcome.plan.idle
+        return said
 
     def fork(self, thread_id: str, checkpoint_id: str, new_thread_id: str) -> dict[str, Any]:
         """Begins a new thread at a checkpoint of another one, which stays as it is."""
@@ -555,6 +624,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         await self._worker.do(self._putting_writes(config, writes, task_id, task_path), self._opened.joins)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        if (begin := self._beginning(config)) is not None:
+            await self._in_worker(begin)
         read = await self._in_worker(lambda: self._read(config))
         return None if read is None else self._tuple(*read)
 
@@ -594,11 +665,16 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         checkpoint_id: str,
         with_files: bool = False,
         approve: Approve | None = None,
-    ) -> dict[str, Any]:
+        *,
+        anyway: bool = False,
+    ) -> RolledBack:
+        def roll_back(asked: Approve | None = None) -> RolledBack:
+            return self.rollback_to(thread_id, checkpoint_id, with_files, asked, anyway=anyway)
+
         if approve is None:
-            return await self._in_worker(lambda: self.rollback_to(thread_id, checkpoint_id, with_files))
+            return await self._in_worker(roll_back)
         # In a thread of its own: who is asked may await what the worker does.
-        return await to_the_end(self.rollback_to, thread_id, checkpoint_id, with_files, awaiting(approve))
+        return await to_the_end(roll_back, awaiting(approve))
 
     async def afork(self, thread_id: str, checkpoint_id: str, new_thread_id: str) -> dict[str, Any]:
         return await self._in_worker(lambda: self.fork(thread_id, checkpoint_id, new_thread_id))
@@ -632,9 +708,9 @@ class TakebackSaver(BaseCheckpointSaver[str]):
 
 def _open(given: str | os.PathLike[str] | Workspace, files: bool, blobs: StateStore | None) -> _Opened:
     if isinstance(given, Workspace):
-        opened = _Opened(given, False, blobs)
+        opened = _Opened(given, False, blobs, files)
     else:
-        opened = _Opened(open_workspace(given, create=False if files else "state"), True, blobs)
+        opened = _Opened(open_workspace(given, create=False if files else "state"), True, blobs, files)
     if files and opened.workspace.store.journal.last("checkpoint") is None:
         opened.close()
         raise NoWorkspace(
@@ -642,6 +718,32 @@ def _open(given: str | os.PathLike[str] | Workspace, files: bool, blobs: StateSt
             f"protect them with takeback init -C {opened.workspace.root}, or keep state alone: files=False",
         )
     return opened
+
+
+def _must_go_back(plan: Plan, target: StateCheckpoint, anyway: bool, workspace: Workspace) -> None:
+    """Refuses what would leave behind something that the state stands on: the thread itself, or what was done in it.
+    What was written beyond the workspace was never to go back."""
+    path = path_of_thread(target.thread)
+    kept = [s for s in plan.kept if s.verdict != UNCOVERED or s.domain in STATES]
+    if own := [s for s in kept if s.path == path]:
+        raise TakebackError(
+            f"thread {target.thread} cannot go back to {target.id}: {own[0].note}; nothing was changed",
+            "go back to another checkpoint; takeback thread verify says which are whole",
+        )
+    if kept and not anyway:
+        found = results.named(workspace, Outcome(plan, "", tuple(kept_results(plan))))
+        more = f" and {len(found.stayed) - _NAMED} more" if len(found.stayed) > _NAMED else ""
+        told = "; ".join(f"{name}: {why}" for name, why in found.stayed[:_NAMED])
+        raise TakebackError(
+            f"not all that thread {target.thread} did since {target.id} can go back, so nothing was changed: "
+            f"{told}{more}",
+            "settle that first, or go back with the rest all the same: rollback_to(…, anyway=True)",
+        )
+
+
+def _outside(plan: Plan, workspace: Workspace) -> str:
+    acts = {act.path: act.summary for act in workspace.effects()}
+    return ", ".join(acts[step.path] for step in plan.outside)
 
 
 def _was_closed() -> UsageError:
@@ -664,8 +766,8 @@ def _metadata(found: StateCheckpoint) -> dict[str, Any]:
     """As it was put. A head that a rollback made is no update: LangGraph would look for its subgraphs' state beside the
     head before it."""
     told: dict[str, Any] = _own(found.meta.get("metadata", {}))
-    if found.rolled_back_from:
-        told["rolled_back_from"] = found.rolled_back_from
+    if found.restored_from:
+        told |= {"restored_from": found.restored_from, "rolled_back_from": found.rolled_back_from}
         if told.get("source") in ("update", "fork"):
             told["source"] = "loop"
     return told

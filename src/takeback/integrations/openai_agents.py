@@ -255,7 +255,8 @@ async def _called(
     if said.decision != ALLOW:
         return f"Not run. {said.reason}"
     try:
-        result = await run()
+        with calls.within(id):
+            result = await run()
     except BaseException as error:
         await calls.afail(id, error)
         raise

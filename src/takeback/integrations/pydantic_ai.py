@@ -192,7 +192,8 @@ class Takeback(AbstractCapability[Any]):
         calls = self._calls(ctx)
         begun = calls.session, call.tool_call_id
         try:
-            result = await handler(args)
+            with calls.within(call.tool_call_id):
+                result = await handler(args)
         except BaseException as error:
             if begun in self._begun:
                 self._begun.discard(begun)

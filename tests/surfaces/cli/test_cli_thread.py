@@ -119,7 +119,7 @@ def test_the_list_shows_threads_rollbacks_and_forks(three: Any) -> None:
     shown = three.ok("thread", "list", "--json").json["threads"]
     assert shown[0]["forked_from"] == {"thread_id": "main", "checkpoint_id": second}
     chain = three.ok("thread", "list", "main", "--json").json["checkpoints"]
-    assert [c["forks"] for c in chain] == [[], [], ["other"], []] and chain[0]["rolled_back_from"] == first
+    assert [c["forks"] for c in chain] == [[], [], ["other"], []] and chain[0]["restored_from"] == first
     assert len(three.ok("thread", "list", "main", "-n", "2", "--json").json["checkpoints"]) == 2
 
 
@@ -194,7 +194,7 @@ def test_what_a_rollback_tells_programs(three: Any) -> None:
     done = three.ok("thread", "rollback", "main", second, "--yes", "--json").json
     now = ids(three)[0]
     assert (done["thread_id"], done["checkpoint_id"], done["parent_checkpoint_id"]) == ("main", now, head)
-    assert done["restored_from"] == done["rolled_back_from"] == second and done["blob_id"]
+    assert (done["restored_from"], done["rolled_back_from"]) == (second, head) and done["blob_id"]
     assert done["applied"] and not done["nothing_to_take_back"]
     again = three.ok("thread", "rollback", "main", second, "--yes", "--json").json
     assert again["nothing_to_take_back"] and again["checkpoint_id"] == now

@@ -71,7 +71,7 @@ _EFFECT = (
 
 _STATE = (
     '"thread_id", "checkpoint_id", "checkpoint_ns", "parent_checkpoint_id", "summary", "agent", "source", '
-    '"created_at", "at", "seq", "values", "blob_id", "workspace_checkpoint", "rolled_back_from", '
+    '"created_at", "at", "seq", "values", "blob_id", "workspace_checkpoint", "restored_from", "rolled_back_from", '
     '"forked_from": {"thread_id", "checkpoint_id"}'
 )
 

@@ -29,6 +29,7 @@ def checkpoint(found: StateCheckpoint) -> dict[str, Any]:
         "values": sorted(found.refs),
         "blob_id": found.blob_id,
         "workspace_checkpoint": found.workspace_checkpoint or None,
+        "restored_from": found.restored_from or None,
         "rolled_back_from": found.rolled_back_from or None,
         "forked_from": origin(found.forked_from),
     }
@@ -109,7 +110,7 @@ def rolled_back(workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
         "checkpoint_id": head.id,
         "parent_checkpoint_id": head.parent or None,
         "restored_from": request.checkpoint,
-        "rolled_back_from": head.rolled_back_from or request.checkpoint,
+        "rolled_back_from": head.rolled_back_from if outcome.id else head.id,
         "blob_id": head.blob_id,
         "workspace_checkpoint": head.workspace_checkpoint or None,
     }

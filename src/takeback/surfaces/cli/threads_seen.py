@@ -139,8 +139,8 @@ def chain(
 def _notes(state: StateCheckpoint, older: Sequence[StateCheckpoint]) -> Iterator[str]:
     if state.ns:
         yield f"in {clip(safe(state.ns), 24)}"
-    if state.rolled_back_from:
-        yield f"↩ from {brief(state.rolled_back_from)}"
+    if state.restored_from:
+        yield f"↩ from {brief(state.restored_from)}"
     if state.forked_from is not None and not state.parent:
         yield _from(state.forked_from)
     before = next((each.id for each in older if each.ns == state.ns), "")
@@ -236,7 +236,7 @@ def about(terminal: Terminal, workspace: Workspace, found: StateCheckpoint) -> I
     rows = [
         ("in", safe(found.ns)),
         ("after", safe(short_id(found.parent))),
-        ("↩ from", safe(short_id(found.rolled_back_from))),
+        ("↩ from", safe(short_id(found.restored_from))),
         ("⑂ from", _from(found.forked_from).removeprefix("⑂ ")),
         ("files", f"checkpoint {found.workspace_checkpoint[:8]}" if found.workspace_checkpoint else ""),
         ("blob", safe(found.blob)),

@@ -1,0 +1,59 @@
+"""What came of a take-back, by name: what went back, and what stayed and why."""
+
+from __future__ import annotations
+
+from .effects import DONE, Unit, domain_of, text, thread_of
+from .typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .effects import Outcome
+    from .history import History
+    from .workspace import Workspace
+
+_NAMED = 8  # of a kind, in a sentence
+
+
+class Named(NamedTuple):
+    back: tuple[str, ...]  # paths, threads, and what effects did
+    stayed: tuple[tuple[str, str], ...]  # each with why
+
+
+def named(workspace: Workspace, outcome: Outcome) -> Named:
+    history = workspace.history()
+    acts = {act.path: act.summary for act in history.acts.values()}
+    outside = {step.path for step in outcome.plan.steps if step.path in acts}
+
+    def name(path: bytes) -> str:
+        if path in outside or (path in acts and path not in history.all_paths):
+            return acts[path]
+        return f"thread {thread_of(path)}" if domain_of(path) == "state" else text(path)
+
+    back = dict.fromkeys(name(r.path) for r in outcome.results if r.result == DONE)
+    stayed = dict.fromkeys((name(r.path), r.note or r.result) for r in outcome.results if r.result != DONE)
+    tried = {r.path for r in outcome.results}
+    mine = outcome.plan.request.threads
+    left = {unit.path: unit for unit in sorted(outcome.plan.left)}  # of each the newest
+    also = [(name(path), _by_whom(history, unit, mine)) for path, unit in sorted(left.items()) if path not in tried]
+    return Named(tuple(back), (*stayed, *also))
+
+
+def sentence(found: Named) -> str:
+    """'took back a.txt, POST /charges; stays: b.txt (thread bob did it), c.txt (a person's)'"""
+    told = f"took back {_listed(found.back)}" if found.back else "took back nothing"
+    kept = [f"{name} ({why})" for name, why in found.stayed]
+    return f"{told}; stays: {_listed(kept)}" if kept else told
+
+
+def _by_whom(history: History, unit: Unit, threads: tuple[str, ...]) -> str:
+    turns, mine = history.whose(unit), history.turns_of(threads)
+    names = {bracket.turn: bracket.call.thread for bracket in history.brackets.values() if bracket.call.thread}
+    others = sorted({f"thread {names[t]}" if t in names else t.actor for t in turns - mine if t in names or t.actor})
+    if turns & mine:
+        return f"shared: {_listed(others) or 'somebody else'} was at work at the same time"
+    return f"{_listed(others)} did it" if others else "a person's"
+
+
+def _listed(names: object) -> str:
+    found = list(names)  # type: ignore[call-overload]
+    more = len(found) - _NAMED
+    return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,65 @@
+"""A turn of a thread, from its beginning to its end: whatever changes meanwhile is that thread's.
+
+    begin ─► look ─► what others did before ─► turn row, and two brackets: around the thread, and around the files
+    end   ─► look ─► what was done in it ─► the brackets close
+
+Where turns of several threads are open, what changes is shared by them. Tool calls in a turn are a part of it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import ancestry
+from .callers import TURN, Call, Caller
+from .effects import Turn, path_of_thread
+from .typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .effects import Outcome
+    from .workspace import Workspace
+
+_TALK = "conversation"  # the bracket around the thread, and what both are called by
+
+
+class ThreadTurn(NamedTuple):
+    """A turn that is open."""
+
+    caller: Caller
+    calls: tuple[Call, ...]
+    turn: Turn
+    seq: int  # a row of its beginning
+    lacking: tuple[tuple[bytes, str], ...] = ()  # what could not be captured as it was before, and why
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """Whose acts are that are recorded in it."""
+        return {"actor": self.turn.actor, "turn": self.turn.number}
+
+
+def begin(workspace: Workspace, agent: str, thread: str, prompt: str, goes_on: bool = False) -> ThreadTurn:
+    """With `goes_on` it is the last turn of the thread once more, if there is one: what it was asked is still to do."""
+    process = os.getpid(), ancestry.started(os.getpid())
+    workspace.note_session(*process, agent)
+    # Only brackets know the process: a turn that did would be spared by an undo from the same one.
+    caller = Caller(agent, thread, "", *process)
+    talk = Call(_TALK, _TALK, _TALK, (path_of_thread(thread),), scans=False, thread=thread)
+    work = Call(TURN, _TALK, _TALK, thread=thread)
+    if goes_on and workspace.has_turns(caller):
+        opened = workspace.begin_call(caller, work)
+        workspace.begin_call(caller, talk)
+        return ThreadTurn(caller, (work, talk), opened.bracket.turn, opened.bracket.seq, opened.lacking)
+    begun = workspace.begin_turn(Caller(agent, thread), prompt, ((caller, talk), (caller, work)))
+    return ThreadTurn(caller, (work, talk), begun.turn, begun.seq, begun.lacking)
+
+
+def finish_interrupted(workspace: Workspace) -> Outcome | None:
+    """Whoever comes next finishes a take-back that was cut off: else no thread could go on. What a person stopped is
+    theirs to decide on."""
+    return workspace.resume() if workspace.interrupted() and not workspace.was_stopped() else None
+
+
+def end(workspace: Workspace, turn: ThreadTurn, failed: bool = False) -> None:
+    for call in turn.calls:
+        workspace.end_call(turn.caller, call, failed=failed)
+    workspace.end_turn(turn.caller)  # with calls in it that nobody said were over

@@ -1,0 +1,246 @@
+"""What comes of going back in a LangGraph thread with the files and the world: all of it, or what stayed, by name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import operator
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+pytest.importorskip("langgraph", reason="needs the dependency group `integrations`")
+
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+
+import takeback
+from servers.payments import Payments, serving
+from takeback.errors import TakebackError
+from takeback.integrations.langgraph import RolledBack, TakebackSaver
+from takeback.policy import Policy
+from takeback.workspace import Workspace
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+class State(TypedDict):
+    done: Annotated[list[str], operator.add]
+
+
+def line(saver: TakebackSaver, **nodes: Callable[[], object]) -> Any:
+    """A graph of nodes, one after another."""
+    builder, before = StateGraph(State), START
+    for name, does in nodes.items():
+        builder.add_node(name, lambda state, name=name, does=does: (does() and {"done": [name]}) or {"done": [name]})
+        builder.add_edge(before, name)
+        before = name
+    return builder.compile(checkpointer=saver)
+
+
+def id_of(snapshot: Any) -> str:
+    return str(snapshot.config["configurable"]["checkpoint_id"])
+
+
+def first_of(graph: Any) -> str:
+    return id_of(list(graph.get_state_history(CONFIG))[-1])
+
+
+def files(ws: Workspace) -> set[str]:
+    return {path.name for path in ws.root.iterdir()}
+
+
+def charged(ws: Workspace, server: Payments) -> Callable[[], object]:
+    def charge() -> object:
+        (ws.root / "invoice.txt").write_text("20 EUR")
+        request = urllib.request.Request(f"{server.url}/v1/charges", b'{"amount": 2000}')
+        request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request) as answer:
+            made = json.load(answer)
+        return ws.record_http(
+            "POST", f"{server.url}/v1/charges", status=201, response_body=made,
+            inverse_url=f"{server.url}/v1/refunds", inverse_json={"charge": "{response.body.id}"},
+        )  # fmt: skip
+
+    return charge
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["called", "awaited"])
+@pytest.mark.parametrize("durability", ["sync", "async", "exit", None])
+def test_each_checkpoint_has_the_files_of_its_moment_however_it_is_saved(ws: Workspace, durability: Any, awaited: bool):
+    def writes(name: str) -> Callable[[], object]:
+        return lambda: [(ws.root / each).write_text(name) for each in ("f", name)]
+
+    def fails() -> object:
+        writes("three")()
+        raise RuntimeError("it went wrong")
+
+    graph = line(saver := TakebackSaver(ws), one=writes("one"), two=writes("two"), three=fails)
+    how = {"durability": durability} if durability else {}
+    with pytest.raises(RuntimeError, match="it went wrong"):
+        asyncio.run(graph.ainvoke({"done": []}, CONFIG, **how)) if awaited else graph.invoke(
+            {"done": []}, CONFIG, **how
+        )
+    history = list(graph.get_state_history(CONFIG))
+    assert history[0].values["done"] == ["one", "two"]
+    for snapshot in history:
+        saver.rollback_to("t", id_of(snapshot), with_files=True)
+        done = snapshot.values.get("done", [])
+        assert files(ws) == {*done, *(["f"] if done else [])}, done
+        assert not done or (ws.root / "f").read_text() == done[-1]
+
+
+def test_a_run_that_goes_on_is_the_same_turn_and_what_a_person_did_meanwhile_is_not(ws: Workspace):
+    saver = TakebackSaver(ws)
+
+    @task
+    def write(name: str) -> None:
+        (ws.root / name).write_text(name)
+
+    @entrypoint(checkpointer=saver)
+    def flow(asked: str) -> str:
+        write("before").result()
+        answer = str(interrupt("go on?"))
+        write(answer).result()
+        return answer
+
+    flow.invoke("go", CONFIG)
+    (ws.root / "person").write_text("meanwhile")
+    assert flow.invoke(Command(resume="after"), CONFIG) == "after"
+    assert len(ws.history().agent_turns) == 1
+    said = saver.rollback_to("t", first_of(flow), with_files=True)
+    assert files(ws) == {"person"} and said.stayed == (("person", "a person's"),)
+    assert said.message == "took back after, before, thread t; stays: person (a person's)"
+
+
+def test_what_cannot_all_go_back_is_refused_before_anything_changed(ws: Workspace):
+    graph = line(saver := TakebackSaver(ws), write=lambda: (ws.root / "a.txt").write_text("theirs"))
+    graph.invoke({"done": []}, CONFIG)
+    (ws.root / "a.txt").write_text("mine")
+    head = graph.get_state(CONFIG)
+    with pytest.raises(TakebackError, match=r"nothing was changed: a\.txt: changed by you since") as refused:
+        saver.rollback_to("t", first_of(graph), with_files=True)
+    assert "anyway=True" in refused.value.hint and graph.get_state(CONFIG) == head
+    said = saver.rollback_to("t", first_of(graph), with_files=True, anyway=True)
+    assert said.stayed == (("a.txt", "changed by you since"),) and not said.whole
+    assert said.rolled_back_from == id_of(head) != said.checkpoint_id
+    assert (ws.root / "a.txt").read_text() == "mine" and graph.get_state(CONFIG).values.get("done", []) == []
+
+
+def test_a_refund_that_policy_refuses_leaves_the_state_where_it_is(ws: Workspace):
+    with serving() as server:
+        graph = line(saver := TakebackSaver(ws), charge=charged(ws, server))
+        graph.invoke({"done": []}, CONFIG)
+        ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({"http.compensating": "refuse"}))
+        head = graph.get_state(CONFIG)
+        with pytest.raises(TakebackError, match=r"POST .*refused by policy"):
+            saver.rollback_to("t", first_of(graph), with_files=True, approve=lambda plan: True)
+        assert graph.get_state(CONFIG) == head and files(ws) == {"invoice.txt"} and not server.refunds
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["called", "awaited"])
+def test_a_refund_that_is_lost_on_the_way_leaves_the_state_where_it_is(ws: Workspace, awaited: bool):
+    with serving() as server:
+        graph = line(saver := TakebackSaver(ws), charge=charged(ws, server), more=lambda: True)
+        graph.invoke({"done": []}, CONFIG)
+        head, target = graph.get_state(CONFIG), first_of(graph)
+        server.misbehave("reset")
+
+        def back() -> RolledBack:
+            given: dict[str, Any] = {"with_files": True, "approve": lambda plan: True}
+            return (
+                asyncio.run(saver.arollback_to("t", target, **given))
+                if awaited
+                else saver.rollback_to("t", target, **given)
+            )
+
+        said = back()
+        assert isinstance(said, takeback.Outcome) and not said.whole
+        assert graph.get_state(CONFIG) == head and said.checkpoint_id == id_of(head)
+        names = [name for name, _ in said.stayed]
+        assert names[0].startswith("POST ") and names[1:] == ["thread t"]
+        assert "invoice.txt" in said.back and "thread t" not in said.back
+        assert f"thread t ({dict(said.stayed)['thread t']})" in said.message
+
+
+def test_a_state_that_cannot_be_read_is_not_gone_back_to(project: Path):
+    class Shelf:
+        name = "shelf"
+        kept: dict[str, bytes] = {}  # noqa: RUF012
+        is_away = False
+
+        def put(self, data: bytes) -> str:
+            self.kept[str(len(self.kept))] = data
+            return str(len(self.kept) - 1)
+
+        def get(self, blob: str, sha256: bytes) -> bytes:
+            if self.is_away:
+                raise TakebackError("the shelf cannot be reached", "try later")
+            return self.kept[blob]
+
+        def close(self) -> None:
+            pass
+
+    with TakebackSaver(project, files=False, blobs=(shelf := Shelf())) as saver:
+        graph = line(saver, one=lambda: True, two=lambda: True)
+        graph.invoke({"done": ["x" * 5000]}, CONFIG)
+        target, head = list(graph.get_state_history(CONFIG))[1], graph.get_state(CONFIG)
+    with TakebackSaver(project, files=False, blobs=shelf) as saver:
+        graph = line(saver, one=lambda: True, two=lambda: True)
+        shelf.is_away = True
+        with pytest.raises(TakebackError, match="the shelf cannot be reached; nothing was changed"):
+            saver.rollback_to("t", id_of(target))
+        shelf.is_away = False
+        assert graph.get_state(CONFIG) == head
+        said = saver.rollback_to("t", id_of(target))
+        assert said.rolled_back_from == id_of(head) and graph.get_state(CONFIG).values == target.values
+
+
+KILLED = """
+import os, signal, sys
+import takeback
+from takeback.domains import files
+from takeback.integrations.langgraph import TakebackSaver
+
+ws = takeback.open(sys.argv[1])
+saver, target = TakebackSaver(ws), sys.argv[2]
+files.Files.apply = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+saver.rollback_to("t", target, with_files=True)
+"""
+
+
+def test_a_rollback_that_was_killed_is_finished_by_whichever_thread_comes_next(ws: Workspace):
+    graph = line(saver := TakebackSaver(ws), write=lambda: (ws.root / "f.txt").write_text("x"))
+    graph.invoke({"done": []}, CONFIG)
+    target = first_of(graph)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(ws.root), target], timeout=60, env=os.environ)
+    assert done.returncode == -signal.SIGKILL and ws.interrupted()
+    other = line(saver, other=lambda: (ws.root / "g.txt").write_text("x"))
+    other.invoke({"done": []}, {"configurable": {"thread_id": "other"}})
+    assert not ws.interrupted() and files(ws) == {"g.txt"}
+    assert graph.get_state(CONFIG).values.get("done", []) == []
+
+
+def test_what_two_threads_save_at_once_is_each_ones_own(ws: Workspace):
+    saver, together = TakebackSaver(ws), threading.Barrier(2)
+    graph = line(saver, meet=lambda: together.wait(30))
+    runs = [
+        threading.Thread(target=graph.invoke, args=({"done": []}, {"configurable": {"thread_id": name}}))
+        for name in ("a", "b")
+    ]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(60)
+    for effect in ws.history().effects:
+        if effect.domain == "state":
+            assert len(effect.turns) == 1, effect
