@@ -57,7 +57,7 @@ record_command(self, description: 'str', *, argv: 'Sequence[str] | None' = None,
 recording(self, *, actor: 'str' = '') -> 'Recorder'
 redo(self, n: 'int' = 1, *, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
 repair(self) -> 'Repaired'
-resolve(self, name: 'str', done: 'bool') -> 'Act'
+resolve(self, name: 'str', said: 'str', result: 'Any' = None) -> 'Act'
 restore(self, checkpoint: 'str', *paths: 'str', to: 'str | os.PathLike[str] | None' = None, force: 'bool' = False) -> 'Outcome'
 resume(self, abort: 'bool' = False) -> 'Outcome | None'
 revert(self, *what: 'str', merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
