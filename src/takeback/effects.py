@@ -191,6 +191,7 @@ class Takeback(NamedTuple):
     kept: frozenset[Unit]
     interrupted: bool = False
     label: str = ""
+    failed: bool = False  # some of it did not come about, and may be tried again
 
 
 # -- plans -------------------------------------------------------------------

@@ -32,12 +32,14 @@ from .effects import (
     Takeback,
     Turn,
     Unit,
+    domain_of,
     raw,
     same,
     text,
 )
 from .errors import Damaged, TakebackError
 from .journal import Journal, Row
+from .trees import is_unread
 from .typed import Any
 
 NUMBERED = (
@@ -424,7 +426,7 @@ class History:
                 if path in self.acts and not self._is_unheard(path):  # it was only asked about
                     self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
         kept = {raw(p) for p, result, *_ in body["not_done"] if result != FAILED}  # what failed may be tried again
-        self._settle(start, segments, row.seq if found else None, kept)
+        self._settle(start, segments, row.seq if found else None, kept, len(kept) < len(undone))
 
     def _fold_undo(self, segment: Segment, body: Mapping[str, Any]) -> None:
         """What became of an inverse that was sent."""
@@ -444,7 +446,12 @@ class History:
         return any(u.act == act and u.result == UNKNOWN for u in self.undos.values())
 
     def _settle(
-        self, start: Row, segments: list[Segment], seq: int | None = None, not_taken: Iterable[bytes] = ()
+        self,
+        start: Row,
+        segments: list[Segment],
+        seq: int | None = None,
+        not_taken: Iterable[bytes] = (),
+        failed: bool = False,
     ) -> None:
         body = start.body or {}
         before = self.takebacks.get(start.id)
@@ -464,6 +471,7 @@ class History:
             frozenset(kept),
             not ended,
             body.get("label", ""),
+            failed or (before is not None and before.failed),
         )
         if ended:
             self._open.pop(start.id, None)
@@ -554,7 +562,8 @@ class History:
             units = self.units(takeback.rows)
             if not units or not units.isdisjoint(self.live):
                 standing[takeback.id] = takeback
-                redone.update(takeback.request.takebacks)
+                if not takeback.failed:  # else what it addressed still stands as far as it was not redone
+                    redone.update(takeback.request.takebacks)
         return standing
 
     def units(self, rows: Iterable[int]) -> set[Unit]:
@@ -708,6 +717,22 @@ class History:
         found = self.layers(path, since)
         further = (unit in self.live and any(seq < since for seq in self.change(unit).took) for unit in found)
         return found[max((at for at, is_further in enumerate(further, 1) if is_further), default=0) :]
+
+    def unread_at(self, since: int) -> set[Unit]:
+        """Of what the checkpoint at a row could not read, the change that was found when it was next seen: whether that
+        came before the checkpoint or after it nobody knows."""
+        at = next((n for n, c in enumerate(self.checkpoints) if c.seq == since), None)
+        found: set[Unit] = set()
+        for named, why in self.checkpoints[at].partial if at is not None else ():
+            if not is_unread(why):
+                continue
+            later = self.checkpoints[at + 1 :] if at is not None else ()
+            until = next((c.seq for c in later if named not in {path for path, _ in c.partial}), self.head + 1)
+            top = raw(named)
+            for path in self._by_path if domain_of(top) == "files" else ():
+                if path == top or path.startswith(top + b"/"):
+                    found.update(Unit(seq, path) for seq, _ in self._by_path[path] if since <= seq < until)
+        return {min(u for u in found if u.path == path) for path in {u.path for u in found}}
 
     def shown(self, since: int) -> set[Unit]:
         rows = self.effects[bisect_left([e.seq for e in self.effects], since) :]

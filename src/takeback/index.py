@@ -230,7 +230,7 @@ class Index:
                 folder.subtrees,
                 tuple(gaps.values()),
                 folder.complete,
-                frozenset() if folder.complete else frozenset(absent),
+                frozenset(absent & gaps.keys() if folder.complete else absent),
             ),
             b"".join(known[n] for n in names),
         )

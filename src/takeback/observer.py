@@ -646,7 +646,7 @@ def children_of(index: Index) -> Callable[[bytes], list[bytes]]:
         folder = index.folder(path)
         if folder is None:
             return []
-        return [trees.join(path, name) for name in (*folder.names, *(g.name for g in folder.gaps))]
+        return [trees.join(path, name) for name in dict.fromkeys((*folder.names, *(g.name for g in folder.gaps)))]
 
     return children
 

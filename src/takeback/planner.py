@@ -223,7 +223,7 @@ class Planner:
 
     def _select_rollback(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history, since = self.history, request.since
-        shown = history.shown(since)
+        shown = history.shown(since) - history.unread_at(since)
         if (request.own or request.turns) and not request.everything:
             return self._select_thread(request, shown)
         known = (e for e in history.effects if e.seq >= since and e.has_agent)  # live or not
@@ -322,6 +322,7 @@ class Planner:
         steps += [self._act_step(path, units, acts) for path, units in outside.items()]
         steps = self._with_doubts(self._with_real_groups(self._standing_on(steps), request.since))
         steps = self._asked_for(steps, request)
+        steps += self._unread_then(request, {step.path for step in steps})
         steps.sort(key=lambda s: (not s.taken, -s.segment, _ORDER.get(s.domain, 0), s.path))
         own = frozenset(u.path for u in left if not self._is_outside(u.seq) and self._is_own(u.path))
         return Plan(
@@ -368,6 +369,15 @@ class Planner:
                         by_path.setdefault(below, set(self.history.layers(below, since)))
         for path in [p for p, units in by_path.items() if not units]:
             del by_path[path]
+
+    def _unread_then(self, request: Request, planned: Collection[bytes]) -> Iterable[Step]:
+        """Paths of which nobody knows what they were at the checkpoint that a rollback leads to: named, and kept."""
+        for unit in sorted(self.history.unread_at(request.since) if request.verb == "rollback" else ()):
+            now = self.known(unit.path)
+            if unit.path not in planned and not same(now, self.history.change(unit).before):
+                yield Step(
+                    "files", unit.path, now, now, UNCOVERED, (unit,), -1, "it could not be read at that checkpoint"
+                )
 
     def _with_doubts(self, steps: list[Step]) -> list[Step]:
         """What was found after a call was cut off is taken back with it, and told so."""

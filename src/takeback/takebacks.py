@@ -6,7 +6,7 @@ The caller (workspace.py) holds the locks: `apply` for all of it, `store` for ea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -57,6 +57,7 @@ from .policy import ALLOW, REFUSE
 from .repository import Repository, Unusable, left_to_git
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
+from .trees import is_unread, parent
 from .typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Takebacks:
         merger = Merger(self.store.blobs.get)
         self.merged = merger.made
         history = self.observer.history()
-        known = self._known(look.index)
+        known = self._known(look)
         left_alone = () if self.observer.settings.git else ("git",)
         children, links = children_of(look.index), links_of(look.index)
         planner = Planner(self.id, history, known, merger, children, links, left_alone)
@@ -122,10 +123,18 @@ class Takebacks:
         plan = plan._replace(steps=self._kept_without_states(self._with_git_notes(tree, plan.steps)))
         return plan._replace(steps=self._within_policy(plan.steps)) if plan.outside else plan
 
-    def _known(self, index: Index) -> Callable[[bytes], State]:
-        """The last observed state of a path, whichever domain it is in."""
-        known = {"files": states(index), "git": self.observer.git.states(), "state": self._known_threads()}
-        return lambda path: known[domain_of(path)](path)
+    def _known(self, look: Look) -> Callable[[bytes], State]:
+        """The last observed state of a path, whichever domain it is in; of what this look could not read, none."""
+        known = {"files": states(look.index), "git": self.observer.git.states(), "state": self._known_threads()}
+        unread = {path for path, why in look.lacking if is_unread(why)}
+
+        def state(path: bytes) -> State:
+            found = known[domain_of(path)](path)
+            if unread and ((path in unread and not (found and found.kind == FOLDER)) or _is_below(path, unread)):
+                return UNOBSERVED
+            return found
+
+        return state
 
     # -- threads -----------------------------------------------------------------
 
@@ -637,6 +646,14 @@ def _leaves(tree: OpenFolder, step: Step) -> bool:
             return here.stat(name).st_nlink > 1
     except OSError:
         return False
+
+
+def _is_below(path: bytes, folders: Collection[bytes]) -> bool:
+    """Whether a path lies below one of these."""
+    while path := parent(path):
+        if path in folders:
+            return True
+    return False
 
 
 def _unreadable(look: Look, plan: Plan, history: History) -> Iterator[Step]:

@@ -29,7 +29,8 @@ _SWAP = sys.byteorder == "big"
 
 
 class Gap(NamedTuple):
-    """A name that is there, or may be, and is not covered."""
+    """A name that is there, or may be, and is not covered. Where a look at it failed, what was known of it stays: its
+    entry, or that it was absent."""
 
     name: bytes
     reason: str
@@ -37,12 +38,18 @@ class Gap(NamedTuple):
 
 NOT_LOOKED_AT = "not looked at yet"
 LATE = "not looked at within the deadline"
-_LACKING = ("cannot be read", "kept changing", "not looked at")  # should be covered: makes a checkpoint partial
+_UNREAD = ("cannot be read", "kept changing")
+_LACKING = (*_UNREAD, "not looked at")  # should be covered: makes a checkpoint partial
 _MAY_PASS = (*_LACKING, "larger than")  # may end without the folder changing: looked at again every time
 
 
 def is_lacking(reason: str) -> bool:
     return reason.startswith(_LACKING)
+
+
+def is_unread(reason: str) -> bool:
+    """Whether it was looked at, and the look failed."""
+    return reason.startswith(_UNREAD)
 
 
 def may_pass(reason: str) -> bool:
@@ -62,16 +69,31 @@ class Folder(NamedTuple):
     subtrees: dict[bytes, Ids]
     gaps: tuple[Gap, ...] = ()
     complete: bool = True  # every name was seen; else what is not here is unobserved
-    absent: frozenset[bytes] = frozenset()  # in an incomplete folder: names seen to be absent
+    absent: frozenset[bytes] = frozenset()  # in an incomplete folder, and among the gaps: names seen to be absent
 
     def state(self, name: bytes) -> State:
         """What is known of a name here."""
         at = bisect_left(self.names, name)
         if at < len(self.names) and self.names[at] == name:
             return self.entries[at]
+        if name in self.absent:
+            return None
         if any(gap.name == name for gap in self.gaps):
             return UNOBSERVED
-        return None if self.complete or name in self.absent else UNOBSERVED
+        return None if self.complete else UNOBSERVED
+
+    def as_seen(self) -> Folder:
+        """Only what was seen at that moment, without what was known from before of what could not be read then."""
+        if not self.gaps:
+            return self
+        unread = {gap.name for gap in self.gaps}
+        kept = [(n, e) for n, e in zip(self.names, self.entries) if n not in unread or e.kind == FOLDER]
+        return self._replace(
+            names=[name for name, _ in kept],
+            entries=[entry for _, entry in kept],
+            subtrees={name: ids for name, ids in self.subtrees.items() if name not in unread},
+            absent=self.absent - unread,
+        )
 
 
 def _column(code: str, values: object) -> bytes:
@@ -212,12 +234,14 @@ def parent(path: bytes) -> bytes:
     return path.rpartition(b"/")[0]
 
 
-def walk(load: Load, stored: bytes, path: bytes = b"") -> Iterator[tuple[bytes, Folder]]:
+def walk(load: Load, stored: bytes, as_seen: bool = False) -> Iterator[tuple[bytes, Folder]]:
     """Every folder of a snapshot, parents first. No recursion: trees may be deeper than Python's stack."""
-    waiting = [(path, stored)]
+    waiting = [(b"", stored)]
     while waiting:
         here, id = waiting.pop()
         folder = decode(load(id))
+        if as_seen:
+            folder = folder.as_seen()
         yield here, folder
         waiting += [
             (join(here, name), folder.subtrees[name].stored)
@@ -227,23 +251,24 @@ def walk(load: Load, stored: bytes, path: bytes = b"") -> Iterator[tuple[bytes, 
 
 
 def entries(load: Load, snapshot: Snapshot) -> Iterator[tuple[bytes, Entry]]:
-    for path, folder in walk(load, snapshot.stored):
+    """All that a snapshot holds, as seen at its moment."""
+    for path, folder in walk(load, snapshot.stored, as_seen=True):
         for name, entry in zip(folder.names, folder.entries):
             yield join(path, name), entry
 
 
 def lookup(load: Load, snapshot: Snapshot, path: bytes) -> tuple[State, Ids | None]:
-    """One path's state in a snapshot and, of a folder, its subtree."""
+    """One path's state as a snapshot saw it and, of a folder, its subtree."""
     if not path:
         return snapshot.root, Ids(snapshot.identity, snapshot.stored)
-    folder = decode(load(snapshot.stored))
+    folder = decode(load(snapshot.stored)).as_seen()
     *parents, last = path.split(b"/")
     for name in parents:
         state = folder.state(name)
         if name not in folder.subtrees:
             unknown = state is not None and state.kind in (FOLDER, UNOBSERVED.kind)
             return (UNOBSERVED if unknown else None), None
-        folder = decode(load(folder.subtrees[name].stored))
+        folder = decode(load(folder.subtrees[name].stored)).as_seen()
     return folder.state(last), folder.subtrees.get(last)
 
 
@@ -254,14 +279,15 @@ class Difference(NamedTuple):
 
 
 def compare(load: Load, a: Ids | None, b: Ids | None, load_b: Load | None = None) -> Iterator[Difference]:
-    """What differs between two trees, skipping subtrees of equal identity."""
+    """What was seen to differ between two trees, skipping subtrees of equal identity."""
     waiting: list[tuple[bytes, Ids | None, Ids | None]] = [(b"", a, b)]
     while waiting:
         path, was_at, now_at = waiting.pop()
         if was_at is not None and now_at is not None and was_at.identity == now_at.identity:
             continue
-        old = decode(load(was_at.stored)) if was_at else _EMPTY
-        new = decode((load_b or load)(now_at.stored)) if now_at else _EMPTY
+        old = decode(load(was_at.stored)).as_seen() if was_at else _EMPTY
+        new = decode((load_b or load)(now_at.stored)).as_seen() if now_at else _EMPTY
+        unread = {gap.name for gap in (*old.gaps, *new.gaps)}
         before, after = dict(zip(old.names, old.entries)), dict(zip(new.names, new.entries))
         for name in sorted({*before, *after}):
             was = before[name] if name in before else old.state(name)
@@ -269,7 +295,7 @@ def compare(load: Load, a: Ids | None, b: Ids | None, load_b: Load | None = None
             if not same(was, now):
                 yield Difference(join(path, name), was, now)
             unseen = any(state is not None and state.kind == UNOBSERVED.kind for state in (was, now))
-            if not unseen and (name in old.subtrees or name in new.subtrees):
+            if not unseen and name not in unread and (name in old.subtrees or name in new.subtrees):
                 waiting.append((join(path, name), old.subtrees.get(name), new.subtrees.get(name)))
 
 

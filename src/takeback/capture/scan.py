@@ -14,7 +14,7 @@ import os
 import stat
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from .. import index_file, trees, workers
 from ..blobs import BIG, Blobs
@@ -81,7 +81,7 @@ _WORTH_SHARING = 200  # folders to read: below that a second process costs more 
 class _Fresh:
     """A folder listed anew, beside what was known of it."""
 
-    __slots__ = ("entries", "gaps", "keys", "missing", "names", "old")
+    __slots__ = ("absent", "complete", "entries", "gaps", "keys", "missing", "names", "old")
 
     def __init__(
         self,
@@ -91,6 +91,8 @@ class _Fresh:
         keys: list[bytes] | None = None,
         entries: list[Entry] | None = None,
         gaps: list[Gap] | None = None,
+        absent: Iterable[bytes] = (),
+        complete: bool = True,
     ) -> None:
         self.old = old
         self.missing = missing
@@ -98,6 +100,32 @@ class _Fresh:
         self.keys = keys or []
         self.entries = entries or []
         self.gaps = gaps or []
+        self.absent = set(
+            absent
+        )  # names that were absent when they were last seen, among gaps or where not all is known
+        self.complete = complete
+
+    def was(self, name: bytes) -> State:
+        return self.old.state(name) if self.old is not None else self.missing
+
+    def keep(self, name: bytes, known: Entry | None, why: str) -> None:
+        """A look that fails on a name leaves what was known of it, absence included, and is tried again next time."""
+        if known is not None:
+            self.add(name, keys.ZERO, known)
+        elif self.was(name) is None:
+            self.absent.add(name)
+        self.gaps.append(Gap(name, why))
+
+    def add(self, name: bytes, key: bytes, entry: Entry) -> None:
+        self.names.append(name)
+        self.keys.append(key)
+        self.entries.append(entry)
+
+    def close(self, name: bytes, why: str) -> None:
+        """The same of a folder that was listed here, but could not be entered."""
+        self.gaps = [*(gap for gap in self.gaps if gap.name != name), Gap(name, why)]
+        if name in self.names:
+            self.keys[self.names.index(name)] = keys.ZERO
 
 
 class Scan:
@@ -113,7 +141,7 @@ class Scan:
         self.fresh: dict[bytes, _Fresh] = {}
         self.linked: dict[bytes, int] = {}  # path → inode, of files with several names
         self.held_back: list[bytes] = []
-        self.closed: list[tuple[bytes, str]] = []  # folders that cannot be entered, listed by another process
+        self.closed: dict[bytes, str] = {}  # folders that cannot be entered, and why
         self.late: set[bytes] = set()
         self.settled = Index()  # new folders that the process which captured them has settled and stored already
         self.relist = index.rules != rules.fingerprint + limits.confirmed_rules
@@ -203,14 +231,12 @@ class Scan:
                 self._capture(descent, new)
 
     def _unreachable(self, path: bytes, error: OSError, todo: set[bytes], waiting: list[bytes]) -> None:
-        """A folder that is gone is seen by listing its parent; one that cannot be entered is named."""
+        """A folder that is gone is seen by listing its parent; one that cannot be entered is named, and what was known
+        of all in it stays."""
         if not isinstance(error, ABSENT):
             if not path:
                 raise error
-            old = self.index.folder(path)
-            fresh = _Fresh(old, None)
-            fresh.gaps = [Gap(name, f"cannot be read: {error.strerror}") for name in (old.names if old else ())]
-            self.fresh[path] = fresh
+            self.closed[path] = f"cannot be read: {error.strerror}"
             return
         parent = trees.parent(path)
         if path and parent not in self.fresh and parent not in todo:
@@ -238,18 +264,15 @@ class Scan:
                 here = descent.to(path)
                 waiting += [p for p, _ in self._list(here, _Fresh(None, before))]
             except OSError as error:
-                self._cannot_enter(path, error)
+                self._cannot_enter(path, error, before)
 
-    def _cannot_enter(self, path: bytes, error: OSError) -> None:
-        parent, _, name = path.rpartition(b"/")
-        fresh = self.fresh.get(parent)
+    def _cannot_enter(self, path: bytes, error: OSError, before: State = UNOBSERVED) -> None:
         if isinstance(error, ABSENT):
             return  # gone again since its parent was listed; the next look sees it
         self.fresh.pop(path, None)
-        if fresh is None:
-            self.closed.append((path, f"cannot be read: {error.strerror}"))  # its parent was listed elsewhere
-        else:
-            fresh.gaps.append(Gap(name, f"cannot be read: {error.strerror}"))
+        if before is None:
+            self.fresh[path] = _Fresh(None, None)  # all in it was absent when it was last seen
+        self.closed[path] = f"cannot be read: {error.strerror}"
 
     def _capture_all(self) -> None:
         """The first look: a few folders here, the rest by two processes where that pays."""
@@ -307,6 +330,7 @@ class Scan:
 
     def _settle_new(self, store: Blobs) -> None:
         """Folder objects of whole subtrees that nothing was known of, made and stored by whom captured them."""
+        self._name_closed(self.settled)
         self.settled.settle(_pending(self.fresh))
         self.fresh.clear()
         for record in self.settled.folders.values():
@@ -314,7 +338,16 @@ class Scan:
 
     def _packed(self) -> tuple[Any, ...]:
         rows = [
-            (p, f.missing is None, f.names, b"".join(f.keys), [tuple(e) for e in f.entries], [tuple(g) for g in f.gaps])
+            (
+                p,
+                f.missing is None,
+                f.names,
+                b"".join(f.keys),
+                [tuple(e) for e in f.entries],
+                [tuple(g) for g in f.gaps],
+                list(f.absent),
+                f.complete,
+            )
             for p, f in self.fresh.items()
         ]
         return rows, index_file.packed(self.settled), self.linked, list(self.late), self.held_back, self.closed
@@ -324,7 +357,7 @@ class Scan:
         other = Scan(self.root, self.index, self.rules, None, self.limits)
         other.settled = index_file.parse(settled)[0] or Index()
         while rows:  # each is let go once it is unpacked: large trees have many
-            path, was_absent, names, packed_keys, entries, gaps = rows.pop()
+            path, was_absent, names, packed_keys, entries, gaps, *rest = rows.pop()
             other.fresh[path] = _Fresh(
                 self.index.folder(path),
                 None if was_absent else UNOBSERVED,
@@ -332,6 +365,7 @@ class Scan:
                 keys.split(packed_keys),
                 list(map(Entry._make, entries)),
                 [Gap(*g) for g in gaps],
+                *rest,
             )
         other.linked, other.late, other.held_back, other.closed = linked, set(late), held_back, closed
         self._take_up(other)
@@ -340,10 +374,7 @@ class Scan:
         """What another scan of the same tree found, in this process or in a second one."""
         self.fresh.update(other.fresh)
         self.settled.add(other.settled)
-        for path, why in other.closed:
-            parent, _, name = path.rpartition(b"/")
-            if parent in self.fresh:
-                self.fresh[parent].gaps.append(Gap(name, why))
+        self.closed.update(other.closed)
         self.linked.update(other.linked)
         self.late.update(other.late)
         self.held_back += other.held_back
@@ -409,9 +440,15 @@ class Scan:
             with Descent(self.root) as descent:
                 known = {p for d in deep for p in index.below(d)}
                 for path in sorted(deep, key=_path_order):
-                    if path not in below.fresh:
-                        old = index.folder(path)
+                    if path in below.fresh:
+                        continue
+                    old = index.folder(path)
+                    try:
                         new = below._list(descent.to(path), _Fresh(old, None if old and old.complete else UNOBSERVED))
+                    except OSError as error:
+                        below.fresh.pop(path, None)
+                        below._cannot_enter(path, error)
+                    else:
                         below._capture(descent, [p for p, is_known in new if not is_known])
                 below._refresh(known, known)
             look = below._settle(False)
@@ -499,7 +536,9 @@ class Scan:
                 found, st = self.reader.read(here, name, st)
                 if isinstance(found, str):
                     if found:
-                        fresh.gaps.append(Gap(name, found))
+                        fresh.keep(name, was[1] if was is not None else None, found)
+                        if stat.S_ISREG(st.st_mode) and st.st_nlink > 1 and was is not None and was[1].kind == FILE:
+                            self.linked[at] = st.st_ino
                     continue
                 entry = found
                 key = keys.pack(st) if keys.settled(st, self.now_ns) else keys.ZERO
@@ -509,9 +548,7 @@ class Scan:
                     visit.append((at, is_known))
             elif entry.kind == FILE and st.st_nlink > 1:
                 self.linked[at] = st.st_ino
-            fresh.names.append(name)
-            fresh.keys.append(key)
-            fresh.entries.append(entry)
+            fresh.add(name, key, entry)
         if self.limits.progress:
             self.limits.progress(len(fresh.names))
         return visit
@@ -558,6 +595,7 @@ class Scan:
     def _settle(self, first: bool) -> Look:
         index = self.index.copy()
         index.add(self.settled)
+        self._name_closed(index)
         self._group_links(index)
         changes: list[Change] = []
         gone: list[bytes] = []
@@ -593,6 +631,17 @@ class Scan:
         ]
         lacking += [(path or b".", trees.LATE) for path in self.late]
         return Look(index, changes, dirty, sorted(lacking), first, sorted(set(self.held_back)), tree=self.root)
+
+    def _name_closed(self, index: Index) -> None:
+        """Folders that cannot be entered, named where they are: the topmost ones, whoever listed their parents."""
+        for path in [p for p in self.closed if not _is_in(trees.parent(p), self.closed.keys())]:
+            parent, _, name = path.rpartition(b"/")
+            if parent not in self.fresh:
+                old = index.folder(parent)
+                if old is None:
+                    continue  # listed by another process, which names it
+                self.fresh[parent] = _reuse(index, parent, old)
+            self.fresh[parent].close(name, self.closed[path])
 
     def _look_at_root(self, index: Index, changes: list[Change]) -> None:
         st = self.root.stat_self()
@@ -657,33 +706,32 @@ def _allocated(st: os.stat_result) -> int:
 
 
 def _pending(fresh: dict[bytes, _Fresh]) -> dict[bytes, tuple[Folder, bytes]]:
-    return {path: (Folder(f.names, f.entries, {}, tuple(f.gaps)), b"".join(f.keys)) for path, f in fresh.items()}
+    return {
+        path: (Folder(f.names, f.entries, {}, tuple(f.gaps), f.complete, frozenset(f.absent)), b"".join(f.keys))
+        for path, f in fresh.items()
+    }
 
 
 def _reuse(index: Index, path: bytes, old: Folder) -> _Fresh:
     split = keys.split(index.folders[path].keys)
-    return _Fresh(old, None, list(old.names), split, list(old.entries), list(old.gaps))
+    return _Fresh(old, None, list(old.names), split, list(old.entries), list(old.gaps), old.absent, old.complete)
 
 
 def _compare(path: bytes, fresh: _Fresh) -> Iterator[Change]:
     """One folder before and after; a difference of times alone is recorded too."""
     old = dict(zip(fresh.old.names, fresh.old.entries)) if fresh.old is not None else {}
-    unseen_then = {g.name for g in fresh.old.gaps} if fresh.old is not None else set()
     unseen_now = {g.name for g in fresh.gaps}
     for name, entry in zip(fresh.names, fresh.entries):
         was = old.pop(name, None)
         if was is None:
-            missing = fresh.missing
-            if fresh.old is not None and name in fresh.old.absent:
-                missing = None
-            yield Change(join(path, name), UNOBSERVED if name in unseen_then else missing, entry)
+            yield Change(join(path, name), fresh.was(name), entry)
         elif was != entry:
             yield Change(join(path, name), was, entry)
     for name, was in old.items():
         yield Change(join(path, name), was, UNOBSERVED if name in unseen_now else None)
 
 
-def _is_in(path: bytes, folders: set[bytes]) -> bool:
+def _is_in(path: bytes, folders: Collection[bytes]) -> bool:
     while path:
         if path in folders:
             return True

@@ -1,0 +1,109 @@
+"""What failed in a take-back can be done once the cause is gone, by the same verb; nothing later is wrong or stuck."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support import PORTABLE, age, picture
+from takeback.effects import text
+from takeback.safefs import linux
+from takeback.safefs.posix import PosixFolder
+from takeback.workspace import Workspace
+
+ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def results(outcome) -> dict[str, str]:
+    return {text(r.path): r.result for r in outcome.results}
+
+
+def immutable(path: Path, on: bool) -> None:
+    if subprocess.run(["chattr", "+i" if on else "-i", path], capture_output=True).returncode:
+        pytest.skip("no chattr on this file system")
+
+
+@pytest.mark.skipif(not ROOT, reason="only root makes files immutable")
+@pytest.mark.parametrize("verb", ["undo", "rollback", "revert"])
+def test_a_redo_that_failed_in_part_can_be_finished(ws: Workspace, project: Path, verb: str):
+    (project / "f").write_text("1\n")
+    (project / "g").write_text("1\n")
+    ws.checkpoint("start")
+    (project / "f").write_text("2\n")
+    (project / "g").write_text("2\n")
+    ws.checkpoint(actor="agent")
+    done = picture(project)
+    if verb == "revert":
+        assert ws.revert(ws.history().effects[-1].id).whole
+    else:
+        assert getattr(ws, verb)(*(["start"] if verb == "rollback" else [])).whole
+    immutable(project / "f", True)
+    try:
+        first = ws.redo()
+        again = ws.redo()
+    finally:
+        immutable(project / "f", False)
+    assert results(first) == {"f": "failed", "g": "done"} and not first.whole
+    assert results(again) == {"f": "failed"}, "what is done is not done twice"
+    assert (project / "f").read_text() == "1\n" and (project / "g").read_text() == "2\n"
+    assert results(ws.redo()) == {"f": "done"}
+    assert picture(project) == done
+    assert not ws.redo().id, "and now nothing is left to redo"
+    assert ws.undo().whole
+    assert (project / "f").read_text() == (project / "g").read_text() == "1\n"
+    assert ws.redo().whole
+    assert picture(project) == done
+
+
+class _Once:
+    """A system call that fails at its nth use, once."""
+
+    def __init__(self, real: Callable, at: int, code: int) -> None:
+        self.real, self.left, self.code = real, at, code
+
+    def __call__(self, *args, **named):
+        self.left -= 1
+        if self.left == 0:
+            raise OSError(self.code, os.strerror(self.code))
+        return self.real(*args, **named)
+
+
+@pytest.mark.skipif(PORTABLE, reason="by folder descriptor")
+@pytest.mark.parametrize("call", ["chown", "utime", "fchmod", "mkdir"])
+@pytest.mark.parametrize("at", range(1, 7))
+def test_what_fails_at_a_folder_in_a_redo_is_mended_by_the_next(
+    ws: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch, call: str, at: int
+):
+    (project / "keep").write_text("1\n")
+    age(project)
+    ws.checkpoint("start")
+    start = picture(project)
+    (project / "d" / "e").mkdir(parents=True)
+    (project / "d").chmod(0o750)
+    (project / "d" / "f").write_text("1\n")
+    (project / "d" / "e" / "g").write_text("1\n")
+    (project / "keep").write_text("2\n")
+    age(project)
+    ws.checkpoint("done")
+    done = picture(project)
+    assert ws.rollback("start").whole
+    assert picture(project) == start
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, _Once(getattr(os, call), at, errno.EIO))
+        first = ws.redo()
+    if picture(project) != done:
+        assert not first.whole
+        ws.redo()
+    now = picture(project)
+    late = {p for p in done if now[p] != done[p]}  # the time alone of a folder around them is no work to take back
+    assert all(now[p][:5] == done[p][:5] and results(first)[text(p)] == "failed" for p in late)
+    assert ws.rollback("start").whole
+    assert picture(project) == start
+    assert ws.rollback("done").whole
+    assert picture(project) == done
