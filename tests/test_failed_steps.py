@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support import PORTABLE, age, picture
 from takeback.effects import text
-from takeback.safefs import linux
-from takeback.safefs.posix import PosixFolder
 from takeback.workspace import Workspace
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -318,3 +318,25 @@ def test_as_many_redos_as_undos_bring_every_group_back(story, n: int):
                 assert is_exact(found.ws.redo())
             assert seen(found.root) == before
         found.ws.close()
+
+
+@pytest.mark.parametrize("replaced", ["removed", "written anew", "copied"])
+@pytest.mark.parametrize("name", ["b", "c", "d"])
+def test_a_mode_of_four_names_of_which_one_left_goes_back_and_forth(tmp_path: Path, name: str, replaced: str):
+    """Setting the mode of one name sets that of all: nobody else touched them."""
+    root = tmp_path / "four"
+    root.mkdir()
+    (root / "a").write_text("x")
+    for other in "bcd":
+        os.link(root / "a", root / other)
+    with takeback.open(root, create=True, store="memory") as ws:
+        start = seen(root)
+        (root / "a").chmod(0o600)
+        (root / name).unlink()
+        if replaced != "removed":
+            (root / name).write_text("x" if replaced == "copied" else "y")
+        ws.checkpoint("changed")
+        changed = seen(root)
+        for _ in range(2):
+            assert is_exact(ws.rollback("start")) and seen(root) == start
+            assert is_exact(ws.redo()) and seen(root) == changed

@@ -21,6 +21,7 @@ from .effects import (
     FOLDER,
     KEPT,
     STATES,
+    UNCOVERED,
     UNKNOWN,
     Change,
     Domain,
@@ -40,7 +41,7 @@ from .history import Segment, pack_list, pack_units
 from .ids import new_id
 from .journal import Journal, New
 from .planner import changes_of
-from .trees import parent
+from .trees import is_unread, parent
 from .typed import Any, NamedTuple
 
 _STOPPED = "not begun: whoever asked for it cancelled"
@@ -104,7 +105,11 @@ class Executor:
         id = new_id()
         segments = [self._segment(domain, steps, plan.folder_times, times_now) for domain, steps in groups]
         self.blobs.flush()
-        kept = plan.left.union(*(s.units for s in plan.kept)) if plan.kept or plan.left else frozenset()
+        passed: list[Step] = []
+        unread: list[Step] = []
+        for step in plan.kept:  # what could not be read has failed, so that the next try is not to step over it
+            (unread if step.verdict == UNCOVERED and is_unread(step.note) else passed).append(step)
+        kept = plan.left.union(*(s.units for s in passed)) if passed or plan.left else frozenset()
         body = {
             "request": plan.request.to_json(),
             "label": label,
@@ -112,6 +117,8 @@ class Executor:
             "kept": pack_units(kept),
             "segments": segments,
         }
+        if unread:
+            body["unread"] = [[text(s.path), s.note] for s in unread]
         if approval:
             body["approval"] = approval
         batches = _batches(groups)
@@ -202,7 +209,9 @@ class Executor:
         """Syncs what was done, and says so in rows: only once they are journaled is it called done."""
         done = {r.path for r in found if r.result == DONE}
         if domain == "files":
-            made += changes_made((s for s in steps if s.path in done), times)
+            failed = {r.path for r in found if r.result == FAILED}
+            set_to = {path: entry for path, entry in times.items() if path not in failed} if failed else times
+            made += changes_made((s for s in steps if s.path in done), set_to)
             self.outer.made(made)
         _sync(self.domains(domain))
         body: dict[str, Any] = {"takeback": id, "segment": number, "not_done": _not_done(found)}

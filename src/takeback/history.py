@@ -267,6 +267,8 @@ class History:
         what = body.get("what")
         if what == "sight":
             self._units(row.seq, unpack_list(body["list"], self._load))
+            if "by" in body:
+                self.outcomes.add(row.seq)
         elif what == "pin":
             self.pins.add(body["id"])
         elif what == "unpin":
@@ -471,7 +473,7 @@ class History:
             frozenset(kept),
             not ended,
             body.get("label", ""),
-            failed or (before is not None and before.failed),
+            failed or (before.failed if before is not None else bool(body.get("unread"))),
         )
         if ended:
             self._open.pop(start.id, None)
@@ -748,6 +750,11 @@ class History:
             if since <= seq < below:
                 return change.before
         return None
+
+    def moved_last(self, path: bytes) -> int:
+        """The row that last changed a path, or its times alone."""
+        rows = (self.times.get(path, ()), self._by_path.get(path, ()))
+        return max((seq for found in rows for seq, _ in found), default=0)
 
     @cached_property
     def grouped(self) -> dict[bytes, set[bytes]]:

@@ -742,14 +742,16 @@ class Planner:
                 folder, seq = parent(step.path), request.since if whole else min(step.units).seq
                 if lowest.get(folder, seq) >= seq:
                     lowest[folder] = seq
+        busy = self._busy(lowest, {u for s in taken for u in s.units}) if not whole else ()
         found = {}
         for folder, seq in lowest.items():
             present = self.known(folder)
             if folder not in disturbed and folder not in own and present is not None and present.kind == FOLDER:
-                was = next((c.before for s, c in self.history.times.get(folder, ()) if s >= seq), None) or present
+                moved = self.history.times.get(folder, ()) if folder not in busy else ()
+                was = next((c.before for s, c in moved if s >= seq), None) or present
                 found[folder] = present._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
         for path, records in self.history.times.items():
-            if path in found or path in own or path in disturbed:
+            if path in found or path in own or path in disturbed or (request.paths and path not in request.paths):
                 continue
             now, earliest = self.known(path), None
             for seq, change in reversed(records):
@@ -760,6 +762,22 @@ class Planner:
                 earliest = change.before
             if earliest is not None and now is not None:
                 found[path] = now._replace(mtime_ns=earliest.mtime_ns, uid=earliest.uid, gid=earliest.gid)
+        return found
+
+    def _busy(self, since: Mapping[bytes, int], taken: Collection[Unit]) -> set[bytes]:
+        """Folders in which work that stays came since a row: their time is its time."""
+        found = set()
+        lowest = min(since.values(), default=0)
+        for effect in self.history.effects:
+            if effect.seq >= lowest and effect.domain == "files" and not effect.takeback:
+                for path in effect.changes:
+                    folder, unit = parent(path), Unit(effect.seq, path)
+                    if (
+                        effect.seq >= since.get(folder, effect.seq + 1)
+                        and unit not in taken
+                        and unit in self.history.live
+                    ):
+                        found.add(folder)
         return found
 
 

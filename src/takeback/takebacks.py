@@ -6,11 +6,11 @@ The caller (workspace.py) holds the locks: `apply` for all of it, `store` for ea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from . import domains, git_steps, names, requests
+from . import domains, git_steps, names, requests, trees
 from .acts import Act, Approval, Credential, World, depends
 from .capture.scan import Look
 from .domains.files import Files, export
@@ -20,6 +20,7 @@ from .effects import (
     DRIFTED,
     FILE,
     FOLDER,
+    KEPT,
     REFUSED,
     STATES,
     UNCOVERED,
@@ -31,6 +32,7 @@ from .effects import (
     Outcome,
     Plan,
     Request,
+    Result,
     State,
     Step,
     Takeback,
@@ -46,7 +48,7 @@ from .effects import (
 )
 from .errors import ApprovalNeeded, Damaged, Stale, TakebackError, UsageError
 from .executor import Done, Executor, Outer, changes_made, kept_results, steps_of
-from .history import NUMBERED, History
+from .history import NUMBERED, History, pack_list
 from .ids import new_id
 from .index import Index
 from .journal import New
@@ -117,11 +119,47 @@ class Takebacks:
             plan = planner.plan(request, self._thread_goals(request))
             _refuse_across_damage(history, plan)
         if request.verb == "rollback":
+            plan = self._timed(plan, look.index, history)
             plan = plan._replace(steps=(*plan.steps, *_unreadable(look, plan, history)))
+        plan = plan._replace(steps=_with_reasons(look, plan.steps))
         plan = plan._replace(steps=_with_link_notes(tree, self._kept_without_bytes(plan.steps)))
         plan = plan._replace(steps=self._judged(tree, plan.steps, history, known, look.git.unread if look.git else {}))
         plan = plan._replace(steps=self._kept_without_states(self._with_git_notes(tree, plan.steps)))
         return plan._replace(steps=self._within_policy(plan.steps)) if plan.outside else plan
+
+    def _timed(self, plan: Plan, index: Index, history: History) -> Plan:
+        """Where all goes back to a checkpoint, each path gets the time it had there, whatever moved it since: other
+        take-backs may have, there and back. Where nothing else is to be done, only times that take-backs moved."""
+        request = plan.request
+        target = next((c for c in history.checkpoints if c.seq == request.since), None)
+        narrow = request.actors or request.only or request.without or request.turns or request.threads
+        if target is None or plan.kept or plan.left or narrow:
+            return plan
+        objects = {record.stored: record for record in index.folders.values()}
+        load, now = self.store.blobs.get, index.folders[b""].ids
+        try:
+            then = dict(trees.times_apart(load, target.snapshot, now, lambda stored: objects[stored].object))
+        except Damaged:
+            return plan  # the work comes back from the journal all the same
+        then[b""] = target.snapshot.root
+
+        def as_then(path: bytes, state: State) -> State:
+            was = then[path] if path in then else index.state(path)
+            return was if same(was, state) else state
+
+        steps = tuple(
+            s._replace(goal=goal) if s.domain == "files" and (goal := as_then(s.path, s.goal)) != s.goal else s
+            for s in plan.steps
+        )
+        moved = {s.path for s in steps}
+        times = {path: as_then(path, entry) for path, entry in plan.folder_times.items()}
+        for path, entry in then.items():
+            known = index.state(path)
+            if path not in moved and path not in times and same(entry, known) and entry != known:
+                times[path] = entry
+        if plan.idle:  # a touch by others is nothing to take back
+            times = {path: entry for path, entry in times.items() if history.moved_last(path) in history.outcomes}
+        return plan._replace(steps=steps, folder_times={p: e for p, e in times.items() if e is not None})
 
     def _known(self, look: Look) -> Callable[[bytes], State]:
         """The last observed state of a path, whichever domain it is in; of what this look could not read, none."""
@@ -130,9 +168,9 @@ class Takebacks:
 
         def state(path: bytes) -> State:
             found = known[domain_of(path)](path)
-            if unread and ((path in unread and not (found and found.kind == FOLDER)) or _is_below(path, unread)):
+            if path in unread and not (found is not None and found.kind == FOLDER):
                 return UNOBSERVED
-            return found
+            return UNOBSERVED if unread and not unread.isdisjoint(_above(path)) else found
 
         return state
 
@@ -368,7 +406,7 @@ class Takebacks:
         left = tuple(sorted({u.path for u in plan.left}))
         moves_on = plan.request.verb in ("undo", "redo") and bool(plan.request.turns or plan.request.takebacks)
         if plan.idle:
-            return Outcome(plan, "", (), left)
+            return Outcome(plan, "", self._retimed(tree, plan), left)
         if not plan.taken and not moves_on:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
         approval = self._approval(plan)
@@ -397,6 +435,19 @@ class Takebacks:
             self._ahead = None
         number = self.store.journal.count(NUMBERED, done.seq)
         return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
+
+    def _retimed(self, tree: OpenFolder | None, plan: Plan) -> tuple[Result, ...]:
+        """Times alone, which are no work, so that a note is enough. Told is what could not be set."""
+        if tree is None or not plan.folder_times:
+            return ()
+        known = states(self.observer.known())
+        failed = tuple(Files(tree, self.store.blobs).apply([], new_id(), plan.folder_times))
+        left = {result.path for result in failed}
+        found = [Change(path, known(path), entry) for path, entry in plan.folder_times.items() if path not in left]
+        body = {"what": "sight", "by": plan.request.verb, "list": pack_list(found, self.store.blobs.put)}
+        self.store.blobs.flush()
+        self.store.journal.append([New("note", new_id(), body)], self.observer.clock())
+        return failed
 
     def _store_git(self, steps: Iterable[Step]) -> None:
         """Nothing is moved whose value is not stored: of a ref that was only ever seen, no row has it."""
@@ -537,7 +588,7 @@ class Takebacks:
             return None
         takeback, segments = found
         steps = [step for segment in segments if not segment.ended for step in steps_of(segment)[0]]
-        kept = [] if abort else _kept_then(takeback)
+        kept = [] if abort else [*_kept_then(takeback), *self._unread_then(takeback)]
         head = self.store.journal.head().seq
         outside = any(segment.domain not in STATES for segment in segments)
         approval = self._approval_of(takeback) if outside else None
@@ -549,7 +600,14 @@ class Takebacks:
         finally:
             self._ahead = None
         plan = Plan(self.id, takeback.request, (*steps, *kept))
-        return Outcome(plan, done.id, tuple(done.results), finished_earlier=True)
+        unread = [Result(s.path, s.verdict, KEPT, s.note) for s in kept if s.verdict == UNCOVERED]
+        return Outcome(plan, done.id, (*done.results, *unread), finished_earlier=True)
+
+    def _unread_then(self, takeback: Takeback) -> list[Step]:
+        """What could not be read when an interrupted take-back was planned: left alone, to be tried again."""
+        row = self.store.journal.get(takeback.id)
+        unread = row.body.get("unread", ()) if row is not None and row.body is not None else ()
+        return [Step("files", raw(path), UNOBSERVED, UNOBSERVED, UNCOVERED, (), -1, why) for path, why in unread]
 
     def _approval_of(self, takeback: Takeback) -> Approval | None:
         """The approval under which an interrupted take-back began: it was used then, and holds to its end."""
@@ -625,6 +683,20 @@ def _refuse_across_damage(history: History, plan: Plan) -> None:
             )
 
 
+def _with_reasons(look: Look, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Says of what is kept because this look could not read it why that was so."""
+    why = {path: reason for path, reason in look.lacking if is_unread(reason)}
+    if not why:
+        return steps
+    out = []
+    for step in steps:
+        if step.verdict == UNCOVERED and step.domain == "files":
+            above = next((p for p in (step.path, *_above(step.path)) if p in why), None)
+            step = step._replace(note=why[above]) if above is not None else step
+        out.append(step)
+    return tuple(out)
+
+
 def _with_link_notes(tree: OpenFolder, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Says where taking a file back breaks a hard link that leaves the root."""
     if len(steps) > _MANY:
@@ -648,12 +720,10 @@ def _leaves(tree: OpenFolder, step: Step) -> bool:
         return False
 
 
-def _is_below(path: bytes, folders: Collection[bytes]) -> bool:
-    """Whether a path lies below one of these."""
+def _above(path: bytes) -> Iterator[bytes]:
+    """The folders a path lies in, but for the root."""
     while path := parent(path):
-        if path in folders:
-            return True
-    return False
+        yield path
 
 
 def _unreadable(look: Look, plan: Plan, history: History) -> Iterator[Step]:

@@ -299,6 +299,21 @@ def compare(load: Load, a: Ids | None, b: Ids | None, load_b: Load | None = None
                 waiting.append((join(path, name), old.subtrees.get(name), new.subtrees.get(name)))
 
 
+def times_apart(load: Load, snapshot: Snapshot, now: Ids, load_now: Load) -> Iterator[tuple[bytes, Entry]]:
+    """Paths as a snapshot saw them whose entries differ from those of another tree, if only by their times."""
+    waiting = [(b"", snapshot.stored, now.stored)]
+    while waiting:
+        path, then_at, now_at = waiting.pop()
+        if then_at == now_at:
+            continue
+        then, there = decode(load(then_at)).as_seen(), decode(load_now(now_at))
+        for name, entry in zip(then.names, then.entries):
+            if entry != there.state(name):
+                yield join(path, name), entry
+            if name in then.subtrees and name in there.subtrees:
+                waiting.append((join(path, name), then.subtrees[name].stored, there.subtrees[name].stored))
+
+
 _EMPTY = Folder([], [], {})
 
 

@@ -32,3 +32,11 @@ def test_other_errors_at_a_sample_of_calls(name: str, shift: int) -> None:
         report = python("faults.py", name, shift, base, 9)
     holds(report)
     assert report["hit"] >= _MINIMUM[name] // 9
+
+
+@pytest.mark.parametrize("name", ["rollback", "redo", "undo", "swap"])
+def test_with_few_descriptors_nothing_is_left_wrong(name: str) -> None:
+    with quick_folder() as base:
+        report = python("descriptors.py", name, base)
+    holds(report)
+    assert report["told"].get("refused") and report["told"].get("whole"), report

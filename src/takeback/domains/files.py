@@ -484,12 +484,12 @@ class Files:
             expected is not None
             and expected.kind == goal.kind == FILE
             and (expected.content, expected.group) == (goal.content, goal.group)
+            and self._may_stay(here, name, goal)
         ):
-            if (
-                not goal.group or here.stat(name).st_nlink <= self._members[goal.group]
-            ):  # else other names would change too
-                self._set_mode(step, here, name, goal)
-                return
+            self._set_mode(step, here, name, goal)
+            if goal.group:
+                self._placed[goal.group] = step.path
+            return
         beside = temporary_prefix(self._key) + b"%d" % number
         try:
             self._write_with_room(here, beside, goal, step.path)
@@ -504,6 +504,17 @@ class Files:
             raise
         if goal.group:
             self._placed[goal.group] = step.path
+
+    def _may_stay(self, here: OpenFolder, name: bytes, goal: Entry) -> bool:
+        """Whether a file's mode can be set in place: of one with several names, if its group is linked with it by now,
+        or if none of its names is left out."""
+        if not goal.group:
+            return True
+        st = here.stat(name)
+        placed = self._placed.get(goal.group)
+        if placed is not None:
+            return self._inode(placed)[0] == st.st_ino
+        return st.st_nlink <= self._members[goal.group]
 
     def _enter(self, here: OpenFolder, beside: bytes, name: bytes) -> None:
         try:
