@@ -27,6 +27,7 @@ LAYERS = [
         "head_file",
         "quickjson",
         "ancestry",
+        "variables",
     },
     {
         "journal",

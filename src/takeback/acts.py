@@ -248,6 +248,9 @@ class Outside(Protocol):
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
         """The secrets it needs that are not bound to where they would go."""
 
+    # A domain may also have `lacks(inverse) -> str`: what it needs and is not there, a credential that is not set. Then
+    # nothing of a plan is begun.
+
     def run(self, inverse: Inverse, key: str) -> Answer:
         """Sends it, at most once for a key if the other side honours that."""
 

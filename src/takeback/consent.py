@@ -37,6 +37,7 @@ def allowed(
         outside = [acts[text(s.path)] for s in plan.outside if text(s.path) in acts]
         stays = {act.id: why for act in outside if (why := _stands_under(act, acts.values(), left))}
         stays = stays or {act.id: why for act in outside if (why := _lacks_binding(workspace, act, command))}
+        stays = stays or {act.id: why for act in outside if (why := workspace.lacks(act))}
         waiting = [] if stays else workspace.unapproved(plan)[0]
         if waiting and not asked:
             asked = True

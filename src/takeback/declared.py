@@ -50,7 +50,9 @@ class Declared(NamedTuple):
         if self.domain == "command":
             words = [_word(word, known) for word in self.args.get("argv", ())]
             given = {**self.args, **({"argv": words} if words else {})}
-            return workspace.outside("command").check(Inverse(command.OP, given))
+            runner = workspace.outside("command")
+            assert isinstance(runner, command.Command)
+            return runner.chosen(runner.check(Inverse(command.OP, given)))
         kwargs = python.as_json(filled(self.args["kwargs"], known))
         _refuse_credentials(kwargs, self.args["kwargs"])
         return workspace.outside("python").check(Inverse(python.OP, {**self.args, "kwargs": kwargs}))

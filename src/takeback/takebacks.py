@@ -46,7 +46,7 @@ from .effects import (
     text,
     thread_of,
 )
-from .errors import ApprovalNeeded, Damaged, Stale, TakebackError, UsageError
+from .errors import ApprovalNeeded, CredentialNeeded, Damaged, Stale, TakebackError, UsageError
 from .executor import Done, Executor, Outer, changes_made, kept_results, steps_of
 from .history import NUMBERED, History, pack_list
 from .ids import new_id
@@ -410,6 +410,7 @@ class Takebacks:
         if not plan.taken and not moves_on:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
         approval = self._approval(plan)
+        self.must_be_ready(plan)
         if self.observer.stopped():
             raise TakebackError("cancelled before anything was done; nothing was changed", "ask for it again")
         for data in self.merged.values():
@@ -502,6 +503,34 @@ class Takebacks:
             raise _not_approved(plan, steps, unbound)
         return found
 
+    def must_be_ready(self, plan: Plan) -> None:
+        """Nothing is begun where a credential that a step needs is not there: it would only fail, half-way. What was
+        approved stays approved."""
+        way = "set it and run the same again, which needs no new approval"
+        if len(plan.outside) < len(plan.taken):
+            way += "; or take back the files alone with --only files"
+        self._must_be_ready(plan.outside, way)
+
+    def _must_be_ready(self, steps: Iterable[Step], way: str) -> None:
+        found: list[str] = []
+        acts = self.observer.history().acts
+        for act in (acts[text(step.path)] for step in steps if text(step.path) in acts):
+            if (why := self.lacks(act)) and why not in found:
+                found.append(why)
+        if found:
+            raise CredentialNeeded(f"nothing was changed: {'; '.join(found)}", way)
+
+    def lacks(self, act: Act) -> str:
+        """What the inverse of an act needs and is not there; empty where nobody can say so beforehand."""
+        if act.inverse is None:
+            return ""
+        try:
+            ask = getattr(domains.load(act.domain, self.world()), "lacks", None)
+            why: str = ask(act.inverse) if ask is not None else ""
+        except Exception:  # a domain may be anybody's; what is wrong with it is told when it is run
+            return ""
+        return f"{why}, and {act.summary} is not taken back without it" if why else ""
+
     def world(self, approval: Approval | None = None) -> World:
         allowed = frozenset(Credential(*pair) for pair in approval.credentials) if approval else frozenset()
         observer = self.observer
@@ -592,6 +621,11 @@ class Takebacks:
         head = self.store.journal.head().seq
         outside = any(segment.domain not in STATES for segment in segments)
         approval = self._approval_of(takeback) if outside else None
+        if not abort:
+            self._must_be_ready(
+                [step for step in steps if step.domain not in STATES],
+                "set it and run takeback resume again, or go back with takeback resume --abort",
+            )
         executor = self._executor(tree, approval, outside, takeback.request, head)
         try:
             done = executor.finish(takeback, segments, abort, self.observer.known().state)

@@ -617,6 +617,16 @@ class Workspace(Hooked, Twins):
         with self.alone():
             return self._takebacks.unapproved(plan) if plan.outside else ([], [])
 
+    def must_be_ready(self, plan: Plan) -> None:
+        """Refuses a plan of which a step needs a credential that is not set here: nothing is begun."""
+        with self.alone():
+            self._takebacks.must_be_ready(plan)
+
+    def lacks(self, act: Act) -> str:
+        """What taking an act back needs and is not there, in words: a credential that is not set; empty if nothing."""
+        with self.alone():
+            return self._takebacks.lacks(act)
+
     def approve(self, plan: Plan, credentials: Iterable[Credential] = ()) -> Approval:
         """A person's yes to exactly this plan, good for one apply."""
         self.must_be_on()

@@ -2,14 +2,17 @@
 
     {"argv": ["psql", "-f", "down.sql"]}      or {"shell": "…"}, recorded and shown as such; exactly one
     "run_in"       the project root, a folder in it, or another folder by its real path
-    "env"          names of environment variables; their values are looked up when it runs, and never stored
+    "env"          names of environment variables; their values are looked up when it runs, and never stored. Those
+                   that it names itself are among them, and, when it is recorded, those that choose an account or a
+                   place for its program and are set (variables.py)
     "timeout"      seconds; "expect": exit codes that mean it took effect
     "probe"        {"argv" | "shell", "expect", "gone", "timeout"}: whether it took effect, told by an exit code
     "idempotent"   running it twice does nothing more, within "idempotent_for" seconds
 
 An exit code says that it ended: expected, it is done; another, it failed and may run again. A signal, or no end within
-the timeout, and nobody knows. Its words may hold `${env:NAME}`; a variable beyond the few that every program needs
-is a credential, which settings bind to `command://PROGRAM`.
+the timeout, and nobody knows. Its words may hold `${env:NAME}`; a variable beyond the few that every program needs, and
+those that only choose a place, is a credential, which settings bind to `command://PROGRAM`. Where one is not set, it is
+not run.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from .. import redact
+from .. import redact, variables
 from ..acts import Answer, Credential, Inverse, NewAct, World, is_key_known
 from ..effects import DONE, FAILED, UNKNOWN
 from ..errors import TakebackError, UsageError
@@ -72,19 +75,40 @@ class Command:
         args: dict[str, Any] = _words(given, "the inverse")
         if folder := self._folder_to_record(given.get("run_in") or ""):
             args["run_in"] = folder
-        if env := _names(given.get("env") or ()):
-            args["env"] = env
         if "timeout" in given:
             args["timeout"] = _seconds(given["timeout"], "timeout")
         if "expect" in given:
             args["expect"] = _codes(given["expect"], "expect")
         if given.get("probe") is not None:
             args["probe"] = _checked_probe(given["probe"])
+        env = _names(given.get("env") or ())
+        for words in (args, args.get("probe", {})):
+            env += [name for name in variables.named(words, self._world.environ) if name not in (*env, *_BASE)]
+        if env:
+            args["env"] = env
         if given.get("idempotent"):
             args["idempotent"] = _flag(given["idempotent"])
             if "idempotent_for" in given:
                 args["idempotent_for"] = _seconds(given["idempotent_for"], "idempotent_for")
         return Inverse(OP, args)
+
+    def chosen(self, inverse: Inverse) -> Inverse:
+        """The inverse, to be recorded here: with what chooses an account or a place for its program."""
+        found = variables.chosen(inverse.args, self._world.environ)
+        env = list(dict.fromkeys([*_names(inverse.args.get("env") or ()), *found]))
+        return Inverse(inverse.op, {**inverse.args, **({"env": env} if env else {})})
+
+    def places(self, inverse: Inverse) -> dict[str, str]:
+        """The accounts and places that are chosen for it here."""
+        given = self._world.environ
+        names = [name for name in inverse.args.get("env", ()) if variables.is_place(name)]
+        return {name: redact.text(given[name]) for name in names if given.get(name)}
+
+    def lacks(self, inverse: Inverse) -> str:
+        args = self.check(inverse).args
+        wanted = dict.fromkeys(name for words in (args, args.get("probe", {})) for name in _referenced(args, words))
+        unset = [name for name in wanted if not self._world.environ.get(name)]
+        return f"{', '.join(unset)} {'is' if len(unset) == 1 else 'are'} not set here" if unset else ""
 
     def _folder_to_record(self, given: str) -> str:
         """A folder in the project relative to it, and one elsewhere by its real path: no link decides where later."""
@@ -139,7 +163,7 @@ class Command:
     def _is_free(self, wanted: Credential) -> bool:
         """No secret, or bound to where it goes, or let go there by a person."""
         bound = self._world.settings.credentials.get(wanted.name, ())
-        return wanted.name in _BASE or wanted.origin in bound or wanted in self._world.allowed
+        return _is_no_secret(wanted.name) or wanted.origin in bound or wanted in self._world.allowed
 
     # -- running --------------------------------------------------------------
 
@@ -194,7 +218,7 @@ class Command:
         if key:
             env["TAKEBACK_KEY"] = key
         folder = os.path.join(os.path.realpath(self._world.root), args.get("run_in", ""))
-        secrets = [value for name, value in values.items() if name not in _BASE]
+        secrets = [value for name, value in values.items() if not _is_no_secret(name)]
         return _run(argv or _shell(words["shell"]), folder, env, timeout, secrets, mark)
 
     def _values(self, args: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, str]:
@@ -203,7 +227,7 @@ class Command:
             wanted = Credential(name, _origin(words))
             if not self._is_free(wanted):
                 raise TakebackError(f"{name} may not go to {wanted.origin}", "bind it in your own settings, or approve")
-            if name not in world.environ:
+            if not world.environ.get(name):
                 raise TakebackError(f"{name} is not set, and the command needs it", "set it, then run this again")
             found[name] = world.environ[name]
         return found
@@ -234,8 +258,14 @@ def recorded(
         args["argv"] = argv
     if shell is not None:
         args["shell"] = shell
-    inverse = domain.check(Inverse(OP, args))
-    return NewAct("command", redact.text(" ".join(description.split())), target, inverse, depends_on=tuple(depends_on))
+    inverse = domain.chosen(domain.check(Inverse(OP, args)))
+    did = {"environment": places} if (places := domain.places(inverse)) else {}
+    said = redact.text(" ".join(description.split()))
+    return NewAct("command", said, target, inverse, did=did, depends_on=tuple(depends_on))
+
+
+def _is_no_secret(name: str) -> bool:
+    return name in _BASE or variables.is_place(name)
 
 
 # -- one process ----------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..acts import Answer, Credential, Inverse, World
 from ..effects import DONE, UNKNOWN
-from ..errors import UsageError
+from ..errors import CredentialNeeded, UsageError
 from ..mail import GONE, HELD, PROVIDERS, SENT, Unheard, provider
 from ..typed import Any
 
@@ -41,6 +41,16 @@ class Email:
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
         """None by name: tokens of mail are settings of the owner, each for its own service."""
         return ()
+
+    def lacks(self, inverse: Inverse) -> str:
+        """Whether a token is missing: what lies in the local outbox is dropped without any."""
+        holder = provider(self.check(inverse).args["provider"], self._world)
+        try:
+            if holder.remote:
+                holder.ready()
+        except CredentialNeeded as error:
+            return error.message
+        return ""
 
     def run(self, inverse: Inverse, key: str) -> Answer:
         args = self.check(inverse).args

@@ -108,6 +108,11 @@ class Http:
         wanted = [Credential(name, origin) for name in sorted(redact.references(args))]
         return tuple(c for c in wanted if c not in self.world.allowed and not _is_bound(bound.get(c.name, ()), origin))
 
+    def lacks(self, inverse: Inverse) -> str:
+        wanted = sorted(redact.references(self.check(inverse).args))
+        unset = [name for name in wanted if not self.world.environ.get(name)]
+        return f"{', '.join(unset)} {'is' if len(unset) == 1 else 'are'} not set here" if unset else ""
+
     # -- sending ---------------------------------------------------------------
 
     def run(self, inverse: Inverse, key: str) -> Answer:

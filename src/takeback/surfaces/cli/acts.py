@@ -80,7 +80,20 @@ def verdict(terminal: Terminal, step: Step, act: Act, does: str, environ: Mappin
     told += terminal.style(f" · {safe(', '.join(unset))} {'is' if len(unset) == 1 else 'are'} not set", "red") * bool(
         unset
     )
+    told += "".join(_place(terminal, act, name, environ[name]) for name in wanted if environ.get(name))
     return f"{terminal.style(word, colour)} {what}{told}" + (f" · {note}" if note else "")
+
+
+def _place(terminal: Terminal, act: Act, name: str, now: str) -> str:
+    """' · AWS_PROFILE is prod here, and was staging': which account or place is chosen, where that is no secret."""
+    from ...redact import text as redacted
+    from ...variables import is_place
+
+    if act.domain != "command" or not is_place(name):
+        return ""
+    was = act.did.get("environment", {}).get(name, redacted(now))
+    here = f" · {name} is {safe(redacted(now))} here"
+    return here if was == redacted(now) else terminal.style(f"{here}, and was {safe(str(was))}", "red")
 
 
 def origin(act: Act, now: float) -> str:

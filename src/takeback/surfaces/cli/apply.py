@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import ApprovalNeeded, Stale
+from ...errors import ApprovalNeeded, CredentialNeeded, Stale
 from . import takebacks, unfinished
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def run(context: Context, args: Namespace) -> int:
             return unfinished.ask(context, workspace)
         try:
             return takebacks.at_once(context, workspace, lambda: workspace.apply(args.plan), args.all_steps)
-        except Stale:
+        except (Stale, CredentialNeeded):
             raise
         except ApprovalNeeded as error:
             how = f"a person looks at it and types yes: takeback approve {args.plan}; then apply it again"

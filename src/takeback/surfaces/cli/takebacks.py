@@ -12,7 +12,7 @@ and nothing more; one that a person stopped is left to them: exit 4.
 from __future__ import annotations
 
 from ...effects import STATES, Outcome, Plan
-from ...errors import ApprovalNeeded, Stale, UsageError
+from ...errors import ApprovalNeeded, CredentialNeeded, Stale, UsageError
 from ...typed import NamedTuple
 from . import acts, approving, diffs, masks, outcomes, plans, shapes, states, thread_shapes, unfinished
 from .capturing import with_progress
@@ -189,7 +189,7 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
 
         try:
             return at_once(context, workspace, work, wanted.all_steps)
-        except Stale:
+        except (Stale, CredentialNeeded):
             raise
         except ApprovalNeeded:
             return needs_person(context, workspace, wanted)
@@ -312,6 +312,7 @@ def _has_first_question(workspace: Workspace, plan: Plan) -> bool:
 
 
 def _apply_outside(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> int:
+    workspace.must_be_ready(plan)  # before anybody is asked for a yes that nothing could come of
     credentials = approving.outside(context, workspace, plan)
     if credentials is None:
         context.terminal.say("nothing was changed")
