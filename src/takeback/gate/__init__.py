@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..agents.events import Answer, Event
     from ..workspace import Workspace
+    from .judging import Judged
 
 
 _NONE: Mapping[str, str] = {}
@@ -49,6 +50,19 @@ def shell(
 ) -> tuple[Risk, ...]:
     """The risks of a shell command, the worst first. `home` is the person's home folder; `stores` and `config` are
     where takeback keeps its own, where that is not the default; `known` are variables that it begins with."""
+    return look(command, cwd, root, home, stores, config, known).risks
+
+
+def look(
+    command: str,
+    cwd: str,
+    root: str,
+    home: str,
+    stores: Iterable[str] = (),
+    config: Iterable[str] = (),
+    known: Mapping[str, str] = _NONE,
+) -> Judged:
+    """The same with what of the command is not known: programs whose own code alone says what they do."""
     from .judging import shell as judged
 
     return judged(command, cwd, root, home, stores, config, known)

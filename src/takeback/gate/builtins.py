@@ -101,8 +101,8 @@ def source(shell: Shell, words: list[str], state: State, stdin: str | None) -> s
     if path in state.files:
         return shell.run(state.files[path], state)
     if path.startswith("/dev/fd/"):
-        shell.cannot_see(" ".join(words))
-    return UNKNOWN
+        shell.cannot_see(" ".join(words), piped=True)
+    return shell.sourced(path, words[2:], state) if len(words) > 1 else UNKNOWN
 
 
 def trap(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
@@ -147,6 +147,19 @@ def export(shell: Shell, words: list[str], state: State, stdin: str | None) -> s
 
 def which(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
     return "".join(f"{w}\n" for w in words[1:] if not w.startswith("-"))
+
+
+def dirname(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    return "".join(f"{word.rstrip('/').rpartition('/')[0] or '.'}\n" for word in words[1:] if not word.startswith("-"))
+
+
+def basename(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    return f"{plain[0].rstrip('/').rpartition('/')[2].removesuffix(''.join(plain[1:2]))}\n" if plain else ""
+
+
+def realpath(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    return "".join(f"{resolved(word, state.cwd)}\n" for word in words[1:] if not word.startswith("-"))
 
 
 def mktemp(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
@@ -217,6 +230,10 @@ BUILTINS: dict[str, Callable[[Shell, list[str], State, str | None], str]] = {
     "export": export,
     "declare": export,
     "which": which,
+    "dirname": dirname,
+    "basename": basename,
+    "realpath": realpath,
+    "readlink": realpath,
     "mktemp": mktemp,
     "pwd": pwd,
     "true": quiet,

@@ -15,6 +15,12 @@ class Deadline:
     def __init__(self, seconds: float = SECONDS) -> None:
         self._end = time.monotonic() + seconds
 
+    def part(self, seconds: float) -> Deadline:
+        """One for a part of the work, which ends no later than the whole."""
+        made = Deadline(seconds)
+        made._end = min(made._end, self._end)
+        return made
+
     def check(self) -> None:
         if time.monotonic() > self._end:
             raise TooLate

@@ -51,16 +51,16 @@ def by_policy(policy: Policy, risks: Sequence[Risk]) -> Decided:
     return found
 
 
-def fingerprint(event: Event) -> str:
-    """What makes a call the same call: its tool, what it is given, and where it runs. What a model says about a
-    command beside it does not count."""
+def fingerprint(event: Event, risks: Sequence[Risk] = ()) -> str:
+    """What makes a call the same call: its tool, what it is given, where it runs, and what it would do: a script that
+    was written anew since is another call. What a model says about a command beside it does not count."""
     import hashlib
     import json
 
     given: Any = dict(event.input)
     if event.does == SHELL and event.command:
         given = [event.command, event.cwd, [event.input.get(name) for name in FOLDERS]]
-    told = json.dumps([event.tool, event.server, given], sort_keys=True, default=str)
+    told = json.dumps([event.tool, event.server, given, [risk[:2] for risk in risks]], sort_keys=True, default=str)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -107,7 +107,7 @@ def journaled(ws: Guarded, asked: Any) -> str:
     The same call may be announced twice, by two hooks or after one that died: its key passes again, and no other."""
     event, decided, summary, risks = asked
     journal, caller = ws.store.journal, event.caller
-    print_ = fingerprint(event)
+    print_ = fingerprint(event, risks)
     mine = {"agent": caller.agent, "session": caller.session, "fingerprint": print_}
     key = "" if event.key.startswith("#") else event.key  # one that we made is the same for the next call
     approved: dict[str, Mapping[str, Any]] = {}

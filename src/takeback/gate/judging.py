@@ -5,18 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from .. import redact
+from ..typed import NamedTuple
 from . import Risk, foreign, own, rules, web
+from .builtins import BUILTINS
 from .deadline import Deadline
 from .files import is_remote, touched
 from .globs import ABOVE, SAME, covers
 from .parsing import Shell
 from .places import DEVICE, INSIDE, NOWHERE, OUT, SOMEWHERE, TEMPORARY, Places, places
+from .project import Project
 from .repositories import elsewhere
 from .state import TMPDIR, Command, State
-from .words import UNKNOWN
+from .words import UNKNOWN, named
+from .wrappers import SHELLS, WRAPPERS
 
 UNSEEN = rules.UNREAD
+_ELSEWHERE = "what a program does on other machines is not captured"
+_REACHES = {
+    rules.HTTP: "it opens a connection that may change something on a server, which is not captured",
+    rules.SEND: "a mail that has left cannot be called back",
+    rules.REMOTE: _ELSEWHERE,
+    rules.CLOUD: _ELSEWHERE,
+    rules.DATABASE: "what a database loses is not captured",
+}
+# Programs that do what their name says, to files and streams.
+_KNOWN = named(
+    "ls cat less more head tail du df stat file tree wc grep egrep fgrep rg test [ [[ diff cmp sort uniq cut tr paste "
+    "join comm nl tac rev fold fmt column jq yq sha256sum sha1sum md5sum cksum xxd od hexdump strings date sleep env "
+    "printenv uname whoami id hostname ps kill true false seq expr let bc rm mv cp ln mkdir rmdir touch chmod chown "
+    "chgrp truncate tee sed gsed dd tar zip unzip gzip gunzip bzip2 xz zstd patch install sync fd fdfind exit return "
+    "break continue shift local typeset readonly unset wait jobs bg fg umask ulimit getopts hash type export declare "
+    "curl wget http https xh ssh scp rsync nc psql mysql sqlite3 redis-cli mongosh takeback tput clear reset locale"
+)
 _LONGEST = 200
+_NETWORK = ("/dev/tcp/", "/dev/udp/")  # to bash these are connections
+_LOOPBACK = ("/dev/tcp/localhost/", "/dev/tcp/127.0.0.1/")  # opened and left alone: whether somebody listens there
+
+
+class Judged(NamedTuple):
+    """What is known of a command: its risks, the worst first, each once; and what of it nobody can know."""
+
+    risks: tuple[Risk, ...]
+    unknown: tuple[str, ...] = ()
 
 
 def shell(
@@ -27,11 +57,11 @@ def shell(
     stores: Iterable[str],
     config: Iterable[str],
     known: Mapping[str, str],
-) -> tuple[Risk, ...]:
-    """The risks of a shell command, the worst first, each once."""
+) -> Judged:
+    """A shell command, with the files of the project that it runs."""
     where = places(root, home)
     mine = own.own(home, where, stores, config)
-    walked = Shell(home, own.matters(mine, where))
+    walked = Shell(home, own.matters(mine, where), Project(root))
     text = command.replace(UNKNOWN, "").replace("\r\n", "\n")
     try:
         walked.run(text, State(cwd or root, home, known))
@@ -50,13 +80,27 @@ def shell(
     found = [risk._replace(what=redact.text(risk.what), undo=redact.text(risk.undo)) for risk in found]
     unique = {(risk.kind, risk.what, risk.outside): risk for risk in found}
     guessed = [_by_words(risk) for risk in unique.values()] if walked.guessed else list(unique.values())
-    return tuple(sorted(guessed, key=lambda risk: (not risk.refuse, risk.kind == rules.OUTSIDE)))
+    risks = tuple(sorted(guessed, key=lambda risk: (not risk.refuse, risk.kind == rules.OUTSIDE)))
+    return Judged(risks, tuple(dict.fromkeys(_unknown(walked))))
+
+
+def _unknown(walked: Shell) -> Iterator[str]:
+    """Programs of which only their own code says what they do, and what could not be read of them."""
+    known = _KNOWN | SHELLS | WRAPPERS.keys() | BUILTINS.keys() | walked.functions | {"make", "gmake", "", UNKNOWN}
+    for command in walked.commands:
+        name = command.name
+        if name not in known and not name.isdecimal() and not rules.is_known(name):
+            yield name
+    yield from walked.unread
 
 
 def _all(walked: Shell, where: Places) -> Iterator[Risk]:
     for each in walked.commands:
         walked.deadline.check()
-        yield from _of(each, where)
+        for risk in _of(each, where):
+            yield risk._replace(what=f"{risk.what} (in {each.script})") if each.script else risk
+    for kind, what, script in walked.sent:
+        yield Risk(kind, f"{what} in {script or 'its code'}", _REACHES[kind])
 
 
 def _by_words(risk: Risk) -> Risk:
@@ -110,11 +154,11 @@ def _disguises(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield "git", ["git", name[4:], *words[1:]]
     if name in ("python", "php", "ruby") or name.startswith("python3"):
         for at, word in enumerate(words[1:], 1):
-            if not word.startswith("-"):
+            if word in ("-c", "-m", "-r", "-e"):
+                break
+            if not word.startswith("-") and words[at - 1] not in ("-W", "-X", "-I"):
                 yield word.rpartition("/")[2], words[at:]
                 break
-    if name == "make":
-        return
 
 
 def _without_aliases(words: list[str], assigned: Mapping[str, str]) -> list[str]:
@@ -136,7 +180,12 @@ def _files(command: Command, where: Places) -> Iterator[Risk]:
             continue
         place, real = where.of(path, command.cwd)
         shown = path.replace(UNKNOWN, "…")
-        if place == DEVICE:
+        if real.startswith(_NETWORK):
+            if not (
+                real.startswith(_LOOPBACK) and command.name in ("", "echo", ":", "true") and len(command.words) < 2
+            ):
+                yield Risk(rules.HTTP, f"{_said(command.words)} > {shown}".strip(), _REACHES[rules.HTTP])
+        elif place == DEVICE:
             yield Risk(rules.SYSTEM, f"{command.name} {shown}", "it writes to a device, below all files")
         elif place == INSIDE and deletes and (real.rstrip("/") == where.root or _is_git(real, where.root)):
             what = (
@@ -151,7 +200,7 @@ def _files(command: Command, where: Places) -> Iterator[Risk]:
             yield Risk(rules.DELETE, _said(command.words), why, outside=(real,))
         elif place == SOMEWHERE and deletes and recursive:
             yield Risk(rules.DELETE, _said(command.words), f"nobody can say where {shown} lies before it is deleted")
-        elif place in (OUT, TEMPORARY):
+        elif place == OUT or (place == TEMPORARY and not command.script):
             written.append(real.replace(UNKNOWN, "…"))
         elif place in (NOWHERE, SOMEWHERE):
             continue

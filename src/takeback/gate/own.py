@@ -14,6 +14,7 @@ from .files import Touched, touched
 from .globs import ABOVE, APART, BELOW, SAME, covers
 from .parsing import Shell
 from .places import Places, is_below
+from .rules import UNREAD
 from .state import Command, resolved
 from .words import UNKNOWN, named
 
@@ -144,6 +145,10 @@ def in_shell(shell: Shell, mine: Own, where: Places, text: str = "") -> Iterator
     for code in shell.texts:
         shell.deadline.check()
         yield from _code(code, mine, where)
+    for code, file in shell.files:  # a person's own program may do this, and a person says so
+        shell.deadline.check()
+        for risk in _code(code, mine, where):
+            yield risk._replace(kind=UNREAD, what=f"{risk.what} (in {file})", refuse=False)
 
 
 def of_path(path: str, mine: Own, above: bool = True) -> Risk | None:

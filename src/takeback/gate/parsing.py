@@ -9,41 +9,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from ..patterns import pattern
-from ..typed import Any
-from . import foreign, grammar
+from ..typed import Any, NamedTuple
+from . import foreign, grammar, recipes, sending
 from .builtins import BUILTINS
 from .deadline import Deadline, TooLate
+from .project import Project
 from .state import ASSIGNMENT, Command, State, resolved
 from .words import APART, UNKNOWN, Piece, ansi, bare, fields, in_quotes, loose, named
 from .wrappers import CODE, KEYWORDS, SHELL_VALUES, SHELLS, WRAPPERS, Wrapper, is_setup
 
 _DEEPEST = 16  # wrappers around wrappers
 _MOST = 1500  # commands of one text
+_MOST_IN_FILES = 1000  # with those in files of the project that it runs
+_READING = 1.0  # seconds for all of these files
 _GROUPS = pattern(r"[{}!\s]+")  # tree-sitter takes braces behind a `!` or `time` for one word
 _LOOPS = (24, 8, 3, 1)  # words of a loop that are gone through, by how deep it lies in others
 _LONGEST = 400_000  # characters of a command that are read
 _LONGEST_VALUE = 20_000  # of a variable
 _ASSIGNED = 3000  # assignments of one text
 _NAMES_BELOW = frozenset({"ls", "fd", "fdfind", "rg", "grep", "git"})  # print names below where they run
+_SCRIPT = pattern(r"\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php)$")  # `uv run x.py`, and what lies on PATH
+_ENDINGS = {"py": "python", "js": "node", "mjs": "node", "cjs": "node", "ts": "node", "rb": "ruby", "pl": "perl"}
+_WITH_FILES = named(
+    "python pypy perl ruby node nodejs bun deno tsx ts-node php lua Rscript pwsh powershell tclsh expect"
+)
+_OPENED = pattern(r"<>\s*(/dev/(?:tcp|udp)/[^\s;&|)]+)")
 _STATEMENTS = named(
     "program list subshell compound_statement do_group else_clause elif_clause if_statement while_statement "
     "case_statement case_item negated_command c_style_for_statement ERROR"
 )
 
 
+class Reaching(NamedTuple):
+    """A call of a program in another language, and the file that has it; empty for code in the call itself."""
+
+    kind: str
+    what: str
+    script: str
+
+
 class Shell:
     """Walks a text and collects the commands in it."""
 
-    def __init__(self, home: str, matters: Sequence[tuple[str, bool]] = ()) -> None:
+    def __init__(self, home: str, matters: Sequence[tuple[str, bool]] = (), project: Project | None = None) -> None:
         self.home = home
+        self.project = project  # whose files are read where they are run
+        self.sent: list[Reaching] = []  # calls of other languages that reach other machines
+        self.unread: list[str] = []  # what files of the project run that nobody can read
+        self._reading: list[str] = []  # the files that are walked just now
+        self._script_time: Deadline | None = None
         self.matters = matters  # paths that must not go, and whether each is a folder
         self.deadline = Deadline()
         self.written: dict[str, str] = {}  # by path: what is put into a file, as far as it is known
         self.commands: list[Command] = []
         self.unseen: list[str] = []  # what is run that nobody can read
         self.texts: list[str] = []  # programs in other languages that are run
+        self.files: list[tuple[str, str]] = []  # the same in files of the project: what each says, and its name
+        self.functions: set[str] = set()  # of the text itself, by name, that it calls
         self.guessed = False  # no parser: read by words alone
         self._depth = 0
         self._steps = 0
@@ -61,6 +86,8 @@ class Shell:
         if UNKNOWN in text and not text.strip(f"{UNKNOWN} \n"):
             self.cannot_see("code that something else prints")
             return UNKNOWN
+        for address in _OPENED.findall(text):  # the grammar has no word for it
+            self.sent.append(Reaching("http", f"<> {address}", self._reading[-1] if self._reading else ""))
         self._depth += 1
         try:
             parser = grammar.parser()
@@ -87,8 +114,14 @@ class Shell:
             self.simple(words, {}, None, state, writes)
         return UNKNOWN
 
-    def cannot_see(self, what: str) -> None:
-        self.unseen.append(what.replace(UNKNOWN, "…").strip()[:200])
+    def cannot_see(self, what: str, piped: bool = False) -> None:
+        """Something is run that cannot be read. In files of the project that is common, and not asked for, unless it
+        comes from somewhere else by a pipe."""
+        said = what.replace(UNKNOWN, "…").strip()[:200]
+        if self._reading and not piped:
+            self.unread.append(f"{said} in {self._reading[-1]}")
+        else:
+            self.unseen.append(said)
 
     # -- statements --------------------------------------------------------------
 
@@ -429,6 +462,8 @@ class Shell:
         if found := re.fullmatch(r"\$\{(\w+)(,,|\^\^)\}", text):
             value = variables.get(found[1], UNKNOWN)
             return value.lower() if found[2] == ",," else value.upper()
+        if found := re.fullmatch(r"\$\{(\w+)(?:\[[^\]]*\])?%/\*\}", text):  # the folder of a path
+            return variables.get(found[1], UNKNOWN).rpartition("/")[0] or "."
         if found := re.fullmatch(r"\$\{(\w+)(##?|%%?)([^*?\[]*)\}", text, re.DOTALL):
             value = variables.get(found[1], UNKNOWN)
             return value.removeprefix(found[3]) if found[2][0] == "#" else value.removesuffix(found[3])
@@ -475,7 +510,7 @@ class Shell:
                 self.assign(name, value, state)
             self.commands.append(Command((), state.cwd, assigned, tuple(writes), None, state.elsewhere))
             return ""
-        if len(self.commands) >= _MOST or self._depth >= _DEEPEST:
+        if len(self.commands) >= (_MOST_IN_FILES if self._reading else _MOST) or self._depth >= _DEEPEST:
             self.cannot_see(" ".join(words))
             return UNKNOWN
         everything = {**state.exported, **assigned}
@@ -500,6 +535,7 @@ class Shell:
             self.cannot_see(" ".join(words))
             return UNKNOWN
         if words[0] in state.functions:
+            self.functions.add(name)
             return self._called(words, assigned, state, stdin)
         if words[0] in state.aliases:
             expanded = state.aliases.pop(words[0])
@@ -509,6 +545,8 @@ class Shell:
         path = resolved(words[0], state.cwd)
         if "/" in words[0] and path in state.files:
             return self.run(state.files[path], state.copy(), stdin)
+        if "/" in words[0] or _SCRIPT.search(words[0]):
+            self._executed(path, words, state, stdin)
         if name in SHELLS:
             return self._shell(words, state, stdin)
         if (language := foreign.language_of(name)) in CODE:
@@ -520,11 +558,138 @@ class Shell:
             return self._wrapped(*wrapped, command, assigned, state)
         for inner in foreign.inner(name, words, stdin, command.assigned):
             self.run(inner, self._with(assigned, state), stdin)
+        self._recipe(name, words, self._with(assigned, state))
+        if name == "go" and words[1:2] == ["run"]:
+            self._program("go", words[1:], state)
         if name in ("at", "batch", "crontab") and stdin:
             self.run(stdin, state.copy())
+        if name == "git" and words[1:3] == ["rev-parse", "--show-toplevel"] and self.project is not None:
+            return f"{self.project.root}\n"
         if name not in _NAMES_BELOW:
             return UNKNOWN
         return f"./{UNKNOWN}\n" + (self._listed(words, state) if name == "ls" else "")
+
+    # -- files of the project ------------------------------------------------------------
+
+    def script(self, path: str, words: Sequence[str], state: State, stdin: str | None) -> str:
+        """A file of the project, walked as a shell that is given it would run it."""
+        text = self.project.text(path) if self.project is not None else None
+        if text is None:
+            self.unread.append(self.project.shown(path) if self.project and self.project.has(path) else path)
+            return UNKNOWN
+        self.positional(words, state)
+        state.variables["0"] = state.variables["BASH_SOURCE"] = path
+        return self._inside_file(path, lambda: self.run(text, state, stdin))
+
+    def sourced(self, path: str, words: Sequence[str], state: State) -> str:
+        """A file of the project that the shell itself reads: what it sets stays set."""
+        text = self.project.text(path) if self.project is not None and not state.elsewhere else None
+        if text is None:
+            self._not_read(path)
+            return UNKNOWN
+        before = {name: state.variables.get(name) for name in ("BASH_SOURCE",)}
+        state.variables["BASH_SOURCE"] = path
+        said = self._inside_file(path, lambda: self.run(text, state))
+        state.variables |= {name: value for name, value in before.items() if value is not None}
+        return said
+
+    def _executed(self, path: str, words: Sequence[str], state: State, stdin: str | None) -> None:
+        """A program of the project: by what its first line says it is written in."""
+        if self.project is None or state.elsewhere or not self.project.has(path):
+            return
+        text = self.project.text(path)
+        if text is None:
+            self._not_read(path)
+            return
+        first = re.match(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*)?(?:\S*/)?([\w.+-]+)", text)
+        ending = path.rpartition(".")[2]
+        language = foreign.language_of(first[1]) if first else _ENDINGS.get(ending, "sh")
+        if language in SHELLS:
+            self.script(path, words[1:], state.copy(), stdin)
+        elif language in CODE:
+            self._inside_file(path, lambda: self._judged(language, text, state))
+
+    def _program(self, language: str, words: Sequence[str], state: State) -> None:
+        """The file of the project that an interpreter is given."""
+        for word in words[1:]:
+            path = resolved(word, state.cwd)
+            if word.startswith("-") or self.project is None or not self.project.has(path):
+                continue
+            if (text := self.project.text(path)) is None:
+                self._not_read(path)
+            else:
+                self._inside_file(path, partial(self._judged, language, text, state))
+            return
+
+    def _module(self, name: str, state: State) -> None:
+        """`python -m NAME`, where that module lies in the project."""
+        below = name.replace(".", "/")
+        for path in (f"{below}.py", f"{below}/__main__.py", f"src/{below}.py", f"src/{below}/__main__.py"):
+            if self.project is not None and self.project.has(resolved(path, state.cwd)):
+                self._program("python", ["python", path], state)
+                return
+
+    def _recipe(self, name: str, words: Sequence[str], state: State) -> None:
+        """A makefile's targets, and the scripts of a package.json."""
+        if self.project is None or state.elsewhere:
+            return
+        found = None
+        if name in ("make", "gmake"):
+            known = {"HOME": self.home, **state.exported}
+            found = recipes.make(words, state.cwd, known, self.project.text)
+        elif name in recipes.MANAGERS or name in recipes.GROUPS:
+            found = recipes.scripts(name, words, state.cwd, self.project.text)
+        if found is None:
+            if name in ("make", "gmake") and not recipes.is_dry(words):
+                self.unread.append(name)
+            return
+        for line in found.lines:
+            inner = state.copy()
+            inner.cwd = inner.variables["PWD"] = found.folder
+            self._inside_file(found.file, partial(self.run, line, inner))
+
+    def _inside_file(self, path: str, walk: Callable[[], str | None]) -> str:
+        """Walks what a file of the project says. What takes too long there is not known; the call itself still is."""
+        assert self.project is not None
+        shown = self.project.shown(path)
+        if self._reading.count(shown) > 1:  # it runs itself
+            return UNKNOWN
+        whole, steps, first = self.deadline, self._steps, len(self.commands)
+        self._script_time = self._script_time or whole.part(_READING)
+        self.deadline = self._script_time
+        self._reading.append(shown)
+        try:
+            return walk() or ""
+        except TooLate:
+            if len(self._reading) > 1:
+                raise
+            self.unread.append(shown)
+            return UNKNOWN
+        finally:
+            self._reading.pop()
+            self._steps = steps
+            self.commands[first:] = [c if c.script else c._replace(script=shown) for c in self.commands[first:]]
+            self.deadline = whole
+            if not self._reading:
+                whole.check()
+
+    def _not_read(self, path: str) -> None:
+        if self.project is not None and self.project.has(path):
+            self.unread.append(self.project.shown(path))
+
+    def _judged(self, language: str, code: str, state: State) -> None:
+        """A program in another language: the commands it starts, what it deletes, and the calls that reach out."""
+        self.deadline.check()
+        if self._reading:
+            self.files.append((code, self._reading[-1]))
+        else:
+            self.texts.append(code)
+        for inner in foreign.commands_in(language, code):
+            self.run(inner, state.copy())
+        for path in sending.deletes(language, code):
+            self.simple(["rm", "-rf", "--", path], {}, None, state.copy())
+        script = self._reading[-1] if self._reading else ""
+        self.sent += [Reaching(*found, script) for found in sending.sent(language, code)]
 
     def _listed(self, words: list[str], state: State) -> str:
         """The names that ls prints among others and that matter."""
@@ -593,8 +758,8 @@ class Shell:
             if path in state.files:
                 return self.run(state.files[path], inner, stdin)
             if path.startswith("/dev/fd/"):
-                self.cannot_see(" ".join(words))
-            return UNKNOWN
+                self.cannot_see(" ".join(words), piped=True)
+            return self.script(path, rest[1:], inner, stdin) if not state.elsewhere else UNKNOWN
         self.positional(rest, inner)
         return self._fed(words, inner, stdin)
 
@@ -602,7 +767,7 @@ class Shell:
         if stdin is None:
             return ""
         if UNKNOWN in stdin and not stdin.strip(f"{UNKNOWN} \n"):
-            self.cannot_see(f"what is piped into {' '.join(words)}")
+            self.cannot_see(f"what is piped into {' '.join(words)}", piped=True)
             return UNKNOWN
         return self.run(stdin, state)
 
@@ -612,11 +777,12 @@ class Shell:
             if (said := state.files.get(resolved(word, state.cwd))) is not None:
                 codes.append(said)
         for code in codes:
-            self.texts.append(code)
-            for inner in foreign.commands_in(language, code):
-                self.run(inner, state.copy())
+            self._judged(language, code, state)
         if language == "python" and (module := foreign.module(words)):
             self.simple(module, {}, stdin, state.copy())
+            self._module(module[0] if module else "", state)
+        elif not codes and language in _WITH_FILES and not state.elsewhere:
+            self._program(language, words, state)
 
     def _wrapped(
         self, wrapper: Wrapper, start: int, command: Command, assigned: Mapping[str, str], state: State

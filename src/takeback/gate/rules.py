@@ -47,6 +47,7 @@ _SEEN = "others see it at once, and are told of it"
 _GONE = "what is deleted there is not captured here"
 _LIVE = "it changes running infrastructure, which is not captured"
 _LOST = "what a database loses is not captured"
+_MIGRATES = "it changes a database, which is not captured unless it is a file in the workspace"
 _FORGETS = "with it git forgets commits that undo may need"
 _THERE = "what is done on another machine is not captured"
 _PACKAGES = "it changes packages outside the workspace"
@@ -214,16 +215,34 @@ RULES: tuple[Rule, ...] = (
     _r(DATABASE, "rails|rake|bin/rails db:drop|db:reset|db:schema:load|db:migrate:reset|db:purge|db:truncate_all",
        _LOST),
     _r(DATABASE, "manage.py|django-admin flush|reset_db|sqlflush", _LOST),
+    _r(DATABASE, "manage.py|django-admin migrate", _MIGRATES, "manage.py migrate APP MIGRATION", "--plan --check"),
+    _r(DATABASE, "manage.py|django-admin loaddata|dbshell", _MIGRATES),
     _r(DATABASE, "artisan migrate:fresh|migrate:reset|migrate:refresh|db:wipe", _LOST),
-    _r(DATABASE, "alembic downgrade", _LOST),
+    _r(DATABASE, "artisan migrate|migrate:rollback|db:seed", _MIGRATES, "artisan migrate:rollback", "--pretend"),
+    _r(DATABASE, "alembic downgrade", _LOST, "", "--sql"),
+    _r(DATABASE, "alembic upgrade|stamp", _MIGRATES, "alembic downgrade REVISION", "--sql"),
+    _r(DATABASE, "flask db upgrade|downgrade|stamp", _MIGRATES, "flask db downgrade", "--sql"),
+    _r(DATABASE, "rails|rake|bin/rails db:migrate|db:rollback|db:setup|db:seed|db:migrate:up|db:migrate:down|"
+                 "db:prepare|db:structure:load|data:migrate", _MIGRATES, "rails db:rollback"),
     _r(DATABASE, "flyway clean|undo", _LOST),
+    _r(DATABASE, "flyway migrate|repair|baseline", _MIGRATES),
     _r(DATABASE, "liquibase rollback|drop-all|dropAll", _LOST),
+    _r(DATABASE, "liquibase update|migrate", _MIGRATES),
+    _r(DATABASE, "dbmate|goose|tern|sqlx|diesel|sqitch|yoyo|aerich|piccolo … up|down|drop|migrate|rollback|redo|reset|"
+                 "run|revert|deploy|apply|upgrade|downgrade", _MIGRATES),
+    _r(DATABASE, "migrate … up|down|drop|goto|force", _MIGRATES),
+    _r(DATABASE, "atlas schema|migrate apply|clean|down", _MIGRATES),
+    _r(DATABASE, "mix ecto.migrate|ecto.rollback|ecto.drop|ecto.reset|ecto.setup", _MIGRATES),
+    _r(DATABASE, "dotnet ef database update|drop", _MIGRATES),
+    _r(DATABASE, "sequelize|knex|typeorm|drizzle-kit|mikro-orm … db:migrate|db:seed:all|migrate:latest|migrate:up|"
+                 "migration:run|migration:revert|migration:up|migrate|schema:sync", _MIGRATES),
     _r(DATABASE, "sequelize|knex|typeorm|drizzle-kit … db:drop|db:migrate:undo|migrate:rollback|schema:drop|drop|push",
        _LOST),
     _r(DATABASE, "mongorestore", _LOST, "", "", "--drop"),
     # other machines
     _r(REMOTE, "ssh|mosh|telnet|sftp|lftp|ftp|ncftpput|autossh|sshpass", _THERE,
        "", "-V -G -Q"),
+    _r(REMOTE, "nc|ncat|netcat|socat", _THERE, "", "-z -l -lk -kl -lp -zv -vz -zvw -U --listen -V"),
     _r(REMOTE, "adb uninstall|push|shell|install", _THERE),
     # the machine itself
     _r(SYSTEM, "shutdown|reboot|halt|poweroff|init|telinit", _STOPS),
@@ -304,6 +323,14 @@ VALUES: dict[str, frozenset[str]] = {
     "flyctl": named("-a --app -c --config -t --access-token"),
     "heroku": named("-a --app -r --remote"),
 }
+
+
+def is_known(name: str) -> bool:
+    """Whether rules say what a program does that cannot be taken back, so that the rest of it can be."""
+    return name in SUBCOMMANDED - _RUN_ANYTHING
+
+
+_RUN_ANYTHING = named("npm pnpm yarn docker cargo")
 
 
 def plain(name: str, words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -27,6 +27,7 @@ class Command(NamedTuple):
     writes: tuple[str, ...] = ()  # files its output goes to
     stdin: str | None = None  # what it is fed, where that is known
     elsewhere: bool = False  # in a container
+    script: str = ""  # the file of the project that has it; empty for the call itself
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ def tool(
     if event.does == SHELL:
         from .judging import shell
 
-        return shell(event.command, event.cwd or root, root, home, stores, config, known)
+        return shell(event.command, event.cwd or root, root, home, stores, config, known).risks
     found = _written(event, root, home, stores, config) if event.does != READS else []
     if event.server:
         found += _of_server(event)

@@ -154,6 +154,8 @@ CODE: dict[str, frozenset[str]] = {
     "nodejs": named("-e -p --eval --print"),
     "bun": named("-e --eval"),
     "deno": named("eval"),
+    "tsx": named("-e --eval"),
+    "ts-node": named("-e --eval"),
     "php": named("-r"),
     "lua": named("-e"),
     "tclsh": frozenset(),

@@ -86,8 +86,32 @@ def test_trying_a_command(cli):
     found = cli.ok("policy", "--command", "git push", "--json", env={"TAKEBACK_AUTOPILOT": "1"}).json
     assert found["decision"] == "refuse" and found["source"] == "autopilot"
     assert found["risks"][0]["kind"] == "push" and found["risks"][0]["decision"] == "refuse"
-    assert cli.ok("policy", "--command", "make test", "--json").json == {"decision": "allow", "source": "", "risks": []}
+    nothing = {"decision": "allow", "source": "", "risks": [], "unknown": ["make"]}
+    assert cli.ok("policy", "--command", "make test", "--json").json == nothing
     assert cli.ok("policy", "--command", "takeback prune", "--json").json["risks"][0]["refuse"] is True
+
+
+def test_what_is_not_known_is_said_to_be(cli):
+    (cli.project / "Makefile").write_text("test:\n\tpytest -q\nrelease:\n\tgit push\n")
+    ran = cli.ok("policy", "--command", "make test")
+    assert ran.out.startswith("allow") and "not known: what is done by pytest" in ran.out + ran.err
+    ran = cli.ok("policy", "--command", "make release")
+    assert ran.out.startswith("ask") and "push: git push (in Makefile)" in ran.out
+    ran = cli.ok("policy", "--command", "rm -rf build")
+    assert "not known" not in ran.out + ran.err and "all of it was read" in ran.out + ran.err
+    for command in ("make test", "rm -rf build", "python3 -c 'print(1)'"):
+        ran = cli.ok("policy", "--command", command)
+        assert "could not take back" not in ran.out + ran.err
+
+
+def test_an_approval_does_not_hold_for_a_script_that_was_written_anew(cli):
+    (cli.project / "ship.sh").write_text("git push origin main\n")
+    id = _stopped_at(cli, "bash ship.sh")
+    assert cli.typing("approve", id, answers=[(YES, "yes\n")], env=PLAIN).code == 0
+    (cli.project / "ship.sh").write_text("git push origin main\ngh repo delete\n")
+    assert _stopped_at(cli, "bash ship.sh") != id
+    (cli.project / "ship.sh").write_text("git push origin main\n")
+    assert _stopped_at(cli, "bash ship.sh") == ""
 
 
 def test_the_kinds_of_calls(cli):

@@ -8,7 +8,7 @@ from ...errors import UsageError
 from ...policy import ALLOW, ASK, CALLS, REFUSE
 from ...settings import PROJECT_FILE
 from ...typed import NamedTuple
-from .terminal import pad, safe
+from .terminal import listed, pad, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,12 +109,13 @@ def _command(context: Context, command: str) -> int:
     home = context.environ.get("HOME", "")
     config = str(settings.config.parent)
     known = gate.known(context.environ)
-    risks = gate.shell(command, str(context.cwd), str(root), home, (str(settings.home),), (config,), known)
+    risks, unknown = gate.look(command, str(context.cwd), str(root), home, (str(settings.home),), (config,), known)
     decided = by_policy(settings.policy, risks)
     if context.json:
         shapes = [{**risk._asdict(), "decision": REFUSE if risk.refuse else settings.policy.call(risk.kind).decision}
                   for risk in risks]  # fmt: skip
-        context.terminal.json({"decision": decided.decision, "source": decided.source, "risks": shapes})
+        context.terminal.json({"decision": decided.decision, "source": decided.source, "risks": shapes,
+                               "unknown": list(unknown)})  # fmt: skip
         return 0
     context.terminal.write(context.terminal.style(decided.decision, _COLOURS[decided.decision]))
     for risk in risks:
@@ -123,8 +124,12 @@ def _command(context: Context, command: str) -> int:
         context.terminal.write(f"    {safe(risk.why)} ({made})")
         if risk.undo:
             context.terminal.write(f"    undo: {safe(risk.undo)}")
-    if not risks:
-        context.terminal.say("  takeback sees nothing in it that it could not take back")
+    if unknown:
+        context.terminal.say(
+            f"  not known: what is done by {safe(listed(unknown))}; files in the workspace are captured"
+        )
+    elif not risks:
+        context.terminal.say("  all of it was read: it works on files, and those in the workspace are captured")
     return 0
 
 
