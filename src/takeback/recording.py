@@ -56,6 +56,14 @@ def older(ws: Workspace, named: str | int | Iterable[str | int]) -> tuple[str, .
     return tuple(dict.fromkeys(find(ws.history(), str(name)).id for name in names)) if names else ()
 
 
+def note(text: str, left_to_do: str, depends_on: tuple[str, ...]) -> NewAct:
+    """What nothing takes back, in a line."""
+    if not isinstance(text, str) or not (said := " ".join(text.split())):
+        raise UsageError("a note needs its text", "such as 'rotated the signing key'")
+    left = " ".join(left_to_do.split()) or "nothing is known that takes it back"
+    return NewAct("note", redact.text(said), "", None, IRREVERSIBLE, {"left_to_do": redact.text(left)}, depends_on)
+
+
 def facts(ws: Workspace, known: Act, what: Mapping[str, Any]) -> dict[str, Any]:
     """What became of an act, as it may be stored."""
     told = dict(what)

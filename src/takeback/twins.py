@@ -85,6 +85,9 @@ class Twins:
     async def arecord_command(self, description: str, **more: Any) -> Act:
         return await _in_thread(lambda: _of(self).record_command(description, **more))
 
+    async def arecord_note(self, text: str, **more: Any) -> Act:
+        return await _in_thread(lambda: _of(self).record_note(text, **more))
+
     async def alabel(self, name: str, label: str) -> Checkpoint:
         return await _in_thread(lambda: _of(self).label(name, label))
 

@@ -573,6 +573,21 @@ class Workspace(Hooked, Twins):
         )  # fmt: skip
         return self.record(act, by or {"surface": "python"})
 
+    def record_note(
+        self,
+        text: str,
+        *,
+        left_to_do: str = "",
+        depends_on: Iterable[str] = (),
+        by: Mapping[str, str] | None = None,
+    ) -> Act:
+        """Journals something done outside the files that nothing takes back, so that every plan names it; `left_to_do`
+        is what a person can still do about it."""
+        from . import recording
+
+        act = recording.note(text, left_to_do, recording.older(self, depends_on))
+        return self.record(act, by or {"surface": "python"})
+
     def step(self, name: str, *, actor: str = "", approve: Approve | None = None) -> WorkStep:
         """A step of a harness: `with` it, an exception takes back what was done in it. Effects outside the files go
         back if policy allows that, or if `approve`, shown the plan, says True."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import jsonschema
 from mcp import Client
 from mcp_types import ElicitResult, Implementation
 
@@ -34,13 +35,23 @@ class Calls:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.text = ""
+        self._schemas: dict[str, Any] = {}  # tool → what it says that it answers with
 
     async def __call__(self, tool: str, **arguments: Any) -> Any:
         result = await self.client.call_tool(f"takeback_{tool}", arguments)
         self.text = result.content[0].text
         assert "Traceback" not in self.text
         json.dumps(result.structured_content)
+        await self._must_be_as_published(f"takeback_{tool}", result)
         return result
+
+    async def _must_be_as_published(self, tool: str, result: Any) -> None:
+        """Every answer, failures too, is what the tool's outputSchema says."""
+        if not self._schemas:
+            self._schemas = {t.name: t.output_schema for t in (await self.client.list_tools()).tools}
+        if (schema := self._schemas.get(tool)) is None:
+            return  # there is no such tool
+        jsonschema.Draft202012Validator(schema).validate(result.structured_content)
 
     async def ok(self, tool: str, **arguments: Any) -> Any:
         result = await self(tool, **arguments)

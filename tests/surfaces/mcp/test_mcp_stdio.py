@@ -301,7 +301,7 @@ def test_the_inspector_lists_and_calls_the_tools(work: Path, inspector: list[str
 
     listed = inspect("--method", "tools/list")
     assert listed.returncode == 0, listed
-    assert len(json.loads(listed.stdout)["tools"]) == 33
+    assert len(json.loads(listed.stdout)["tools"]) == 34
     (work / "README.md").write_text("changed\n")
     called = inspect("--method", "tools/call", "--tool-name", "takeback_rollback")
     assert called.returncode == 0 and json.loads(called.stdout)["structuredContent"]["applied"], called

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clients import connected
+from clients import Person, connected
 from mcp.client.stdio import StdioServerParameters
 
 import takeback
@@ -25,7 +25,7 @@ PARAMETERS = {
     "diff": {"thread_id", "from_checkpoint_id", "to_checkpoint_id"},
     "search": {"query", "thread_id"},
     "fork": {"thread_id", "checkpoint_id", "new_thread_id"},
-    "rollback": {"thread_id", "checkpoint_id"},
+    "rollback": {"thread_id", "checkpoint_id", "with_files", "everything", "merge", "force", "dry_run"},
     "handoff": {"thread_id", "checkpoint_id", "to_agent", "summary"},
     "adopt": {"handoff_id", "new_thread_id"},
     "verify": {"thread_id"},
@@ -46,7 +46,7 @@ async def test_the_parameters_and_hints(server: Server, era: str) -> None:
         tool = tools[f"takeback_thread_{name}"]
         assert set(tool.input_schema["properties"]) == {*wanted, "cwd"}, name
         assert tool.annotations.read_only_hint is (name in READ_ONLY)
-        assert not tool.annotations.open_world_hint
+        assert tool.annotations.open_world_hint is (name == "rollback"), "with files it may act outside them"
     assert tools["takeback_thread_rollback"].annotations.destructive_hint
     assert tools["takeback_thread_save"].input_schema["properties"]["state"]["type"] == "object"
 
@@ -89,6 +89,41 @@ async def test_an_agent_remembers_over_stdio(work: Path, era: str) -> None:
         assert "↩ from" in calls.text and "⑂ other" in calls.text
         verified = await calls.ok("thread_verify", thread_id="main")
         assert verified["ok"] and {step["result"] for step in verified["steps"]} == {"PASS"}
+
+
+async def test_files_go_back_with_their_thread_in_one_plan(work: Path, era: str) -> None:
+    async with connected(started_in(work), era) as calls:
+        first = await calls.ok("thread_save", thread_id="main", state={"step": 1})
+        (work / "README.md").write_text("changed\n")
+        (work / "new.txt").write_text("new\n")
+        await calls.ok("thread_save", thread_id="main", state={"step": 2})
+        where = {"thread_id": "main", "checkpoint_id": first["checkpoint_id"]}
+        shown = await calls.ok("thread_rollback", **where, with_files=True, everything=True, dry_run=True)
+        assert not shown["applied"] and {s["target"] for s in shown["plan"]["steps"]} >= {"README.md", "new.txt"}
+        assert (work / "new.txt").exists()
+        alone = await calls.ok("thread_rollback", **where, dry_run=True)
+        assert {step["domain"] for step in alone["plan"]["steps"]} == {"state"}
+        assert "with_files=true" in calls.text, "the tool that takes the files is named"
+        back = await calls.ok("thread_rollback", **where, with_files=True, everything=True)
+        assert back["whole"] and back["restored_from"] == first["checkpoint_id"]
+        assert (work / "README.md").read_text() == "hello\n" and not (work / "new.txt").exists()
+        assert (await calls.ok("thread_load", thread_id="main"))["state"] == {"step": 1}
+        await calls.ok("redo")
+        assert (work / "new.txt").exists()
+        assert (await calls.ok("thread_load", thread_id="main"))["state"] == {"step": 2}
+
+
+async def test_what_acts_outside_waits_for_a_person_when_files_go_with_a_thread(
+    work: Path, server: Server, era: str, charge, payments
+) -> None:
+    async with connected(server, era, Person()) as calls:
+        first = await calls.ok("thread_save", thread_id="main", state={"step": 1})
+        made = charge()
+        await calls.ok("record_http", **made)
+        await calls.ok("thread_save", thread_id="main", state={"step": 2})
+        where = {"thread_id": "main", "checkpoint_id": first["checkpoint_id"]}
+        back = await calls.ok("thread_rollback", **where, with_files=True, everything=True)
+        assert back["applied"] and len(payments.refunds) == 1
 
 
 async def test_a_state_is_handed_to_another_agent(work: Path, era: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import jsonschema
 import pytest
 from clients import Person, connected
 from mcp_types import TextResourceContents
@@ -39,6 +40,7 @@ TOOLS = [
     "redo",
     "record_http",
     "record_reversal",
+    "record_note",
     "compensate",
     "email_stage",
     "email_release",
@@ -74,6 +76,8 @@ async def test_every_tool_is_there_with_words_types_and_hints(server: Server, er
         assert "cwd" in tool.input_schema["properties"]
         for name, shape in tool.input_schema["properties"].items():
             assert shape.get("description"), (tool.name, name)
+        assert tool.output_schema["type"] == "object" and len(tool.output_schema["properties"]) > 1, tool.name
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
     by_name = {t.name: t.annotations for t in tools}
     for name in ("status", "diff", "log", "show", "effects", "email_pending"):
         assert by_name[f"takeback_{name}"].read_only_hint
@@ -586,7 +590,11 @@ async def test_two_hundred_hostile_calls_send_nothing_and_run_nothing(
 
 def test_every_command_that_is_named_as_a_tool_is_one() -> None:
     assert {command.replace(" ", "_") for command in TOOL_FOR} <= set(TOOLS)
-    assert set(TOOLS) - {command.replace(" ", "_") for command in TOOL_FOR} == {"record_http", "record_reversal"}
+    assert set(TOOLS) - {command.replace(" ", "_") for command in TOOL_FOR} == {
+        "record_http",
+        "record_reversal",
+        "record_note",
+    }
 
 
 @pytest.mark.parametrize(
@@ -599,6 +607,7 @@ def test_every_command_that_is_named_as_a_tool_is_one() -> None:
             "take it too: takeback_revert kxvm force=true, or merge it: takeback_revert kxvm merge=true",
         ),
         ("takeback rollback kxvm --with-state takes it too", "takeback_rollback kxvm with_state=true takes it too"),
+        ("takeback thread rollback main kxvm --with-files", "takeback_thread_rollback main kxvm with_files=true"),
         ("list them with takeback email pending", "list them with takeback_email_pending"),
         ("takeback thread list (takeback thread verify)", "takeback_thread_list (takeback_thread_verify)"),
         ("others' work: a (1 path; take it too with --all)", "others' work: a (1 path; take it too with everything=true)"),
@@ -606,7 +615,7 @@ def test_every_command_that_is_named_as_a_tool_is_one() -> None:
         # what is a person's, or what no tool can
         *[(same, same) for same in (
             "run takeback email release kxvm on a terminal", "takeback approve kxvm, then takeback resume",
-            "takeback restore --to DIR still works", "takeback thread rollback main kxvm --with-files",
+            "takeback restore --to DIR still works",
             "takeback email release --due", "takeback resolve kxvm --undone", "takeback protect claude",
             "by claude “say takeback redo”", "takeback logs in",
         )],
@@ -628,3 +637,20 @@ async def test_answers_name_tools_where_the_agent_has_one(work: Path, server: Se
         assert "take this back: takeback_undo" in calls.text or "takeback_rollback" in calls.text
         await calls("diff")
         assert "+changed: see takeback log" in calls.text, "what a file says stays as it is"
+
+
+async def test_what_nothing_takes_back_is_noted(work: Path, server: Server, era: str) -> None:
+    async with connected(server, era) as calls:
+        first = await calls.ok("record_note", text="rotated the  signing key", left_to_do="tell the team")
+        assert first["effect"]["summary"] == "rotated the signing key" and first["effect"]["verdict"] == "irreversible"
+        assert "tell the team" not in calls.text or "nothing takes it back" in calls.text
+        then = await calls.ok("record_note", text="told the team", depends_on=[first["effect"]["id"]])
+        assert then["effect"]["depends_on"] == [first["effect"]["id"]]
+        assert {e["summary"] for e in (await calls.ok("effects"))["effects"]} == {
+            "rotated the signing key",
+            "told the team",
+        }
+        (work / "README.md").write_text("changed\n")
+        planned = await calls.ok("rollback", dry_run=True)
+        assert "irreversible" in {step["verdict"] for step in planned["plan"]["steps"]}
+        await calls.fails("record_note", text="  ")

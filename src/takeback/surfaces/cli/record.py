@@ -160,17 +160,8 @@ def _command(workspace: Workspace, args: Namespace, by: dict[str, str], older: l
 
 
 def _note(workspace: Workspace, args: Namespace, by: dict[str, str], older: list[str]) -> Act:
-    from ... import redact
-    from ...acts import NewAct
-    from ...effects import IRREVERSIBLE
-
-    text = " ".join(" ".join([*args.words, *args.after]).split())
-    if not text:
-        raise UsageError("a note needs its text", "takeback record note 'rotated the signing key'")
-    left = args.left_to_do or "nothing is known that takes it back"
-    did = {"left_to_do": redact.text(left)}
-    act = NewAct("note", redact.text(text), "", None, IRREVERSIBLE, did, tuple(older))
-    return workspace.record(act, by)
+    text = " ".join([*args.words, *args.after])
+    return workspace.record_note(text, left_to_do=args.left_to_do or "", depends_on=older, by=by)
 
 
 def _tell(context: Context, workspace: Workspace, act: Act, inverse: str) -> None:

@@ -22,7 +22,7 @@ from ...errors import TakebackError, UsageError
 from ...settings import home
 from ..cli.failures import of_the_system
 from ..cli.terminal import safe
-from . import resources
+from . import resources, schemas
 from .answers import failure
 from .instructions import INSTRUCTIONS
 from .tools import back, capture, mail, record, see, threads
@@ -92,9 +92,13 @@ class Server(MCPServer[Any]):
             self._noted.add(workspace.root)
 
     def offer(self, tool: Callable[..., Any], title: str, does: ToolAnnotations) -> None:
-        """Adds a tool under our prefix, its docstring as one paragraph."""
+        """Adds a tool under our prefix, its docstring as one paragraph, with the schema of what it answers."""
+        name = tool.__name__.rstrip("_")
         about = " ".join((tool.__doc__ or "").split())
-        self.add_tool(tool, f"takeback_{tool.__name__.rstrip('_')}", title, about, does)
+        self.add_tool(tool, f"takeback_{name}", title, about, does)
+        added = self._tool_manager.get_tool(f"takeback_{name}")
+        assert added is not None
+        added.fn_metadata.output_schema = schemas.OF[name]  # the SDK derives one from models only, and we have shapes
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

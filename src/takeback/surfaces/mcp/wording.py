@@ -22,6 +22,7 @@ TOOLS: dict[str, dict[str, str]] = {  # command → which of its options its too
     **{command: {} for command in _PLAIN},
     **{f"email {command}": {} for command in _EMAIL},
     **{f"thread {command}": {} for command in _THREAD},
+    "thread rollback": {**_BACK, "--with-files": "with_files", "--all": "everything"},
 }
 _COMMAND = re.compile(rf"\btakeback ({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b([^,;()\n“”]*)")
 _OPTION = re.compile(r"(?<=\s)--?[a-z][a-z-]*")

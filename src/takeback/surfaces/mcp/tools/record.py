@@ -1,4 +1,4 @@
-"""record_http, record_reversal: what was done outside the files, journaled with what takes it back."""
+"""record_http, record_reversal, record_note: what was done outside the files, journaled with what takes it back."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ Timeout = Annotated[float, Field(ge=0, description="Seconds until it is given up
 def add(server: Server) -> None:
     server.offer(record_http, "Record an HTTP call", KEEPS)
     server.offer(record_reversal, "Record what takes an act back", KEEPS)
+    server.offer(record_note, "Record what nothing takes back", KEEPS)
 
 
 def record_http(
@@ -119,6 +120,22 @@ def record_reversal(
             **{name: value for name, value in more.items() if value},
         )  # fmt: skip
         return recorded(workspace, act)
+
+
+def record_note(
+    ctx: Ctx,
+    text: Annotated[str, Field(description="What you did, in a line: rotated the signing key")],
+    left_to_do: Annotated[str, Field(description="What a person can still do about it")] = "",
+    depends_on: DependsOn = [],  # noqa: B006
+    cwd: Cwd = "",
+) -> CallToolResult:
+    """Journals something that you did outside the files and that nothing takes back, so that status, log and every
+    plan name it. Call it right after the act. Where a request or a command would take it back, record that instead."""
+    call = call_of(ctx, cwd)
+    with call.open() as workspace:
+        return recorded(
+            workspace, workspace.record_note(text, left_to_do=left_to_do, depends_on=depends_on, by=call.by)
+        )  # fmt: skip
 
 
 def recorded(workspace: Workspace, act: Act) -> CallToolResult:

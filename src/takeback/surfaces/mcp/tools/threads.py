@@ -1,8 +1,8 @@
 """thread_save, _load, _list, _resume, _diff, _search, _fork, _rollback, _handoff, _adopt, _verify: what an agent
 remembers, as chains of state checkpoints beside the files it changed.
 
-Going back in a thread appends its old state as a new head and touches nothing else: a redo reverses it, so nobody is
-asked.
+Going back in a thread appends its old state as a new head and touches nothing else, unless files are asked for too: a
+redo reverses it, so nobody is asked but for what acts outside the files.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from ...cli.threads_kept import captures, look_at_files
 from ...cli.threads_tended import verified
 from ..answers import LONGEST_LIST, Page, answer, whole
 from ..calls import Call, Ctx, Cwd, call_of
-from ..proposals import carry_out
-from . import GOES_BACK, KEEPS, LOOKS
+from ..proposals import carry_out, shown
+from . import CHANGES, KEEPS, LOOKS
+from .back import DryRun, Everything, Force, Merge
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -48,7 +49,7 @@ def add(server: Server) -> None:
     server.offer(thread_diff, "What differs between two states", LOOKS)
     server.offer(thread_search, "Search summaries and states", LOOKS)
     server.offer(thread_fork, "Begin a thread at an earlier state", KEEPS)
-    server.offer(thread_rollback, "Go back in a thread", GOES_BACK)
+    server.offer(thread_rollback, "Go back in a thread", CHANGES)
     server.offer(thread_handoff, "Pass a state to another agent", KEEPS)
     server.offer(thread_adopt, "Take over what was handed to you", KEEPS)
     server.offer(thread_verify, "Check that states are as they were stored", LOOKS)
@@ -96,20 +97,40 @@ def thread_fork(
 
 
 async def thread_rollback(
-    ctx: Ctx, thread_id: Thread, checkpoint_id: Place, cwd: Cwd = ""
+    ctx: Ctx,
+    thread_id: Thread,
+    checkpoint_id: Place,
+    with_files: Annotated[
+        bool, Field(description="Files, git and what was done outside since then too; by default they stay")
+    ] = False,
+    everything: Everything = False,
+    merge: Merge = False,
+    force: Force = False,
+    dry_run: DryRun = False,
+    cwd: Cwd = "",
 ) -> CallToolResult | InputRequiredResult:
     """Makes an earlier state the head of its thread again, subgraphs with it. Nothing is deleted, and takeback_redo
-    reverses it. Files and what was done outside them stay; the answer says how far they are ahead, and
-    takeback_rollback takes those back."""
+    reverses it. Files and what was done outside them stay, and the answer says how far they are ahead; with_files takes
+    them along in the same plan. Steps outside the files then run only after a person's yes."""
+    call = call_of(ctx, cwd)
+    how: dict[str, Any] = {"with_files": with_files, "everything": everything, "merge": merge, "force": force}
+
+    def look() -> CallToolResult:
+        with call.open() as workspace:
+            plan = workspace.plan("thread", thread_id, checkpoint_id, **how)
+            if plan.outside:  # saved, so that exactly this can be approved and applied
+                plan = workspace.plan("thread", thread_id, checkpoint_id, save=True, **how)
+            return shown(workspace, plan)
 
     def work(workspace: Workspace) -> Outcome:
         found = workspace.threads.get(thread_id, checkpoint_id)
-        look_at_files(workspace, found)
-        return workspace.take_back("thread", found.thread, found.id)
+        if not with_files:
+            look_at_files(workspace, found)
+        return workspace.take_back("thread", found.thread, found.id, **how)
 
-    return await carry_out(
-        ctx, call_of(ctx, cwd), work, lambda ws: ws.plan("thread", thread_id, checkpoint_id, save=True)
-    )
+    if dry_run:
+        return await to_thread.run_sync(look)
+    return await carry_out(ctx, call, work, lambda ws: ws.plan("thread", thread_id, checkpoint_id, save=True, **how))
 
 
 def thread_handoff(
