@@ -103,7 +103,7 @@ STEP = _object({"domain": TEXT, "target": TEXT, "verdict": TEXT, "summary": TEXT
 DISTANCE = _object({"state": _list(TABLE), "files": COUNT}, {"outside": COUNT, "command": TEXT})
 PLAN = _object(
     {"id": TEXT, "hash": TEXT, "verb": TEXT, "to": TEXT, "steps": _list(STEP), "totals": TABLE, "left": _list(PATH)},
-    {"own": _list(PATH), "distance": DISTANCE},
+    {"own": _list(PATH), "distance": DISTANCE, "asks": ANY, "at_target": ANY},
 )
 RESULT = _object({"target": TEXT, "verdict": TEXT, "result": TEXT, "note": TEXT, "domain": TEXT}, {"effect": ID})
 APPROVAL = _object({"needed": FLAG, "run": _about(_list(TEXT), "What a person runs on a terminal")})
@@ -123,6 +123,7 @@ STATE_CHECKPOINT: Mapping[str, Schema] = {
     "values": _list(TEXT),
     "blob_id": TEXT,
     "workspace_checkpoint": _or_null(ID),
+    "restored_from": _or_null(ID),
     "rolled_back_from": _or_null(ID),
     "forked_from": ORIGIN,
 }
@@ -175,6 +176,7 @@ _BACK_TOO: Mapping[str, Schema] = {
     "left": _list(PATH),
     "own": _list(PATH),
     "distance": DISTANCE,
+    "at_target": ANY,
     "turns": _list(TABLE),
     "finished_earlier": FLAG,
     "whole": _about(FLAG, "Whether every step of the plan was done"),
