@@ -421,6 +421,10 @@ def test_an_exception_that_means_nothing_was_done(ws: Workspace, shop: str):
     assert states(ws) == ["failed", "failed"]
 
 
+def take_anything(**given: Any) -> None:
+    pass
+
+
 def test_undo_args_are_filled_from_result_and_arguments(ws: Workspace):
     class Order:
         id = "o_1"
@@ -436,7 +440,9 @@ def test_undo_args_are_filled_from_result_and_arguments(ws: Workspace):
         "d": "{args.0}",
     }
     with ws.step("order") as step:
-        step.do(order, "ada", undo="shop.orders:cancel", undo_args={**given, "e": "{args.count}", "f": "{other} {}"})
+        step.do(
+            order, "ada", undo="test_steps:take_anything", undo_args={**given, "e": "{args.count}", "f": "{other} {}"}
+        )
     inverse = ws.effects()[0].inverse
     assert inverse is not None and inverse.args["kwargs"] == {
         "a": "o_1", "b": "x-2-ada", "c": [{"n": 1}], "d": "ada", "e": 3, "f": "{other} {}",
@@ -536,8 +542,7 @@ import takeback, test_steps as t
 with takeback.open({str(project)!r}).recording() as recorder:
     try:
         print(recorder.do(t.charge, {shop!r}, 5, key="order-1", **t.REFUND)["id"])
-    except takeback.TakebackError as error:
-        assert "nobody knows" in error.message, error
+    except takeback.InProgress:
         print("ch_0")
 """
     running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(8)]

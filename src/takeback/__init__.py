@@ -16,6 +16,7 @@ import os as _os
 from .errors import (
     ApprovalNeeded,
     Damaged,
+    InProgress,
     Interrupted,
     Locked,
     Moved,
@@ -49,6 +50,7 @@ __all__ = [
     "Conversation",
     "Damaged",
     "Diff",
+    "InProgress",
     "Interrupted",
     "Locked",
     "LogRow",

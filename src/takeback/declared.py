@@ -63,7 +63,7 @@ def read(tool: str, undo: Undo) -> Declared:
     if undo is None:
         return Declared("")
     if isinstance(undo, str) or not isinstance(undo, Mapping):
-        return Declared("python", {"function": python.register(undo), "kwargs": {"result": "{result}"}})
+        return Declared("python", _python(tool, {"function": undo}))
     kinds = [kind for kind in ("http", "command", "python") if kind in undo]
     if len(kinds) != 1 or (unknown := set(undo) - {kinds[0], "target"}):
         told = f"nothing is known of {', '.join(sorted(map(str, unknown)))}" if len(kinds) == 1 else "name one way"
@@ -104,7 +104,16 @@ def _command(tool: str, given: Any) -> Mapping[str, Any]:
 def _python(tool: str, given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping) or not given.get("function"):
         raise UsageError(f"the undo of {tool} names no function", 'such as {"function": "shop.orders:cancel"}')
-    args = {"kwargs": {"result": "{result}"}, **given, "function": python.register(given["function"])}
+    args: dict[str, Any] = {"kwargs": {"result": "{result}"}, **given}
+    args["function"] = name = python.register(given["function"])
+    function, kwargs = python.registered(name), args["kwargs"]
+    if not isinstance(kwargs, Mapping):
+        raise UsageError(f"the arguments of the undo of {tool} are named", 'such as {"order": "{args.order}"}')
+    if function is not None and (why := python.mismatch(function, kwargs)):
+        raise UsageError(
+            f"the undo of {tool} cannot be called: {name} does not take {', '.join(kwargs) or 'no arguments'} ({why})",
+            'name its arguments in kwargs, such as {"order": "{args.order}"}',
+        )
     if given.get("probe") is not None:
         args["probe"] = python.register(given["probe"])
     return args

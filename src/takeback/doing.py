@@ -15,16 +15,17 @@ import functools
 import hashlib
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from . import redact
+from . import ancestry, redact
 from .acts import BEGUN, Act, Inverse, NewAct
 from .domains import python
 from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
-from .errors import ApprovalNeeded, NotDone, RepeatedEffect, TakebackError, UsageError
+from .errors import ApprovalNeeded, InProgress, NotDone, RepeatedEffect, TakebackError, UsageError
 from .policy import ASK, REFUSE
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ REFERENCE = re.compile(r"\{(result|args)((?:\.[\w-]+)*)\}")
 _SUMMARY = 160  # characters
 _LONGEST = 100_000  # characters of a result, or of an undo's arguments
 _NO_UNDO = "no undo was given"
+_UNSAID: Any = object()
 _current: ContextVar[Recorder | None] = ContextVar("takeback_step", default=None)
 _everywhere: list[Recorder] = []  # that are open in this process
 _finders: list[Callable[[], Recorder | None]] = []  # of frameworks that have a context of their own
@@ -159,41 +161,47 @@ class Recorder:
         self,
         fn: Callable[..., Any],
         *args: Any,
-        undo: Undo | None = None,
-        undo_args: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = None,
-        key: str = "",
-        target: str = "",
-        summary: str = "",
-        depends_on: Iterable[str] = (),
-        probe: Undo | None = None,
-        idempotent: bool = False,
-        not_done: tuple[type[BaseException], ...] = (),
-        again: bool = False,
+        undo: Undo | None = _UNSAID,
+        undo_args: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] | None = _UNSAID,
+        key: str = _UNSAID,
+        target: str = _UNSAID,
+        summary: str = _UNSAID,
+        depends_on: Iterable[str] = _UNSAID,
+        probe: Undo | None = _UNSAID,
+        idempotent: bool = _UNSAID,
+        not_done: tuple[type[BaseException], ...] = _UNSAID,
+        again: bool = _UNSAID,
         **kwargs: Any,
     ) -> Any:
         """Calls a function, and journals that and how it is taken back.
 
         `undo` is called with `undo_args`, whose texts may refer to `{result.id}` and `{args.name}`; without any, with
-        `result`. A `key` is done once: a second call, from any process, returns the recorded result. What was done
-        before and taken back raises RepeatedEffect, unless `again`. `not_done` are exceptions that mean it did
-        nothing."""
-        how = Undoing(undo, undo_args, key, target, summary, depends_on, probe, idempotent, not_done, again)
-        return self._do(fn, how, args, kwargs)
+        `result`. A `key` is done once: a second call, from any process, returns the recorded result; while the first is
+        under way it raises InProgress. What was done before and taken back raises RepeatedEffect, unless `again`.
+        `not_done` are exceptions that mean it did nothing. An argument that the function has too goes to both: bind
+        its own with functools.partial where they differ."""
+        given = (undo, undo_args, key, target, summary, depends_on, probe, idempotent, not_done, again)
+        said: dict[str, Any] = {name: value for name, value in zip(Undoing._fields, given) if value is not _UNSAID}
+        return self._do(fn, Undoing(**said), args, {**_own_of(fn, said), **kwargs})
 
     async def ado(self, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """The async twin: a coroutine function is awaited, another one runs in a thread. It takes what `do` takes."""
-        how = Undoing(**{name: options.pop(name) for name in Undoing._fields if name in options})
-        return await self._ado(fn, how, args, options)
+        """The async twin: a coroutine function is awaited, another one runs in a thread, and is journaled when it is
+        done also where whoever waits for it is cancelled. It takes what `do` takes."""
+        said = {name: options.pop(name) for name in Undoing._fields if name in options}
+        return await self._ado(fn, Undoing(**said), args, {**_own_of(fn, said), **options})
 
     def _do(self, fn: Callable[..., Any], how: Undoing, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         call = self._announce(fn, how, args, kwargs)
         if call.repeats:
             return _recorded_result(call.act)
+        return self._run(call, args, kwargs)
+
+    def _run(self, call: _Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         try:
             result = call.fn(*args, **kwargs)
             if inspect.iscoroutine(result):
                 result.close()
-                raise NotDone(f"{_name_of(fn)} is async", "await step.ado(…) instead")
+                raise NotDone(f"{_name_of(call.fn)} is async", "await step.ado(…) instead")
         except BaseException as error:
             self._raised(call, error)
             raise
@@ -210,11 +218,10 @@ class Recorder:
             raise
         if call.repeats:
             return _recorded_result(call.act)
+        if not inspect.iscoroutinefunction(call.fn):  # a thread goes on when whoever waits is cancelled, to its end
+            return await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(self._run, call, args, kwargs)))
         try:
-            if inspect.iscoroutinefunction(call.fn):
-                result = await call.fn(*args, **kwargs)
-            else:
-                result = await asyncio.to_thread(call.fn, *args, **kwargs)
+            result = await call.fn(*args, **kwargs)
         except BaseException as error:
             self._raised(call, error)  # not in a thread: whoever is cancelled may wait for nothing
             raise
@@ -232,18 +239,25 @@ class Recorder:
             how = how._replace(key=how.key(*args, **kwargs))
         if not isinstance(how.key, str) or redact.text(how.key) != how.key:
             raise UsageError("a key is text that is stored, without a secret in it", "use an id, such as order-17")
+        for part in ("target", "summary"):
+            if not isinstance(getattr(how, part), str):
+                raise UsageError(
+                    f"the {part} of an act is text, and this is of type {type(getattr(how, part)).__name__}",
+                    f"bind an argument of the function's own: functools.partial({_name_of(fn)}, {part}=…)",
+                )
         arguments = _arguments(fn, args, kwargs)
         name, digest = _name_of(fn), _digest(fn, arguments)
         undo = python.register(how.undo) if how.undo is not None else ""
         probe = python.register(how.probe) if how.probe is not None else ""
         if undo:
             _must_fit(undo, how)
+            _must_refer(name, how, arguments)
         else:
             self._must_be_allowed(name)
         inverse = None
         if undo and not _needs_result(how):
             inverse = self._inverse(undo, probe, how, arguments, None)
-        did: dict[str, Any] = {"call": name, **({"args": digest} if digest else {})}
+        did: dict[str, Any] = {"call": name, "process": _this_process(), **({"args": digest} if digest else {})}
         did |= {} if undo else {"left_to_do": _NO_UNDO}
         if undo and inverse is None and not callable(how.undo_args):
             given = {"result": "{result}"} if how.undo_args is None else how.undo_args
@@ -352,8 +366,18 @@ def done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
             continue
         if old.did.get("call") != act.did["call"]:
             raise UsageError(f"the key {act.key!r} belongs to {old.summary}", "give every act a key of its own")
+        if {"args"} <= old.did.keys() & act.did.keys() and old.did["args"] != act.did["args"]:
+            raise UsageError(
+                f"the key {act.key!r} belongs to {old.summary}, with other arguments than {act.summary}; nothing was "
+                "done",
+                "give every act a key of its own",
+            )
         if old.undone_by:
             break
+        if _is_under_way(old):
+            raise InProgress(
+                f"{old.summary} is under way with the key {act.key!r}; nothing was done", "call again when it is over"
+            )
         if old.shown_state == "unknown":
             raise TakebackError(
                 f"{old.summary} was begun under the key {act.key!r}, and nobody knows whether it was done",
@@ -371,6 +395,31 @@ def done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
                 )
             break
     return None
+
+
+def _is_under_way(act: Act) -> bool:
+    """Whether whoever began it is still at it."""
+    if act.state != BEGUN or "raised" in act.did or "process" not in act.did:
+        return False
+    pid, _, began = str(act.did["process"]).partition(".")
+    is_known = pid.isdecimal() and began.isdecimal() and int(began) > 0
+    return act.did["process"] == _this_process() or (is_known and ancestry.started(int(pid)) == int(began))
+
+
+def _this_process() -> str:
+    return f"{os.getpid()}.{ancestry.started(os.getpid())}"
+
+
+def _own_of(fn: Callable[..., Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said to `do` by a name that the function has too, and nobody has bound."""
+    try:
+        known = inspect.signature(fn).parameters
+    except (TypeError, ValueError):  # written in C, and silent about it; or no function at all, which is said later
+        return {}
+    bound = fn.keywords if isinstance(fn, functools.partial) else {}
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    own = {name for name, parameter in known.items() if parameter.kind in kinds and name not in bound}
+    return {name: value for name, value in said.items() if name in own}
 
 
 def _is_equal(old: Act, new: NewAct) -> bool:
@@ -518,7 +567,30 @@ def _must_fit(undo: str, how: Undoing) -> None:
         )
 
 
+def _must_refer(name: str, how: Undoing, known: Iterable[str]) -> None:
+    """The same of an undo that refers to an argument which the call does not have."""
+    names = set(known)
+    given = {} if how.undo_args is None or callable(how.undo_args) else how.undo_args
+    for kind, path in REFERENCE.findall(json.dumps(given, default=str)):
+        wanted = path.split(".")[1] if path else ""
+        if kind == "args" and wanted and wanted not in names and not wanted.isdecimal():
+            raise UsageError(
+                f"the undo of {name} refers to {{args.{wanted}}}, and it has no argument of that name",
+                f"it has {', '.join(sorted(n for n in names if not n.isdecimal())) or 'none'}",
+            )
+
+
 # -- tools ------------------------------------------------------------------------
+
+
+def _parameters(fn: Callable[..., Any]) -> list[str] | None:
+    """The names of a function's arguments; None where it takes any, or nobody can tell."""
+    try:
+        found = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return None
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in found.values())
+    return None if takes_any else list(found)
 
 
 def _journal() -> Recorder | None:
@@ -540,12 +612,14 @@ def tool(
     """A function whose calls are journaled with what takes them back, if made in a step or in `workspace.recording()`;
     anywhere else it is just called. The arguments mean what they mean for `step.do`."""
     how = Undoing(undo, undo_args, key, target, "", (), probe, idempotent, not_done)
-    for name in (undo, probe):
-        if name is not None:
-            python.register(name)
+    names = [python.register(name) for name in (undo, probe) if name is not None]
+    if undo is not None:
+        _must_fit(names[0], how)
 
     def decorate(fn: F) -> F:
         wrapper: Any
+        if undo is not None and (known := _parameters(fn)) is not None:
+            _must_refer(_name_of(fn), how, known)
         if inspect.iscoroutinefunction(fn):
 
             @functools.wraps(fn)

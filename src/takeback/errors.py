@@ -13,6 +13,7 @@ TakebackError            exit 1   it failed; nothing was lost
 ├── Moved                exit 1   another was faster: the thread's head is not the one that was seen
 ├── NotDone              exit 1   raised by a harness's own function: it did nothing
 ├── RepeatedEffect       exit 1   the same thing was done before, and taken back
+├── InProgress           exit 1   the same thing is being done just now
 └── Off                  exit 1   takeback is turned off
 """
 
@@ -82,6 +83,10 @@ class NotDone(TakebackError):
 
 class RepeatedEffect(TakebackError):
     """What is about to be done was done before and taken back; `again=True` does it on purpose."""
+
+
+class InProgress(TakebackError):
+    """What has this key is under way: whoever began it has not come back yet."""
 
 
 class Off(TakebackError):

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .acts import Act
 from .consent import allowed, is_yes
 from .doing import Recorder, Undo, current, to_the_end
-from .effects import DONE, FAILED, Outcome, Plan, text
+from .effects import DONE, FAILED, Outcome, Plan, Turn, text
 from .errors import Stale, TakebackError, UsageError
+from .thread_turns import finish_interrupted
 from .transactions import Transaction
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class WorkStep(Recorder):
         """Takes the checkpoint that it goes back to. What changed before is not this step's."""
         if self.checkpoint:
             raise UsageError(f'the step "{self.name}" was begun before', "make another one: workspace.step(…)")
+        finish_interrupted(self.workspace)
         parent = current()
         if isinstance(parent, WorkStep) and parent.workspace is self.workspace:
             self._parent = parent
@@ -251,6 +253,7 @@ class WorkStep(Recorder):
                 "rollback",
                 self.checkpoint,
                 actors=[self.actor] if self.actor else None,
+                turns=[Turn(self.turn["actor"], self.turn["turn"])] if self.turn and not self.actor else (),
                 without=("files", "git") if self._shared else (),
                 leave=leave,
             )

@@ -12,12 +12,13 @@ takeback itself is put on record, and the call goes on or is denied, as its owne
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from . import agents, ancestry, announced, gate, hook_record, redact
@@ -62,6 +63,7 @@ REPEAT = "repeat"  # the kind of a call that does again what was taken back
 _CONVERSATION = "conversation"  # the key of the bracket that a turn holds around its thread
 _TOOL = "tool"  # the kind of a call that acts by its name: one that is declared can be taken back
 _ATTEMPTS = 5  # at a plan that others make stale
+_ALIKE = 0.75  # how much of two names is the same where one is taken for the other, misspelled
 _SUMMARY = 160  # characters
 _RAISED = 500
 _READ = 8 * _RAISED  # of an error's text: secrets go before it is cut, as half of one has no shape
@@ -146,6 +148,17 @@ class ToolCalls:
         self._is_joined = False  # to a turn that somebody else begins and ends
         self._conversation: tuple[Caller, Call] | None = None
         self._dialect: Any = agents.load(agent) if agent in agents.AGENTS else _Tools()
+
+    def know_tools(self, names: Iterable[str]) -> None:
+        """These tools there are: an undo that was declared for one of them by a misspelled name is refused."""
+        known = {name.rpartition("__")[2]: name for name in names}
+        declared = {tool.rpartition("__")[2]: tool for tool in self._declared}
+        for tool in declared.keys() - known.keys():
+            if close := difflib.get_close_matches(tool, known.keys() - declared.keys(), 1, _ALIKE):
+                raise UsageError(
+                    f"undo names the tool {declared[tool]}, and there is only {known[close[0]]}",
+                    "mend the name: what takes a tool back is found by it",
+                )
 
     # -- turns -----------------------------------------------------------------
 

@@ -6,7 +6,8 @@ Speaks DB-API (sqlite3, psycopg and others), SQLAlchemy's connections and sessio
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .errors import UsageError
@@ -14,6 +15,13 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from .doing import Undo
     from .steps import WorkStep
+
+
+_COMMITTED = "committed"
+
+
+class _NotCommitted(Exception):
+    """It is known that a commit took no effect; its cause says why."""
 
 
 class Transaction:
@@ -66,26 +74,52 @@ class Transaction:
         return None
 
     def commit(self, step: WorkStep) -> None:
-        if inspect.isawaitable(found := self._commit(step)):
-            getattr(found, "close", lambda: None)()
-            raise UsageError("the connection is async, and the step is not", "use async with workspace.astep(…)")
+        if self._is_inner:
+            if inspect.isawaitable(found := self._release()):
+                getattr(found, "close", lambda: None)()
+                raise _is_async()
+        elif inspect.iscoroutinefunction(self.connection.commit):
+            raise _is_async()
+        else:
+            with _told_plainly():
+                step.do(self._committing, not_done=(_NotCommitted,), **self._how(step))
+        self._ended = _COMMITTED
 
     async def acommit(self, step: WorkStep) -> None:
-        if inspect.isawaitable(found := self._commit(step)):
-            await found
+        async def commit() -> None:
+            if inspect.isawaitable(found := self._committing()):
+                await found
 
-    def _commit(self, step: WorkStep) -> Any:
-        if self._nested is not None:
-            found = self._nested.commit()
-        elif self._savepoint:
-            found = self._execute(f"RELEASE SAVEPOINT {self._savepoint}")
-        elif self._undo is not None and not inspect.iscoroutinefunction(self.connection.commit):
-            summary = f"commit of a transaction in step {step.name!r}"
-            found = step.do(self.connection.commit, undo=self._undo, undo_args=self._undo_args or {}, summary=summary)
+        if self._is_inner:
+            if inspect.isawaitable(found := self._release()):
+                await found
         else:
-            found = self.connection.commit()
-        self._ended = "committed"
-        return found
+            with _told_plainly():
+                await step.ado(commit, not_done=(_NotCommitted,), **self._how(step))
+        self._ended = _COMMITTED
+
+    @property
+    def _is_inner(self) -> bool:
+        """A savepoint, which the enclosing step commits."""
+        return self._nested is not None or bool(self._savepoint)
+
+    def _release(self) -> Any:
+        if self._nested is not None:
+            return self._nested.commit()
+        return self._execute(f"RELEASE SAVEPOINT {self._savepoint}")
+
+    def _how(self, step: WorkStep) -> dict[str, Any]:
+        """What is journaled of a commit: with an undo it can be taken back, without one it stands."""
+        undo = {"undo": self._undo, "undo_args": self._undo_args or {}} if self._undo is not None else {}
+        return {"summary": f"commit of {self.name} in step {step.name!r}", **undo}
+
+    def _committing(self) -> Any:
+        try:
+            return self.connection.commit()
+        except Exception as error:
+            if _is_sqlite(self.connection) and self.connection.in_transaction:
+                raise _NotCommitted from error
+            raise
 
     def roll_back(self) -> str:
         """Why what was done remains; empty if it is gone."""
@@ -124,9 +158,23 @@ class Transaction:
         return f"a transaction ({type(self.connection).__module__.partition('.')[0]})"
 
     def _left(self) -> str:
-        if not self._ended or self._undo is not None:  # with an undo it is an effect like others
+        if self._ended in ("", _COMMITTED):  # a commit is an effect like others
             return ""
         return f"it was {self._ended}, and no undo was given"
+
+
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Whoever uses the connection hears what its driver said."""
+    try:
+        yield
+    except _NotCommitted as error:
+        assert error.__cause__ is not None
+        raise error.__cause__ from None
+
+
+def _is_async() -> UsageError:
+    return UsageError("the connection is async, and the step is not", "use async with workspace.astep(…)")
 
 
 def _is_sqlite(connection: Any) -> bool:

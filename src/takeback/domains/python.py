@@ -26,16 +26,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from .. import redact
+from .. import ancestry, redact
 from ..acts import KEY_LASTS, Answer, Credential, Inverse, World, is_key_known
 from ..effects import DONE, FAILED, UNKNOWN
 from ..errors import NotDone, TakebackError, UsageError
 from ..typed import Any
 
 OP = "call"
+_MAIN = "__main__"
 _EXCERPT = 2000  # characters of what a function returned
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_KEYS = {"function", "kwargs", "probe", "idempotent", "idempotent_for"}
+_KEYS = {"function", "kwargs", "probe", "idempotent", "idempotent_for", "program"}
 _registered: dict[str, Callable[..., Any] | None] = {}  # None: by name alone, and imported when it is needed
 _importing = threading.RLock()
 
@@ -45,21 +46,71 @@ def register(function: str | Callable[..., Any]) -> str:
     if isinstance(function, str):
         if not _NAME.fullmatch(function):
             raise UsageError(f"{function!r} names no function", "write package.module:function")
-        _registered.setdefault(function, None)
-        return function
-    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
-    if not callable(function) or not _NAME.fullmatch(name):
+        module, _, attribute = function.partition(":")
+        _must_exist(module, attribute)
+        _registered.setdefault(_known_as(module, attribute), None)
+        return _known_as(module, attribute)
+    module, attribute = getattr(function, "__module__", "") or "", getattr(function, "__qualname__", "")
+    if not callable(function) or not _NAME.fullmatch(f"{module}:{attribute}"):
         raise UsageError(
             f"{getattr(function, '__qualname__', function)!r} cannot be found again by its name",
             "an undo is a function of a module, not a lambda, a method or a function inside another",
         )
+    name = _known_as(module, attribute)
     _registered[name] = function
     return name
 
 
+def _known_as(module: str, attribute: str) -> str:
+    """The name of a function for other processes too: a program that was started by its module's name has that one."""
+    if module == _MAIN:
+        spec = getattr(sys.modules.get(_MAIN), "__spec__", None)
+        module = spec.name if spec is not None else _MAIN
+    return f"{module}:{attribute}"
+
+
+def program() -> str:
+    """What tells the program that runs here from another: its file; without one, the process itself."""
+    file = getattr(sys.modules.get(_MAIN), "__file__", None)
+    return os.path.realpath(file) if file else f"process {os.getpid()}.{ancestry.started(os.getpid())}"
+
+
+def _must_exist(module: str, attribute: str) -> None:
+    """Refuses the name of a function that is not there. What is being imported just now may still come to have it."""
+    found = sys.modules.get(module)
+    if found is None:
+        try:
+            found = importlib.import_module(module)
+        except ImportError as error:
+            if _is_there(module):  # two modules that import each other: it is found once both are there
+                return
+            raise UsageError(
+                f"{module}:{attribute} names no function: there is no module {module} ({error})",
+                "mend the name, or install the module where this runs",
+            ) from error
+        except Exception as error:  # a module may do anything when it is imported
+            raise UsageError(
+                f"{module}:{attribute} cannot be used: importing {module} raised {type(error).__name__}: {error}",
+                "mend the module",
+            ) from error
+    is_complete = not getattr(getattr(found, "__spec__", None), "_initializing", False) and module != _MAIN
+    if is_complete and not callable(getattr(found, attribute, None)):
+        raise UsageError(f"{module}:{attribute} names no function of {module}", "mend the name, or write the function")
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
 def registered(name: str) -> Callable[..., Any] | None:
-    """A function that was registered itself, not by its name alone."""
+    """A function that is registered; None as long as its module is not there, or lacks it."""
     found = _registered.get(name)
+    if found is None and name in _registered:
+        module, _, attribute = name.partition(":")
+        found = getattr(sys.modules.get(module), attribute, None)
     return getattr(found, "__takeback_plain__", found)
 
 
@@ -89,6 +140,8 @@ class Python:
             )
         if given.get("probe") is not None:
             args["probe"] = _name(given["probe"])
+        if any(args.get(part, "").startswith(f"{_MAIN}:") for part in ("function", "probe")):
+            args["program"] = str(given.get("program") or program())  # every program has a __main__ of its own
         if given.get("idempotent"):
             if given["idempotent"] is not True:
                 raise UsageError("idempotent is true or false", "say true only if calling it twice does nothing more")
@@ -121,7 +174,7 @@ class Python:
 
     def run(self, inverse: Inverse, key: str) -> Answer:
         args = self.check(inverse).args  # again: a journal can be written by others
-        function = self._load(args["function"])
+        function = self._load(args["function"], str(inverse.args.get("program", "")))
         kwargs, secrets = self._filled(inverse, args["kwargs"])
         _must_take(function, args["function"], kwargs)
         try:
@@ -138,7 +191,7 @@ class Python:
         if "probe" not in args:
             return None
         try:
-            function = self._load(args["probe"])
+            function = self._load(args["probe"], str(inverse.args.get("program", "")))
             said = _call(function, self._filled(inverse, args["kwargs"])[0])
         except (Exception, SystemExit):
             return None
@@ -161,8 +214,15 @@ class Python:
         filled = _mapped(kwargs, lambda text: redact.REFERENCE.sub(lambda found: environ[found[1]], text))
         return filled, [environ[name] for name in names]
 
-    def _load(self, name: str) -> Callable[..., Any]:
-        """A function by its name; from code this process vouches for, or from an installed module the user lists."""
+    def _load(self, name: str, of: str) -> Callable[..., Any]:
+        """A function by its name; from code this process vouches for, or from an installed module the user lists. One
+        of a program itself is called by that program alone."""
+        if name.startswith(f"{_MAIN}:") and of != program():
+            raise TakebackError(
+                f"{name.partition(':')[2]} is a function of {of or 'another program'}, and this is {program()}, so it "
+                "is not called",
+                "run that program, or take it back by hand; from now on, put the undo into a module of its own",
+            )
         found = _registered.get(name)
         if found is None:
             module, _, attribute = name.partition(":")
@@ -262,7 +322,7 @@ def _imported(module: str) -> Any:
 def _imported_elsewhere(module: str, root: Path) -> Any:
     """A module that does not come from the project, however the import path was set."""
     real = os.path.realpath(root)
-    if module == "__main__":
+    if module == _MAIN:
         raise TakebackError("__main__ is another program in every process", "put the undo into a module")
     with _importing, _path_without(real):
         parts = module.split(".")

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 try:
-    from langchain.agents.middleware import AgentMiddleware, ToolCallRequest
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
     from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
     from langgraph.config import get_config
     from langgraph.errors import GraphBubbleUp
@@ -141,6 +141,22 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
             await self.calls_of(thread).aend_turn()
 
     # -- calls -----------------------------------------------------------------
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        self._know_tools(request)
+        return handler(request)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        self._know_tools(request)
+        return await handler(request)
+
+    def _know_tools(self, request: ModelRequest[Any]) -> None:
+        """Before a model could call any of them."""
+        self.calls_of("").know_tools(tool.name for tool in request.tools if not isinstance(tool, dict))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         call = _Call(request)

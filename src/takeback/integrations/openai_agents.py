@@ -176,7 +176,10 @@ def protect(what: T, calls: ToolCalls) -> T:
     Tools that run at the provider are left as they are: what they do is none of this machine's. Tools of MCP servers
     come into being in each run: protect them by takeback's own gate at that server."""
     if isinstance(what, Agent):
-        return cast(T, _agent(what, calls, {}))
+        made: dict[int, Agent[Any]] = {}
+        protected = cast(T, _agent(what, calls, made))
+        calls.know_tools(tool.name for agent in made.values() for tool in agent.tools)
+        return protected
     return cast(T, _tool(cast(Tool, what), calls))
 
 

@@ -164,6 +164,10 @@ class Takeback(AbstractCapability[Any]):
 
     # -- calls -------------------------------------------------------------------
 
+    async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        self._calls(ctx).know_tools(tool.name for tool in tool_defs)  # before a model could call any of them
+        return tool_defs
+
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
