@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .capture.change_times import Moment
 
 KINDS = ("open", "ask", "close")
+EARLY = 0.1  # seconds by which a change may seem to lie before the moment in which its cause began
 
 
 class Bracket(NamedTuple):
@@ -72,6 +73,9 @@ class End(NamedTuple):
     at: float = 0.0  # when it was over; 0: nobody knows
     refused: bool = False  # it never ran
     done: bool = False  # it ran as it was meant to; only the event that says so is missing
+    goes_on: bool = False  # its agent turned to something else, and its command went on in the background
+    awaited: bool = False  # … and its agent may still tell of its end
+    began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
 
 
 class AgentTurn(NamedTuple):
@@ -232,22 +236,26 @@ class Span(NamedTuple):
 
     since: float | None = 0.0  # 0: since it was announced; None: a person was asked until nobody knows when
     until: float | None = math.inf  # inf: to this day; None: it is over, and nobody knows since when
+    goes_on: bool = False  # it may have been at work after that, too
 
     def holds(self, moment: Moment | None) -> bool | None:
         """Whether a change of that moment is the call's; None if nobody can tell."""
         if self.since and moment is not None and moment.at < self.since:
             return False
         if self.until is not None and moment is not None and moment.at > self.until:
-            return None if moment.is_latest else False
+            return None if moment.is_latest or self.goes_on else False
         if self.since is None or self.until is None or (moment is None and self.until != math.inf):
             return None
         return True
 
 
 def span_of(bracket: Bracket, end: End | None, begun: float | None) -> Span:
-    """What is known of a call's work: how it ended, if it has, and when it began, if that was told."""
-    since = begun if begun is not None else None if bracket.prompted else 0.0
-    return Span(since, math.inf if end is None else end.at or None)
+    """What is known of a call's work: how it ended, if it has, and when it began, if that was told. What a call names
+    is its own, however long a person was asked."""
+    if begun is None and end is not None and end.began:
+        begun = end.began - EARLY
+    since = begun if begun is not None else None if bracket.prompted and bracket.call.scans else 0.0
+    return Span(since, *((math.inf,) if end is None else (end.at or None, end.goes_on)))
 
 
 class Owners(NamedTuple):

@@ -171,8 +171,9 @@ def end_call(
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
     begun = {}
-    if bracket is not None and bracket.prompted and ran is not None:
-        begun = {bracket.id: (at or ws.clock()) - ran - _LATE}
+    if bracket is not None and bracket.prompted:
+        since = (at or ws.clock()) - ran - _LATE if ran is not None else ends.began(bracket)
+        begun = {bracket.id: since} if since is not None else {}
     rows = ws.observer.rows_of(look, begun=begun, at_work=found)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
@@ -182,6 +183,13 @@ def end_call(
             rows.append(brackets.close_row(bracket, oldest, failed=failed))
     ws.observer.journal_look(look, rows)
     return Ended(bracket, tuple(row.id for row in rows if row.kind == "change"), tuple(look.lacking))
+
+
+def refuse_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call, at: float) -> tuple[str, ...]:
+    """A person said no to a call that was announced: it owns nothing. Ids of what was found meanwhile."""
+    found = brackets.open_ones(ws.store.journal)
+    refused = [b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)][:1]  # in order
+    return _close(ws, tree, refused, {b.id: End(at, refused=True) for b in refused}, thorough=False)
 
 
 def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> tuple[str, ...]:
@@ -313,6 +321,9 @@ def _told(ws: Guarded, before: AgentTurn) -> tuple[Takeback, ...]:
 
 
 def _is_about(one: Call, other: Call) -> bool:
+    """Whether an agent may mean a call by what it says of it; where it says nothing, it may be any."""
+    if not other.key and not other.tool:
+        return True
     return one.key == other.key or (one.tool, one.summary, one.paths) == (other.tool, other.summary, other.paths)
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 import time
 
-from .brackets import Bracket, End
-from .typed import Any
+from .brackets import EARLY, Bracket, End
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .agents.events import Agent
 
 _WRITING = 0.4  # seconds until an agent has written down what it has already acted upon
 _AGAIN = 0.05
@@ -18,7 +21,10 @@ _AGAIN = 0.05
 
 def end_of(bracket: Bracket) -> End | None:
     """None where the call is at work, as far as anybody can tell."""
-    return _written(bracket) or (End() if bracket.caller.is_gone else None)
+    found = _written(bracket)
+    if bracket.caller.is_gone:
+        return found or End()
+    return None if found is not None and found.awaited else found
 
 
 def end_of_left(bracket: Bracket) -> End:
@@ -31,13 +37,21 @@ def end_of_left(bracket: Bracket) -> End:
     return end
 
 
+def began(bracket: Bracket) -> float | None:
+    """When a call that a person was asked about began its work, as its agent has written down."""
+    reader = _reader(bracket)
+    found = reader.began(bracket.call.transcript, bracket.call.key) if reader is not None else 0.0
+    return found - EARLY if found else None
+
+
 def _written(bracket: Bracket) -> End | None:
-    if not bracket.call.transcript:
-        return None
+    reader, call = _reader(bracket), bracket.call
+    return reader.end_of(call.transcript, call.key, bracket.prompted, bracket.at) if reader is not None else None
+
+
+def _reader(bracket: Bracket) -> Agent | None:
     from . import agents
 
-    if bracket.caller.agent not in agents.AGENTS:
+    if not bracket.call.transcript or bracket.caller.agent not in agents.AGENTS:
         return None
-    reader: Any = agents.load(bracket.caller.agent)
-    found: End | None = reader.end_of(bracket.call.transcript, bracket.call.key, bracket.prompted)
-    return found
+    return agents.load(bracket.caller.agent)

@@ -53,6 +53,13 @@ class Hooked(Guarded):
         with self.writing():
             calls.ask_about(self, caller, call)
 
+    def refuse_call(self, caller: Caller, call: Call, at: float) -> tuple[str, ...]:
+        """A person said no to a call that an agent had announced, at this moment. Ids of what changed meanwhile."""
+        from . import calls
+
+        with self._hooked() as tree:
+            return calls.refuse_call(self, tree, caller, call, at)
+
     def end_call(
         self,
         caller: Caller,

@@ -62,7 +62,7 @@ class Claude(Dialect):
             return found._replace(transcript=f"{folder}/subagents/agent-{found.caller.lane}.jsonl")
         return found
 
-    def end_of(self, transcript: str, key: str, prompted: bool) -> End | None:
+    def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
         from . import claude_transcript
 
         return claude_transcript.end_of(transcript, key, prompted)

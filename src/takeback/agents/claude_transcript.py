@@ -5,21 +5,18 @@
     … "permissionDecision": {"decision": "reject"} …          refused, by whomever
     {"type": "user", "interruptedMessageId": …, … "[Request interrupted by user …]"}         it ran until then
 
-Lines reach the file up to a quarter of a second after their time. What cannot be read says nothing.
+Lines reach the file up to a quarter of a second after their time.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 
 from ..brackets import End
 from ..typed import Any
+from . import transcripts
 from .dialect import table, text
 
-_READ = 4 << 20  # bytes from the end: the result of a call that has just ended stands there
 _STOPPED = "[Request interrupted"
 _HEADLESS = "sdk"  # how the entry point of a session begins that nobody types into, so that nobody is asked
 
@@ -36,7 +33,7 @@ def end_of(path: str, key: str, prompted: bool) -> End | None:
 
 
 def _end(line: Mapping[str, Any], key: str, stopped: Mapping[str, Any] | None, prompted: bool) -> End:
-    at = _time(text(line, "timestamp"))
+    at = transcripts.moment(line.get("timestamp"))
     if not any(text(part, "tool_use_id") == key and part.get("is_error") for part in _parts(line)):
         return End(at, done=True)
     if text(table(line, "permissionDecision"), "decision") == "reject":
@@ -53,23 +50,11 @@ def _end(line: Mapping[str, Any], key: str, stopped: Mapping[str, Any] | None, p
 
 def _lines(path: str, key: bytes) -> Iterator[Mapping[str, Any]]:
     """From the first line that holds the key on, what people and tools said."""
-    try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - _READ))
-            found = file.read(_READ).split(b"\n")
-    except (OSError, ValueError):
-        return
     has_begun = False
-    for line in found:
+    for line in transcripts.last_lines(path):
         has_begun = has_begun or key in line
-        if has_begun and b'"user"' in line:
-            try:
-                read = json.loads(line)
-            except (ValueError, RecursionError):
-                continue  # half a line: the first one, or the last one while it is being written
-            if isinstance(read, dict) and read.get("type") == "user":
-                yield read
+        if has_begun and b'"user"' in line and (read := transcripts.said(line)).get("type") == "user":
+            yield read
 
 
 def _parts(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -79,11 +64,3 @@ def _parts(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _says_stopped(line: Mapping[str, Any]) -> bool:
     return any(text(part, "text").startswith(_STOPPED) for part in _parts(line))
-
-
-def _time(stamp: str) -> float:
-    """0 where it is no time."""
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return 0.0

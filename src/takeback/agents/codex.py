@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..typed import Any
+from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .dialect import Dialect, table
 from .events import Answer, Event, Reply
+
+if TYPE_CHECKING:
+    from ..brackets import End
 
 _READERS = (
     "update_plan view_image web_search web_search_preview list_mcp_resources list_mcp_resource_templates "
@@ -25,6 +28,7 @@ class Codex(Dialect):
         "SessionStart": kinds.START,
         "UserPromptSubmit": kinds.PROMPT,
         "PreToolUse": kinds.BEFORE,
+        "PermissionRequest": kinds.ASKED,
         "PostToolUse": kinds.AFTER,
         "Stop": kinds.REST,
         "SubagentStop": kinds.REST,
@@ -38,6 +42,16 @@ class Codex(Dialect):
         **dict.fromkeys(_AGENTS.split(), kinds.READS),  # the calls of a subagent have hooks of their own
         **dict.fromkeys(("exec", "write_stdin"), kinds.UNKNOWN),
     }
+
+    def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
+        from . import codex_rollout
+
+        return codex_rollout.end_of(transcript, key, prompted)
+
+    def began(self, transcript: str, key: str) -> float:
+        from . import codex_rollout
+
+        return codex_rollout.began(transcript, key)
 
     def classified(self, event: Event, payload: Mapping[str, Any]) -> Event:
         if event.tool == "exec_command" and "command" not in event.input:

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..typed import Any
+from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .claude import Claude
 from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
+
+if TYPE_CHECKING:
+    from ..brackets import End
 
 _READERS = (
     "view read show_file grep rg glob web_fetch fetch web_search report_intent update_todo read_bash list_bash "
@@ -32,7 +35,8 @@ class Copilot(Dialect):
         "agentStop": kinds.REST,
         "subagentStop": kinds.REST,
         "sessionEnd": kinds.END,
-        "permissionRequest": kinds.OTHER,
+        **dict.fromkeys(("permissionRequest", "PermissionRequest"), kinds.OTHER),  # told where nobody is asked, too
+        **dict.fromkeys(("notification", "Notification"), kinds.ASKED),
     }
     failures = ("postToolUseFailure", "PostToolUseFailure")
     tools: Mapping[str, str] = {
@@ -42,6 +46,27 @@ class Copilot(Dialect):
         **dict.fromkeys(("bash", "powershell", "local_shell"), kinds.SHELL),
         **dict.fromkeys(("task", "Task", "Agent", "skill", "sql", "write_bash", "write_powershell"), kinds.UNKNOWN),
     }
+
+    def call(self, payload: Mapping[str, Any], event: Event) -> Event:
+        if event.kind == kinds.ASKED:  # it does not say about which call: the last one that was announced
+            asks = text(payload, "notification_type", "notificationType") == "permission_prompt"
+            return event if asks else event._replace(kind=kinds.OTHER)
+        return super().call(payload, event)
+
+    def transcript_of(self, session: str, environ: Mapping[str, str]) -> str:
+        from . import copilot_events
+
+        return copilot_events.file_of(session, environ)
+
+    def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
+        from . import copilot_events
+
+        return copilot_events.end_of(transcript, key)
+
+    def began(self, transcript: str, key: str) -> float:
+        from . import copilot_events
+
+        return copilot_events.began(transcript, key)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:
         if tool in self.tools or tool in self.patches:

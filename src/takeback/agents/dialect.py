@@ -52,8 +52,15 @@ class Dialect:
             return found
         return self.call(payload, found)
 
-    def end_of(self, transcript: str, key: str, prompted: bool) -> End | None:
+    def transcript_of(self, session: str, environ: Mapping[str, str]) -> str:
+        """Where its transcript lies, if its events do not say that."""
+        return ""
+
+    def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
         return None
+
+    def began(self, transcript: str, key: str) -> float:
+        return 0.0
 
     def caller(self, payload: Mapping[str, Any], caller: Caller) -> Caller:
         session = text(payload, "session_id", "sessionId", "conversation_id") or f"process {caller.pid}"
@@ -200,6 +207,14 @@ def by_content(tool: str, given: Mapping[str, Any]) -> str:
 
     packed = quickjson.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     return BY_CONTENT + sha256(packed).hexdigest()[:24]
+
+
+def is_by_content(key: str, tool: str, given: Mapping[str, Any]) -> bool:
+    """Whether a key is the name of such a call; alike ones are told apart by a number behind it."""
+    if not key.startswith(BY_CONTENT):
+        return False
+    name = by_content(tool, given)
+    return key == name or key.startswith(f"{name}.")
 
 
 def hints(payload: Mapping[str, Any]) -> Mapping[str, Any]:

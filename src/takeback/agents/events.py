@@ -17,6 +17,7 @@ START = "start"  # a session begins, or goes on
 PROMPT = "prompt"  # a person asks something
 BEFORE = "before"  # a tool is about to be called
 ASKED = "asked"  # the agent asks a person whether it may be called
+REFUSED = "refused"  # a person said no
 AFTER = "after"  # it was called
 REST = "rest"  # the agent, or a subagent, has finished what it was asked
 END = "end"  # the session is over
@@ -82,8 +83,16 @@ class Agent(Protocol):
         """An event from what the hook read; `event` is its name where the payload does not say. The caller comes with
         its process; parse adds session and lane. What makes no sense is an event of kind STRANGE."""
 
-    def end_of(self, transcript: str, key: str, prompted: bool) -> End | None:
-        """What its transcript says of the end of a call, about which a person was asked or not; None: nothing yet."""
+    def transcript_of(self, session: str, environ: Mapping[str, str]) -> str:
+        """Where the transcript of a session lies, if its events do not say that; empty where nobody knows."""
+
+    def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
+        """What its transcript says of the end of a call that was announced at a moment, and about which a person was
+        asked or not; None: nothing yet."""
+
+    def began(self, transcript: str, key: str) -> float:
+        """What its transcript says of the moment in which a call began its work, after a person was asked about it; 0:
+        nothing."""
 
     def render(self, event: Event, answer: Answer) -> Reply:
         """An answer as this agent understands it: exit code 0 or 2, nothing or one JSON object on stdout."""

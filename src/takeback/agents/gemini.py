@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..typed import Any
+from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .dialect import Dialect, reply, table, text
 from .events import Answer, Event, Reply
+
+if TYPE_CHECKING:
+    from ..brackets import End
 
 _READERS = (
     "read_file read_many_files list_directory glob search_file_content grep_search google_web_search web_fetch "
@@ -15,7 +18,7 @@ _READERS = (
     "read_mcp_resource cli_help complete_task update_topic tracker_create_task tracker_get_task tracker_list_tasks "
     "tracker_update_task tracker_add_dependency tracker_visualize"
 )
-_NOT_OURS = ("Notification", "PreCompress", "BeforeModel", "AfterModel", "BeforeToolSelection")
+_NOT_OURS = ("PreCompress", "BeforeModel", "AfterModel", "BeforeToolSelection")
 
 
 class Gemini(Dialect):
@@ -25,6 +28,7 @@ class Gemini(Dialect):
         "SessionStart": kinds.START,
         "BeforeAgent": kinds.PROMPT,
         "BeforeTool": kinds.BEFORE,
+        "Notification": kinds.ASKED,
         "AfterTool": kinds.AFTER,
         "AfterAgent": kinds.REST,
         "SessionEnd": kinds.END,
@@ -38,6 +42,17 @@ class Gemini(Dialect):
         "run_shell_command": kinds.SHELL,
         "save_memory": kinds.UNKNOWN,
     }
+
+    def call(self, payload: Mapping[str, Any], event: Event) -> Event:
+        if event.kind == kinds.ASKED:  # it does not say about which call: the last one that was announced
+            asks = text(payload, "notification_type") == "ToolPermission"
+            return event if asks else event._replace(kind=kinds.OTHER)
+        return super().call(payload, event)
+
+    def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
+        from . import gemini_session
+
+        return gemini_session.end_of(transcript, key, since)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:
         return text(table(payload, "mcp_context"), "server_name") or super().server(payload, tool)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..callers import Caller
 from ..typed import Any
 from . import events as kinds
-from .dialect import Dialect, by_content, reply, table, text
+from .dialect import Dialect, by_content, reply, seconds, table, text
 from .events import Answer, Event, Reply
 
 _READERS = "read glob grep list webfetch websearch codesearch todowrite todoread question lsp skill invalid plan_exit"
@@ -22,6 +22,8 @@ class Opencode(Dialect):
         "session.created": kinds.START,
         "chat.message": kinds.PROMPT,
         "tool.execute.before": kinds.BEFORE,
+        "permission.asked": kinds.ASKED,
+        "permission.replied": kinds.REFUSED,  # that alone is passed on
         "tool.execute.after": kinds.AFTER,
         "session.idle": kinds.REST,
         "session.error": kinds.REST,
@@ -56,6 +58,9 @@ class Opencode(Dialect):
             return found._replace(kind=kinds.REST)
         if kind == kinds.PROMPT:
             return found._replace(prompt=_said(made.get("parts")))
+        if kind in (kinds.ASKED, kinds.REFUSED):
+            key = text(given, "callID")
+            return found._replace(key=key) if key else found._replace(kind=kinds.OTHER)
         if kind not in (kinds.BEFORE, kinds.AFTER):
             return found
         args, tool = table(made, "args") or table(given, "args"), text(given, "tool")
@@ -63,6 +68,7 @@ class Opencode(Dialect):
             return found._replace(kind=kinds.STRANGE)
         key = text(given, "callID") or by_content(tool, args)
         failed = kind == kinds.AFTER and (made.get("isError") is True or _exit(made) not in (None, 0))
+        found = found._replace(ran=seconds(payload, "duration_ms"))
         known = tool in self.tools or tool in self.patches
         server = "" if known or "_" not in tool else tool.partition("_")[0]
         found = found._replace(tool=tool, input=args, key=key, failed=failed, server=server)

@@ -21,7 +21,10 @@ _READERS = (
 class Qwen(Dialect):
     name = "qwen"
     title = "Qwen Code"
-    events: Mapping[str, str] = {**Claude.events, "Notification": kinds.OTHER}
+    # A call is announced only once it is allowed, so that nobody is asked while it is open.
+    events: Mapping[str, str] = {
+        **Claude.events, "PermissionRequest": kinds.OTHER, "Notification": kinds.OTHER,
+    }  # fmt: skip
     tools: Mapping[str, str] = {
         **dict.fromkeys(_READERS.split(), kinds.READS),
         **dict.fromkeys(("agent", "task"), kinds.READS),  # the calls of a subagent have hooks of their own

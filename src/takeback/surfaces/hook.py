@@ -116,7 +116,10 @@ def _heard(asked: Asked) -> tuple[Agent, Event]:
             agent = agents.load("copilot")
             if copilot.has_own_hooks(asked.cwd, asked.environ):
                 return agent, Event(kinds.OTHER, caller)
-    return agent, agent.parse(payload, asked.event, caller)
+    event = agent.parse(payload, asked.event, caller)
+    if not event.transcript:
+        event = event._replace(transcript=agent.transcript_of(event.caller.session, asked.environ))
+    return agent, event
 
 
 def _place(asked: Asked, event: Event) -> Place | None:
@@ -171,12 +174,15 @@ def _acted(
         return Answer(context=_taken_back(workspace, begun.told))
     if event.kind == kinds.BEFORE:
         return _before(asked, agent, event, place, workspace, is_risky)
-    if event.kind in (kinds.ASKED, kinds.AFTER):
+    if event.kind in (kinds.ASKED, kinds.REFUSED, kinds.AFTER):
         from .. import announced
 
         call = announced.call(event, place.root)[0]
         if event.kind == kinds.ASKED:
             workspace.ask_about(event.caller, call)
+            return Answer()
+        if event.kind == kinds.REFUSED:
+            workspace.refuse_call(event.caller, call, asked.at)
             return Answer()
         nothing = announced.nothing_came_of(event)
         ended = workspace.end_call(event.caller, call, event.failed, ran=event.ran, at=asked.at, nothing=nothing)

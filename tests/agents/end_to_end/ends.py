@@ -14,6 +14,7 @@ from .place import Place
 
 # Writes all the time until it is stopped; the file beside the project ends it where nobody else does.
 TICKING = "while ! [ -e ../enough ]; do echo tick >> {}; sleep 0.05; done"
+MINE = ("at the prompt.txt", "at the second.txt", "after no.txt", "kept.txt")
 _PERSON = 1.5  # seconds that a person takes to make up his mind; more than what is allowed for a late hook
 
 in_a_terminal = pytest.mark.skipif(not has_tmux(), reason="tmux is not installed")
@@ -41,29 +42,37 @@ class Ends:
             time.sleep(0.5)
             place.put("after no.txt", "by hand\n")
             place.put("kept.txt", "by hand\n")
-        mine = ("at the prompt.txt", "at the second.txt", "after no.txt", "kept.txt")
-        place.takeback("checkpoint")
-        assert place.whose() == {"one.txt": {"do it"}} | {path: {"nobody"} for path in mine}
+            place.takeback("checkpoint")
+        self.whose_after_prompts(place)
+
+    def whose_after_prompts(self, place: Place) -> None:
+        assert place.whose() == {"one.txt": {"do it"}} | {path: {"nobody"} for path in MINE}
         place.undo()
         assert not (place.project / "one.txt").exists()
-        assert [place.read(path) for path in mine] == ["by hand\n"] * 4
+        assert [place.read(path) for path in MINE] == ["by hand\n"] * 4
 
     @in_a_terminal
     def test_a_call_that_a_person_stops_owns_what_it_did_until_then(self, place: Place):
-        agent = place.driver()
-        with place.sit_down(Turn("", [agent.shell(TICKING.format("tick.txt"))]), Turn("done"), asks=False) as terminal:
-            terminal.say("go")
-            place.wait_for("tick.txt")
-            terminal.press(*agent.stop)
-            self.is_stopped(place)
-            place.put("mine.txt", "by hand\n")
-        place.takeback("checkpoint")
-        assert place.whose() == {"tick.txt": {"go"}, "mine.txt": {"nobody"}}
+        self.stopped(place)
+        assert place.whose() == {"begun.txt": {"go"}, "tick.txt": {"go"}, "mine.txt": {"nobody"}}
         place.undo()
-        assert not (place.project / "tick.txt").exists()
+        assert not (place.project / "begun.txt").exists() and not (place.project / "tick.txt").exists()
         assert place.read("mine.txt") == "by hand\n"
 
-    def is_stopped(self, place: Place) -> None:
+    def stopped(self, place: Place) -> None:
+        """A command is stopped at work; then the person writes something, too."""
+        agent = place.driver()
+        command = "echo 1 > begun.txt; " + TICKING.format("tick.txt")
+        with place.sit_down(Turn("", [agent.shell(command)]), Turn("done"), asks=False) as terminal:
+            terminal.say("go")
+            place.wait_for("tick.txt")
+            time.sleep(0.7)  # not in its first moment, in which it may be another thing
+            terminal.press(*agent.stop)
+            self.is_over(place)
+            place.put("mine.txt", "by hand\n")
+            place.takeback("checkpoint")
+
+    def is_over(self, place: Place) -> None:
         """Waits until nothing is written any more, and then as long as a person takes."""
         file, size = place.project / "tick.txt", -1
         while size != (size := file.stat().st_size):

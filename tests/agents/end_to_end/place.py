@@ -176,10 +176,12 @@ class Place:
         return [effect for effect in found if any(path.partition(b"/")[0] not in _OWN for path in effect.changes)]
 
     def whose(self) -> dict[str, set[str]]:
-        """Each path that changed, and the prompts it belongs to: none is a person's, several are shared."""
+        """Each path that changed, and the prompts it belongs to: none is a person's, several are shared; with a question
+        mark where it is uncertain."""
         history, found = self.history(), dict[str, set[str]]()
         for effect in self.effects():
-            prompts = {history.agent_turns[turn].prompt for turn in effect.turns}
+            mark = "?" if effect.uncertain else ""
+            prompts = {history.agent_turns[turn].prompt + mark for turn in effect.turns}
             for path in effect.changes:
                 found.setdefault(os.fsdecode(path), set()).update(prompts or {"nobody"})
         return found

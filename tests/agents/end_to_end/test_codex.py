@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import time
+
 from agents.drivers import Codex, Driver
 from agents.model import Turn
 
+from .ends import Ends
 from .place import Place
 from .scenarios import Scenarios
 
 
-class TestCodex(Scenarios):
+class TestCodex(Scenarios, Ends):
     driver = Codex
     test_reading_leaves_no_trace = None  # it reads by its shell, of which nobody can tell beforehand that it only reads
 
     def look_first(self, agent: Driver, path: str) -> list[Turn]:
         return []
+
+    def test_a_call_that_a_person_stops_owns_what_it_did_until_then(self, place: Place):
+        """Esc leaves the command running in the background: what changes from then on may be either's."""
+        self.stopped(place)
+        assert place.whose() == {"begun.txt": {"go"}, "tick.txt": {"go?"}, "mine.txt": {"go?"}}
+        place.takeback("undo", "--yes", code=None)
+        assert not (place.project / "begun.txt").exists()
+
+    def is_over(self, place: Place) -> None:
+        time.sleep(0.5)
 
     def test_doctor_says_whether_its_hooks_are_trusted(self, place: Place):
         def said() -> str:

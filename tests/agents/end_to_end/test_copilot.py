@@ -2,8 +2,9 @@
 
 from agents.drivers import Copilot
 
+from .ends import Ends
 from .scenarios import Scenarios
 
 
-class TestCopilot(Scenarios):
+class TestCopilot(Scenarios, Ends):
     driver = Copilot

@@ -2,8 +2,15 @@
 
 from agents.drivers import Gemini
 
+from .ends import MINE, Ends
+from .place import Place
 from .scenarios import OwnCommand, Scenarios
 
 
-class TestGemini(Scenarios, OwnCommand):
+class TestGemini(Scenarios, OwnCommand, Ends):
     driver = Gemini
+
+    def whose_after_prompts(self, place: Place) -> None:
+        """Nobody says when the prompt was answered: what changed since then may be either's."""
+        asked, (first, *later) = {"do it?"}, MINE
+        assert place.whose() == {"one.txt": asked, first: asked} | {path: {"nobody"} for path in later}

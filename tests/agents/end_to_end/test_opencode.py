@@ -2,8 +2,9 @@
 
 from agents.drivers import Opencode
 
+from .ends import Ends
 from .scenarios import Scenarios
 
 
-class TestOpencode(Scenarios):
+class TestOpencode(Scenarios, Ends):
     driver = Opencode

@@ -2,8 +2,9 @@
 
 from agents.drivers import Qwen
 
+from .ends import Ends
 from .scenarios import OwnCommand, Scenarios
 
 
-class TestQwen(Scenarios, OwnCommand):
+class TestQwen(Scenarios, OwnCommand, Ends):
     driver = Qwen

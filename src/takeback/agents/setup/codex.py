@@ -15,6 +15,7 @@ EVENTS = {
     "SessionStart": 60,
     "UserPromptSubmit": 60,
     "PreToolUse": 60,
+    "PermissionRequest": 60,
     "PostToolUse": 60,
     "Stop": 60,
     "SubagentStop": 60,

@@ -12,6 +12,7 @@ EVENTS = (
     "sessionStart",
     "userPromptSubmitted",
     "preToolUse",
+    "notification",
     "postToolUse",
     "postToolUseFailure",
     "agentStop",

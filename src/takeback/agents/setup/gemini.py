@@ -14,6 +14,7 @@ EVENTS = {
     "SessionStart": "",
     "BeforeAgent": "",
     "BeforeTool": BUT_READING,
+    "Notification": "",
     "AfterTool": BUT_READING,
     "AfterAgent": "",
     "SessionEnd": "",

@@ -1,0 +1,241 @@
+"""How calls of agents other than Claude Code end, or never begin, from their events and files to whose each change is."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import takeback
+from takeback.surfaces.hook import Asked, answer
+
+
+class Told:
+    """Events of an agent, as its hooks pass them on, and the file of its session."""
+
+    def __init__(self, agent: str, project: Path, home: Path) -> None:
+        self.agent, self.project, self.home = agent, project, home
+        self.file = home / ".copilot/session-state/s/events.jsonl" if agent == "copilot" else home / "session.jsonl"
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+
+    def send(self, event: str, **payload: Any) -> None:
+        session = {"sessionId": "s"} if self.agent == "copilot" else {"session_id": "s"}
+        common = {**session, "cwd": str(self.project), "transcript_path": str(self.file)}
+        if self.agent == "copilot":
+            del common["transcript_path"]
+        self._send(event, {**common, **payload})
+
+    def bus(self, event: str, **payload: Any) -> None:
+        """What opencode's plugin passes on."""
+        self._send(event, {"directory": str(self.project), **payload})
+
+    def _send(self, event: str, payload: dict[str, Any]) -> None:
+        environ = {**os.environ, "COPILOT_HOME": str(self.home / ".copilot")}
+        asked = Asked(self.agent, event, json.dumps(payload).encode(), str(self.project), environ)
+        reply = answer(asked)
+        assert (reply.code, reply.err) == (0, "")
+
+    def write(self, **line: Any) -> None:
+        with self.file.open("a") as file:
+            file.write(json.dumps({"timestamp": _now(), **line}) + "\n")
+
+    def put(self, path: str) -> None:
+        """Some time after what was before, and before what comes next."""
+        time.sleep(0.03)
+        (self.project / path).write_text(f"{path}\n")
+        time.sleep(0.03)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+@pytest.fixture
+def ws(project):
+    with takeback.open(project, create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def told(project, ws, tmp_path):
+    return lambda agent: Told(agent, project, tmp_path / "home")
+
+
+def whose(ws: Any) -> dict[str, str]:
+    """Path ─► who, with "?" where it is uncertain."""
+    found = (e for e in ws.history().effects if not e.takeback)
+    return {p.decode(): ", ".join(sorted(e.actors)) + "?" * e.uncertain for e in found for p in e.changes}
+
+
+BASH = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "call_1"}
+
+
+def _codex(told: Any) -> Told:
+    codex: Told = told("codex")
+    codex.send("UserPromptSubmit", prompt="one")
+    codex.send("PreToolUse", **BASH)
+    return codex
+
+
+def _output(codex: Told, output: str) -> None:
+    payload = {"type": "function_call_output", "call_id": "call_1", "output": output}
+    codex.write(type="response_item", payload=payload)
+
+
+def test_codex_leaves_a_command_running_that_a_person_stops(told, ws):
+    codex = _codex(told)
+    codex.put("made.txt")
+    _output(codex, "Wall time: 1.1 seconds\naborted by user")
+    codex.put("whose.txt")
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"made.txt": "codex", "whose.txt": "codex?"}
+
+
+def test_codex_tells_of_a_refused_call_in_its_rollout(told, ws):
+    codex = _codex(told)
+    codex.send("PermissionRequest", tool_name="Bash", tool_input={"command": "make", "description": "may I?"})
+    codex.put("at the prompt.txt")
+    _output(codex, "Wall time: 3.0 seconds\naborted by user")
+    codex.put("later.txt")
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"at the prompt.txt": "", "later.txt": ""}
+
+
+def test_codex_says_how_long_a_command_really_ran(told, ws):
+    codex = _codex(told)
+    codex.send("PermissionRequest", tool_name="Bash", tool_input={"command": "make", "description": "may I?"})
+    codex.put("at the prompt.txt")
+    time.sleep(0.15)
+    began = time.time()
+    codex.put("made.txt")
+    ended = time.time()
+    item = {"type": "CommandExecution", "id": "call_1", "exit_code": 0}
+    item["duration"] = {"secs": 0, "nanos": int((ended - began) * 1e9)}
+    completed = {"type": "item_completed", "item": item, "completed_at_ms": int(ended * 1000)}
+    codex.write(type="event_msg", payload=completed)
+    codex.send("PostToolUse", **BASH, tool_response="")
+    assert whose(ws) == {"at the prompt.txt": "", "made.txt": "codex"}
+
+
+def test_what_codex_waits_for_in_the_background_stays_open(told, ws):
+    codex = _codex(told)
+    _output(codex, "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\n")
+    codex.put("made.txt")
+    ws.checkpoint("while it runs")
+    assert whose(ws) == {"made.txt": "codex"}
+    codex.put("later.txt")
+    codex.send("Stop")
+    assert whose(ws) == {"made.txt": "codex", "later.txt": "codex?"}, "it went on after its agent turned away"
+
+
+def test_gemini_tells_of_a_refused_call_in_its_session(told, ws):
+    gemini = told("gemini")
+    call = {"tool_name": "run_shell_command", "tool_input": {"command": "make"}}
+    gemini.send("BeforeAgent", prompt="one")
+    gemini.send("BeforeTool", **call)
+    gemini.send("Notification", notification_type="ToolPermission", details={"type": "exec", "command": "make"})
+    gemini.put("at the prompt.txt")
+    result = [{"functionResponse": {"response": {"error": "[Operation Cancelled] Reason: User denied execution."}}}]
+    done = {"name": call["tool_name"], "args": call["tool_input"], "status": "cancelled", "result": result}
+    gemini.write(type="gemini", toolCalls=[{**done, "timestamp": _now()}])
+    gemini.put("later.txt")
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"at the prompt.txt": "", "later.txt": ""}
+
+
+def test_nobody_knows_when_geminis_prompt_was_answered_but_what_a_call_names_is_its_own(told, ws):
+    gemini = told("gemini")
+    shell = {"tool_name": "run_shell_command", "tool_input": {"command": "make"}}
+    write = {"tool_name": "write_file", "tool_input": {"file_path": "named.txt", "content": "1"}}
+    gemini.send("BeforeAgent", prompt="one")
+    for call, path in ((shell, "whose.txt"), (write, "named.txt")):
+        gemini.send("BeforeTool", **call)
+        gemini.send("Notification", notification_type="ToolPermission", details={})
+        gemini.put(path)
+        gemini.send("AfterTool", **call, tool_response={"llmContent": "ok"})
+    assert whose(ws) == {"whose.txt": "gemini?", "named.txt": "gemini"}
+
+
+def test_other_notices_of_gemini_and_copilot_ask_nobody(told, ws):
+    for agent, before, after in (("gemini", "BeforeTool", "AfterTool"), ("copilot", "preToolUse", "postToolUse")):
+        one = told(agent)
+        call = {"tool_name": "run_shell_command", "tool_input": {"command": "make"}}
+        if agent == "copilot":
+            call = {"toolName": "bash", "toolArgs": {"command": "make"}}
+        one.send(before, **call)
+        one.send("Notification", hook_event_name="Notification", notification_type="shell_completed")
+        one.send("PermissionRequest" if agent == "copilot" else "Notification", notification_type="other", **call)
+        one.put(f"{agent}.txt")
+        one.send(after, **call)
+    assert whose(ws) == {"gemini.txt": "gemini", "copilot.txt": "copilot"}
+
+
+COPILOT = {"toolName": "bash", "toolArgs": {"command": "make"}}
+
+
+def _copilot(told: Any) -> Told:
+    copilot: Told = told("copilot")
+    copilot.send("userPromptSubmitted", prompt="one")
+    start = {"toolCallId": "c1", "toolName": "bash", "arguments": {"command": "make"}}
+    copilot.write(type="tool.execution_start", data=start)
+    copilot.send("preToolUse", **COPILOT)
+    return copilot
+
+
+def test_copilot_says_when_a_person_allowed_a_call(told, ws):
+    copilot = _copilot(told)
+    copilot.write(type="permission.requested", data={"permissionRequest": {"toolCallId": "c1"}})
+    copilot.send("Notification", hook_event_name="Notification", notification_type="permission_prompt")
+    copilot.put("at the prompt.txt")
+    time.sleep(0.15)
+    copilot.write(type="permission.completed", data={"toolCallId": "c1", "result": {"kind": "approved"}})
+    copilot.put("made.txt")
+    copilot.send("postToolUse", **COPILOT, toolResult={"resultType": "success"})
+    assert whose(ws) == {"at the prompt.txt": "", "made.txt": "copilot"}
+
+
+@pytest.mark.parametrize("at_the_prompt", [True, False])
+def test_copilot_tells_of_a_stopped_call_in_its_events(told, ws, at_the_prompt):
+    copilot = _copilot(told)
+    if at_the_prompt:
+        copilot.write(type="permission.requested", data={"permissionRequest": {"toolCallId": "c1"}})
+    copilot.put("before.txt")
+    copilot.write(type="abort", data={"reason": "user_initiated"})
+    copilot.put("later.txt")
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"before.txt": "" if at_the_prompt else "copilot", "later.txt": ""}
+
+
+def test_opencode_tells_of_questions_and_answers(told, ws):
+    opencode = told("opencode")
+    call = {"tool": "bash", "sessionID": "s", "callID": "c1"}
+    args = {"args": {"command": "make"}}
+    opencode.bus("tool.execute.before", input=call, output=args)
+    opencode.bus("permission.asked", input={"type": "permission.asked", "sessionID": "s", "callID": "c1"})
+    opencode.put("at the prompt.txt")
+    opencode.bus("permission.replied", input={"type": "permission.replied", "sessionID": "s", "callID": "c1"})
+    opencode.put("later.txt")
+    opencode.bus("session.idle", input={"type": "session.idle", "sessionID": "s"})
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"at the prompt.txt": "", "later.txt": ""}
+    (bracket,) = ws.history().brackets.values()
+    assert bracket.refused
+
+
+def test_opencode_says_how_long_a_call_ran(told, ws):
+    opencode = told("opencode")
+    call = {"tool": "bash", "sessionID": "s", "callID": "c1"}
+    args = {"args": {"command": "make"}}
+    opencode.bus("tool.execute.before", input=call, output=args)
+    opencode.bus("permission.asked", input={"type": "permission.asked", "sessionID": "s", "callID": "c1"})
+    opencode.put("at the prompt.txt")
+    time.sleep(1.2)
+    began = time.time()
+    opencode.put("made.txt")
+    opencode.bus("tool.execute.after", input=call, output=args, duration_ms=(time.time() - began) * 1000)
+    assert whose(ws) == {"at the prompt.txt": "", "made.txt": "opencode"}
