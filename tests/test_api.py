@@ -38,7 +38,7 @@ ashow(self, name: 'str') -> 'Shown'
 astatus(self) -> 'Status'
 astep(self, name: 'str', *, actor: 'str' = '', approve: 'Approve | None' = None) -> 'AsyncStep'
 atrack(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
-aundo(self, n: 'int' = 1, **options: 'Any') -> 'Outcome'
+aundo(self, n: 'int | str' = 1, **options: 'Any') -> 'Outcome'
 averify(self, data: 'bool' = False) -> 'Verified'
 checkpoint(self, label: 'str' = '', *, actor: 'str' = '', named: 'bool | None' = None, deadline: 'float | None' = None) -> 'Checkpoint'
 close(self) -> 'None'
@@ -70,7 +70,7 @@ step(self, name: 'str', *, actor: 'str' = '', approve: 'Approve | None' = None) 
 take_back(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = (), state: 'bool' = False, with_files: 'bool' = False, also: 'Iterable[str]' = ()) -> 'Outcome'
 track(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
 unapproved(self, plan: 'Plan') -> 'tuple[list[Step], list[Credential]]'
-undo(self, n: 'int' = 1, *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False, state: 'bool' = False) -> 'Outcome'
+undo(self, n: 'int | str' = 1, *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False, state: 'bool' = False) -> 'Outcome'
 verify(self, data: 'bool' = False) -> 'Verified'
 """
 

@@ -58,8 +58,9 @@ def test_requests_round_trip_and_say_only_what_was_asked():
 
 def live(ws: Workspace) -> set[str]:
     history = ws.history()
+    places = {row.id: place for place, row in enumerate(reversed(ws.log()), 1)}
     return {
-        f"{text(path)}@{history.numbers[history.by_seq[seq].id]}"
+        f"{text(path)}@{places[history.by_seq[seq].id]}"
         for seq, path in history.live
         if not history.by_seq[seq].takeback
     }

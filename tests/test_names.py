@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import takeback
+from scene import CLAUDE, Scene
 from takeback import names
 from takeback.ids import new_id
 from takeback.workspace import Workspace
@@ -90,15 +94,195 @@ def test_row_numbers_never_move(ws: Workspace, project: Path):
     (project / "f").write_text("1")
     later = ws.checkpoint("later")
     numbers = {r.label: r.number for r in ws.log("kind:checkpoint")}
-    assert numbers["c4"] == made[4].number and numbers["later"] == later.number == made[4].number + 2
-    assert [r.number for r in ws.log()] == sorted((r.number for r in ws.log()), reverse=True)
+    assert numbers["c4"] == made[4].number and numbers["later"] == later.number == made[4].number + 1
+    assert [r.seq for r in ws.log()] == sorted((r.seq for r in ws.log()), reverse=True)
+
+
+def test_numbers_count_checkpoints_and_nothing_else(ws: Workspace, project: Path):
+    for n in range(3):
+        (project / "f").write_text(f"{n}\n")
+        assert ws.checkpoint(f"c{n}").number == n + 2, "start is 1"
+        ws.undo()
+    ws.record_command("did it", argv=["true"])
+    assert ws.checkpoint("last").number == 5
+    rows = ws.log()
+    assert [r.number for r in rows if r.kind == "checkpoint"] == [5, 4, 3, 2, 1]
+    assert {r.number for r in rows if r.kind != "checkpoint"} == {0}
+    assert names.resolve(ws.history(), "3").label == "c1"
+
+
+# -- turns, by id and by words of their prompt ---------------------------------
+
+
+@pytest.fixture
+def turns(ws: Workspace) -> Scene:
+    """Three turns of an agent, and a person's checkpoint between."""
+    scene = Scene(ws)
+    scene.turn("add a login form", form_html="<form>\n", auth_py="1\n")
+    scene.by_hand("mine", notes_txt="mine\n")
+    scene.turn("write the changelog", log_md="# Log\n")
+    scene.turn("add a logout form, too", out_html="<out>\n")
+    return scene
+
+
+def id_of(ws: Workspace, prompt: str) -> str:
+    return next(t.id for t in ws.history().agent_turns.values() if t.prompt == prompt)
+
+
+@pytest.mark.parametrize("name", ["add a login form", "login form", "LOGIN", "form login", "before: add a login form"])
+def test_a_turn_goes_by_words_of_its_prompt(turns: Scene, project: Path, name: str):
+    ws = turns.ws
+    outcome = ws.undo(name)
+    assert outcome.whole and not (project / "form.html").exists() and not (project / "auth.py").exists()
+    assert (project / "log.md").exists() and (project / "out.html").exists() and (project / "notes.txt").exists()
+    assert ws.redo().whole and (project / "form.html").exists()
+    assert ws.revert(name).whole and not (project / "auth.py").exists() and (project / "log.md").exists()
+    assert ws.show(name.removeprefix("before: ")).row.kind == "turn"
+
+
+@pytest.mark.parametrize("letters", [6, 32])
+def test_a_turn_goes_by_its_id_with_every_verb(turns: Scene, project: Path, letters: int):
+    ws = turns.ws
+    name = id_of(ws, "write the changelog")[:letters]
+    assert [f.path for f in ws.diff(name, "login form").files if f.status != "new"] != []
+    assert ws.show(name).row.kind == "turn"
+    assert ws.undo(name).whole and not (project / "log.md").exists() and (project / "out.html").exists()
+    ws.redo()
+    ws.revert(name)
+    assert not (project / "log.md").exists()
+    ws.redo()
+    assert ws.rollback(name, everything=True).whole
+    assert not (project / "log.md").exists() and not (project / "out.html").exists()
+    assert (project / "form.html").exists() and (project / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["before: add a login form", "login form", "add a login form"])
+def test_rollback_goes_to_just_before_a_prompt(turns: Scene, project: Path, name: str):
+    turns.ws.rollback(name, everything=True)
+    assert not any((project / each).exists() for each in ("form.html", "auth.py", "notes.txt", "log.md", "out.html"))
+
+
+def test_words_of_two_prompts_is_an_error_that_lists_both(turns: Scene):
+    with pytest.raises(takeback.UsageError) as told:
+        turns.ws.undo("form")
+    assert "“add a login form”" in told.value.message and "“add a logout form, too”" in told.value.message
+    for each in ("add a login form", "add a logout form, too"):
+        assert id_of(turns.ws, each)[:12] in told.value.message
+
+
+def test_numbers_paths_and_pieces_of_words_are_no_words_of_a_prompt(turns: Scene, project: Path):
+    turns.turn("fix auth.py in 77 places", auth_py="2\n")
+    turns.by_hand("later", auth_py="3\n")
+    for name in ("77", "log", "chang", "", "…"):
+        with pytest.raises(takeback.NotFound):
+            names.resolve(turns.ws.history(), name)
+    turns.ws.revert("auth.py")
+    assert (project / "auth.py").read_text() == "2\n", "the path, not the turn that was about it"
+
+
+def test_what_is_no_turn_is_said_so(turns: Scene):
+    ws = turns.ws
+    taken = ws.undo()
+    with pytest.raises(takeback.UsageError, match="is a take-back"):
+        ws.undo(taken.id)
+    with pytest.raises(takeback.UsageError, match="is a checkpoint"):
+        ws.undo("mine")
+    with pytest.raises(takeback.NotFound):
+        ws.undo("no such words")
+    with pytest.raises(takeback.UsageError):
+        ws.undo("-1")
+
+
+def test_a_run_goes_by_the_label_it_began_with(ws: Workspace, project: Path):
+    begun = ws.checkpoint("before: make it", actor="", named=True)
+    (project / "made").write_text("x\n")
+    ws.ran(begun, "make it")
+    ws.checkpoint("later")
+    assert ws.undo("before: make it").whole and not (project / "made").exists()
+    ws.redo()
+    assert ws.revert("before: make it").whole and not (project / "made").exists()
+
+
+# -- the moment before a call ----------------------------------------------------
+
+
+def test_the_moment_before_a_call_is_known_to_every_verb(ws: Workspace, project: Path, tmp_path: Path):
+    """As the line names it that an agent shows before each call."""
+    scene = Scene(ws)
+    (project / "a.txt").write_text("0\n")
+    (project / "old").mkdir()
+    (project / "old" / "f").write_text("old\n")
+    scene.turn("write it again and again", a_txt="1\n")
+    scene.write("new/b.txt", "b\n")
+    (project / "old" / "f").unlink()
+    (project / "old").rmdir()
+    scene.bash("true")
+    scene.write("a.txt", "2\n")
+    call = next(b for b in reversed(ws.history().brackets.values()) if b.call.summary == "Write a.txt").id
+    scene.write("a.txt", "3\n")
+    (project / "new" / "b.txt").write_text("changed\n")
+
+    assert [(f.path, f.status) for f in ws.diff(call).files] == [("a.txt", "modified"), ("new/b.txt", "modified")]
+    assert [(f.path, f.status) for f in ws.diff("start", call).files if f.status == "deleted"] == []
+    assert {f.path for f in ws.diff("again", call).files} == {"a.txt", "new", "new/b.txt", "old", "old/f"}
+    ws.restore(call, ".", to=tmp_path / "there")
+    there = tmp_path / "there"
+    assert (there / "a.txt").read_text() == "1\n" and (there / "new/b.txt").read_text() == "b\n"
+    assert not (there / "old").exists()
+    assert ws.restore(call, "a.txt").whole and (project / "a.txt").read_text() == "1\n"
+    ws.redo()
+    with pytest.raises(takeback.NotFound, match="old is not in just before"):
+        ws.restore(call, "old")
+    with pytest.raises(takeback.UsageError, match="no checkpoint, and files have changed"):
+        ws.pin(call)
+    assert ws.show(call).row.kind == "call"
+    assert ws.undo(call, force=True).whole
+    assert ws.rollback(call, everything=True).whole and (project / "a.txt").read_text() == "1\n"
+
+
+def test_a_turn_is_pinned_by_its_own_checkpoint(turns: Scene):
+    pinned = turns.ws.pin(id_of(turns.ws, "write the changelog"))
+    assert pinned.label == "write the changelog" and pinned.id in turns.ws.history().pins
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["a", "b", "d/a", "d/e/b"]), st.one_of(st.none(), st.sampled_from(["1", "2", "3"]))),
+        min_size=2,
+        max_size=12,
+    ),
+    at=st.integers(0, 11),
+    marks=st.sets(st.integers(0, 11)),
+)
+def test_the_tree_before_any_call_comes_back_byte_for_byte(steps, at, marks):
+    with tempfile.TemporaryDirectory() as folder:
+        root, there = Path(folder) / "p", Path(folder) / "there"
+        root.mkdir()
+        with takeback.open(root, create=True, store="memory") as ws:
+            scene, trees, calls = Scene(ws), [], []
+            scene.ws.begin_turn(CLAUDE, "do it")
+            for n, (path, content) in enumerate(steps):
+                if n in marks:
+                    ws.checkpoint(f"mark {n}")
+                trees.append({p.relative_to(root): p.read_text() for p in root.rglob("*") if p.is_file()})
+                if content is not None or (root / path).exists():
+                    scene.write(path, content)
+                else:
+                    scene.bash("true")
+                calls.append(list(ws.history().brackets)[-1])
+            at = min(at, len(steps) - 1)
+            ws.restore(calls[at], ".", to=there)
+            assert {p.relative_to(there): p.read_text() for p in there.rglob("*") if p.is_file()} == trees[at]
+            ws.rollback(calls[at], everything=True)
+            assert {p.relative_to(root): p.read_text() for p in root.rglob("*") if p.is_file()} == trees[at]
 
 
 def test_rollback_given_an_effect_goes_to_just_before_it(ws: Workspace, project: Path):
     for n in range(4):
         (project / "f").write_text(f"{n}\n")
         ws.checkpoint(actor="claude")
-    second = next(r for r in reversed(ws.log("kind:effect")) if r.number > ws.log("kind:effect")[-1].number)
+    second = ws.log("kind:effect")[-2]
     ws.rollback(second.id)
     assert (project / "f").read_text() == "0\n"
 

@@ -58,7 +58,7 @@ class TurnItem(NamedTuple):
     is_open: bool  # a call of it is under way
     revert: tuple[str, ...]  # plan("revert", *these) takes back exactly this; empty where nothing can be
     rollback: str  # plan("rollback", this) goes back to just before it; to a checkpoint itself
-    number: int = 0  # in the log, of a take-back or checkpoint
+    number: int = 0  # of a checkpoint
 
 
 class CallItem(NamedTuple):
@@ -244,7 +244,7 @@ class Board:
             group.id, group.kind, self._title(group), group.agent, first, last, self._totals(group.effects), None,
             self._badges(group.effects), stands, undone_by, took, marks, len(group.brackets), len(group.effects),
             any(not bracket.closed for bracket in group.brackets), revert,
-            oldest, rows[0].number if group.kind in (TAKEBACK, CHECKPOINT) else 0,
+            oldest, rows[0].number if group.kind == CHECKPOINT else 0,
         )  # fmt: skip
 
     def _title(self, group: Group) -> str:

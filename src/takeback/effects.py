@@ -390,7 +390,6 @@ class Outcome(NamedTuple):
     id: str
     results: tuple[Result, ...]
     left: tuple[bytes, ...] = ()  # others' work in range, kept
-    number: int = 0
     finished_earlier: bool = False  # an interrupted take-back was finished instead of starting this one
 
     @property

@@ -42,12 +42,7 @@ from .journal import Journal, Row
 from .trees import is_unread
 from .typed import Any
 
-NUMBERED = (
-    "checkpoint",
-    "change",
-    "act",
-    "takeback",
-)  # rows of `log`; their ordinals count envelopes, so prune never moves them
+NUMBERED = ("checkpoint",)  # their ordinals count envelopes, so prune never moves them; all else goes by its id
 _INLINE = 32 << 10
 
 LoadBlob = Callable[[bytes], bytes]
@@ -143,7 +138,7 @@ class History:
         self.times: dict[bytes, tuple[tuple[int, Change], ...]] = {}  # differences of times alone, oldest first
         self.checkpoints: list[Checkpoint] = []
         self.takebacks: dict[str, Takeback] = {}
-        self.numbers: dict[str, int] = {}  # id → ordinal
+        self.numbers: dict[str, int] = {}  # of checkpoints: id → ordinal
         self.pins: set[str] = set()
         self.outcomes: set[int] = set()  # rows that take-backs wrote
         self.plans: dict[str, Mapping[str, Any]] = {}

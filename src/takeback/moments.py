@@ -9,7 +9,7 @@ from __future__ import annotations
 from .capture.suspects import Suspects
 from .capture.watching import Following, Ignored, Watcher, kernel
 from .effects import PERSONS, UNSEEN, WATCH, Change
-from .history import NUMBERED, unpack_list
+from .history import unpack_list
 from .index import Index
 from .journal import New
 from .observer import Observer, is_work
@@ -25,7 +25,6 @@ class Moment(NamedTuple):
     """One effect of a tree that is followed."""
 
     id: str
-    number: int
     at: float
     changes: tuple[Change, ...]
     is_turn: bool  # whether undo steps over it
@@ -55,12 +54,11 @@ class Moments:
                     mine.append(row)
             rows.append(row)
         at = observer.clock()
-        seqs = observer.journal_look(look, rows)
+        observer.journal_look(look, rows)
         if not mine:
             return None
-        number = journal.count(NUMBERED, seqs[rows.index(mine[0])])
         changes = [c for row in mine for c in unpack_list(row.body["list"], observer.store.blobs.get)]
-        return Moment(mine[0].id, number, at, tuple(filter(is_work, changes)), is_turn, tuple(look.lacking))
+        return Moment(mine[0].id, at, tuple(filter(is_work, changes)), is_turn, tuple(look.lacking))
 
     def has_agent_acted(self) -> bool:
         """Since the last named checkpoint. Reads only what was journaled since it was last asked."""

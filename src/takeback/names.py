@@ -1,11 +1,15 @@
-"""What a person calls something: a number, an exact label, or the beginning of an id."""
+"""What a person calls something: a checkpoint's number, an exact label, the beginning of an id, words of a prompt."""
 
 from __future__ import annotations
 
-from .effects import FAILED
+import re
+
+from .effects import FAILED, RUN, Turn
 from .errors import NotFound, UsageError
 from .history import History
 from .typed import NamedTuple
+
+BEFORE = "before:"  # in front of a name: just before what is called so, which is where going back to it leads anyway
 
 
 class Named(NamedTuple):
@@ -13,6 +17,10 @@ class Named(NamedTuple):
     kind: str  # checkpoint, effect, takeback, call, turn, plan
     seq: int
     label: str
+    prompt: str = ""  # of a turn
+
+    def __str__(self) -> str:
+        return f"{self.id[:12]} ({self.kind}{f' “{self.prompt}”' if self.prompt else ''})"
 
 
 def everything(history: History) -> list[Named]:
@@ -21,40 +29,74 @@ def everything(history: History) -> list[Named]:
     found += [Named(t.id, "takeback", t.seq, "") for t in history.takebacks.values()]
     found += [Named(a.id, "effect", a.seq, "") for a in history.acts.values() if a.state == FAILED]
     found += [Named(b.id, "call", b.seq, "") for b in history.brackets.values()]
-    found += [Named(t.id, "turn", t.seq, "") for t in history.agent_turns.values()]
+    found += [Named(t.id, "turn", t.seq, "", t.prompt) for t in history.agent_turns.values()]
     return sorted(found, key=lambda n: n.seq)
 
 
-def resolve(history: History, name: str, plans: bool = False) -> Named:
-    """A number, then an exact label (the newest), then a unique id prefix; two matches is an error that lists both."""
+def resolve(history: History, name: str, plans: bool = False, prompts: bool = True) -> Named:
+    """The number of a checkpoint, then an exact label (the newest), then a unique id prefix, then, unless `prompts` is
+    False, words of what an agent was asked; two matches is an error that lists both."""
     known = everything(history)
     if plans:
         known = [Named(id, "plan", 0, "") for id in history.plans]
-    what = "plan" if plans else "checkpoint, effect or take-back"
-    if name.isdecimal() and not plans:
-        number = int(name)
-        for id, ordinal in history.numbers.items():
-            if ordinal == number:
-                for found in known:
-                    if found.id == id:
-                        return found
-                if id in history.forgotten:
-                    raise _pruned(f"number {name}")
+    if name.isdecimal() and not plans and (found := _numbered(history, known, int(name))) is not None:
+        return found
     labelled = [n for n in known if n.label and n.label == name]
     if labelled:
         return labelled[-1]
     matches = [n for n in known if n.id.startswith(name)] if name else []
+    if not matches and prompts and not plans:
+        rest = name[len(BEFORE) :].strip() if name[: len(BEFORE)].lower() == BEFORE else ""
+        if rest:
+            return resolve(history, rest)
+        matches = _asked_for(known, name)
     if len(matches) == 1:
         return matches[0]
     if matches:
-        listed = ", ".join(f"{n.id[:12]} ({n.kind})" for n in matches[:6])
-        raise UsageError(f"{name!r} is ambiguous: {listed}", "type more letters of the id")
+        by_id = matches[0].id.startswith(name)
+        how = "type more letters of the id" if by_id else "name one by its id, or by more of its words"
+        raise UsageError(f"{name!r} is ambiguous: {', '.join(map(str, matches[-6:]))}", how)
     if name and any(id.startswith(name) for id in history.forgotten):
         raise _pruned(name)
     hint = "list them with takeback log"
     if history.forgotten and not plans:  # a label goes with its checkpoint: whether this was one is not known any more
         hint += "; what was pruned is known by its number and id only, not by its label"
+    what = "plan" if plans else "checkpoint, turn, effect or take-back"
     raise NotFound(f"no {what} is called {name!r}", hint)
+
+
+def _numbered(history: History, known: list[Named], number: int) -> Named | None:
+    for id, ordinal in history.numbers.items():
+        if ordinal == number:
+            if id in history.forgotten:
+                raise _pruned(f"checkpoint {number}")
+            return next((n for n in known if n.id == id), None)
+    return None
+
+
+def _asked_for(known: list[Named], name: str) -> list[Named]:
+    """The turns of agents whose prompt is this, or else has each of these words; a number is none."""
+    asked = _words(name)
+    if not asked or name.isdecimal():
+        return []
+    turns = [n for n in known if n.prompt]
+    return [n for n in turns if _words(n.prompt) == asked] or [n for n in turns if set(asked) <= set(_words(n.prompt))]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def work(history: History, found: Named) -> Named:
+    """What can be taken back: of a checkpoint that an agent's turn or a run began with, that turn."""
+    checkpoint = next((c for c in history.checkpoints if c.id == found.id), None)
+    if checkpoint is None:
+        return found
+    asked = history.agent_turns.get(Turn(checkpoint.agent, checkpoint.turn))
+    if asked is not None and checkpoint.label == asked.prompt:
+        return Named(asked.id, "turn", asked.seq, "", asked.prompt)
+    is_run = any(Turn(RUN, found.id) in effect.turns for effect in history.effects)
+    return found._replace(kind="run") if is_run else found
 
 
 def _pruned(name: str) -> NotFound:

@@ -220,7 +220,7 @@ class Outbox:
         return bool(0 < act.did.get("due", 0) <= self._world.clock())
 
     def find(self, name: str) -> Act:
-        """A mail by its number, the beginning of its id or its provider's id; without a name the only one held."""
+        """A mail by the beginning of its id or its provider's id; without a name the only one held."""
         if not name:
             held = self.pending()
             if len(held) == 1:

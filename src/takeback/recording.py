@@ -49,10 +49,10 @@ def older(ws: Workspace, named: str | int | Iterable[str | int]) -> tuple[str, .
     """The ids of the effects that another one stands on, whatever they were called; NotFound if there is none."""
     given = [named] if isinstance(named, (str, int)) else named
     if not isinstance(given, Iterable):
-        raise UsageError("depends_on lists effects", "name each by its id or its number")
+        raise UsageError("depends_on lists effects", "name each by its id")
     names = list(given)
     if not all(isinstance(name, (str, int)) for name in names):
-        raise UsageError("depends_on lists effects", "name each by its id or its number")
+        raise UsageError("depends_on lists effects", "name each by its id")
     return tuple(dict.fromkeys(find(ws.history(), str(name)).id for name in names)) if names else ()
 
 
@@ -224,9 +224,9 @@ def describe(ws: Workspace, act: Act) -> str:
 
 
 def find(history: History, name: str) -> Act:
-    """An act by its number, the beginning of its id, or the id of what tried to take it back."""
+    """An act by the beginning of its id, or the id of what tried to take it back."""
     tried = {u.act for u in history.undos.values() if len(name) >= 4 and u.id.startswith(name)}
-    found = tried.pop() if len(tried) == 1 else names.resolve(history, name).id
+    found = tried.pop() if len(tried) == 1 else names.resolve(history, name, prompts=False).id
     acts = [act for act in history.ledger() if found in (act.id, act.in_doubt)]
     if len(acts) == 1:
         return acts[0]

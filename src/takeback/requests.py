@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from . import names, trees
-from .effects import UNSEEN, Checkpoint, Entry, Request, Turn, raw, short_id, text
-from .errors import NotFound, UsageError
+from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Turn, raw, short_id, text
+from .errors import Damaged, NotFound, UsageError
 from .history import History
 from .planner import Planner, revert_request
-from .typed import TYPE_CHECKING
+from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .threads import Threads
@@ -28,6 +28,8 @@ def resolve(
 ) -> Request:
     """`spared` are turns that undo steps over; `threads` is needed for the verb that is about one."""
     history = planner.history
+    if verb == "undo" and what and not _is_count(what[0]):
+        return _undo(history, str(what[0]), options, spared)
     if verb in ("undo", "redo"):
         n = _count(what[0] if what else 1)
         return planner.undo(n, options.actors, options, spared) if verb == "undo" else planner.redo(n, options)
@@ -40,9 +42,9 @@ def resolve(
     if verb == "restore":
         if len(what) < 2:
             raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
-        checkpoint = find_checkpoint(history, str(what[0]))
+        point = find_point(history, str(what[0]))
         paths = tuple(relative(str(p)) for p in what[1:])
-        return options._replace(checkpoint=checkpoint.id, since=checkpoint.seq, label=called(checkpoint), paths=paths)
+        return options._replace(checkpoint=point.id, since=point.seq, label=point.label, paths=paths)
     if verb == "compensate":
         return _rollback(history, str(what[0]), options) if what else options
     if verb == "thread" and threads is not None:
@@ -87,8 +89,29 @@ def _rollback(history: History, name: str, options: Request) -> Request:
     if found.kind == "checkpoint":
         label = called(find_checkpoint(history, found.id))
     else:
-        label = f"just before {found.id[:8]}"
+        label = _just_before(found)
     return options._replace(since=found.seq, label=label)
+
+
+def _just_before(found: names.Named) -> str:
+    return f"just before {found.id[:8]}" + (f" “{found.prompt}”" if found.prompt else "")
+
+
+def _undo(history: History, name: str, options: Request, spared: Collection[Turn]) -> Request:
+    """One turn, by its id or words of its prompt. Of a single call or effect it means that alone, as revert does."""
+    found = names.work(history, names.resolve(history, name))
+    if found.kind == "run":
+        return options._replace(verb="undo", turns=(Turn(RUN, found.id),))
+    if found.kind == "turn":
+        turn = next(t for t, asked in history.agent_turns.items() if asked.id == found.id)
+        if turn in spared:
+            raise UsageError(f"{name!r} is the turn that asks for this", "it can be undone once it has ended")
+        return options._replace(verb="undo", turns=(turn,))
+    if found.kind == "takeback":
+        raise UsageError(f"{name!r} is a take-back, which undo does not undo", f"takeback revert {found.id[:8]} does")
+    if found.kind == "checkpoint":
+        raise UsageError(f"{name!r} is a checkpoint", f"go back to it with takeback rollback {found.id[:8]}")
+    return revert_request(history, [found.id], options)
 
 
 def _revert(history: History, relative: Relative, what: Sequence[str], options: Request) -> Request:
@@ -97,15 +120,15 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
         raise UsageError("revert needs an id or a path", "see takeback log, then takeback revert ID|PATH…")
     ids, paths = [], []
     for word in what:
-        found, unknown = _resolved(history, word)
         is_path = raw(word) in history.all_paths
+        found, unknown = _resolved(history, word, prompts=not is_path)
         if found is not None and is_path and found.kind != "checkpoint":
             raise UsageError(
                 f"{word!r} is both a {found.kind} and a path that changed",
                 f"write ./{word} for the path, or more letters of the id",
             )
         if found is not None and not is_path:
-            ids.append(found.id)
+            ids += _entries(history, found)
             continue
         path = relative(word)
         below = [p for p in history.all_paths if p == path or not path or p.startswith(path + b"/")]
@@ -123,48 +146,109 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
     return request
 
 
-def _resolved(history: History, word: str) -> tuple[names.Named | None, NotFound | None]:
+def _resolved(history: History, word: str, prompts: bool) -> tuple[names.Named | None, NotFound | None]:
     try:
-        return names.resolve(history, word), None
+        return names.resolve(history, word, prompts=prompts), None
     except NotFound as unknown:
         return None, unknown
 
 
-def find_checkpoint(history: History, name: str) -> Checkpoint:
+def _entries(history: History, named: names.Named) -> list[str]:
+    """The ids that `revert` takes for something: of a run all that it did."""
+    found = names.work(history, named)
+    if found.kind == "run":
+        return [e.id for e in history.effects if Turn(RUN, found.id) in e.turns and not e.takeback]
+    return [found.id]
+
+
+# -- points in time ----------------------------------------------------------
+
+
+class Point(NamedTuple):
+    """A moment whose tree is known: a checkpoint, or just before a turn, a call, an effect or a take-back."""
+
+    id: str  # of what names it
+    seq: int  # what was done from this row on came later
+    label: str
+    checkpoint: Checkpoint  # the newest up to then
+    changed: Mapping[bytes, State]  # what was journaled between the two, by path
+
+    @property
+    def moment(self) -> str:
+        """How it is called where it is no checkpoint itself."""
+        return "" if self.id == self.checkpoint.id else self.label
+
+
+def find_point(history: History, name: str) -> Point:
     found = names.resolve(history, name)
-    for checkpoint in history.checkpoints:
-        if checkpoint.id == found.id:
-            return checkpoint
-    kind = f"{'an' if found.kind[:1] in 'aeiou' else 'a'} {found.kind}"
-    raise UsageError(f"{name!r} is no checkpoint but {kind}", "name a checkpoint: takeback log kind:checkpoint")
+    same = [c for c in history.checkpoints if c.id == found.id]
+    if same:
+        return Point(found.id, found.seq, called(same[0]), same[0], {})
+    own = [c for c in history.checkpoints if found.kind == "turn" and c.turn == found.id]
+    if own:  # it was taken with the look that the turn began with
+        return Point(found.id, found.seq, _just_before(found), own[0], {})
+    before = [c for c in history.checkpoints if max(1, history.horizon) <= c.seq < found.seq]
+    if not before:
+        raise NotFound(f"there is no checkpoint before {name!r}", "name one: takeback log kind:checkpoint")
+    newest = before[-1]
+    changed: dict[bytes, State] = {}
+    if any(newest.seq < seq < found.seq for seq in history.damaged):
+        raise Damaged(f"what lies before {name!r} was altered or lost", "takeback verify says what is lost")
+    for effect in history.effects:
+        if newest.seq < effect.seq < found.seq and effect.domain == "files":
+            changed.update((path, change.after) for path, change in effect.changes.items())
+    return Point(found.id, found.seq, _just_before(found), newest, changed)
 
 
-def goals(load: trees.Load, checkpoint: Checkpoint, paths: Sequence[bytes]) -> dict[bytes, Entry]:
-    """What a checkpoint has at these paths and below them, with the folders above."""
+def find_checkpoint(history: History, name: str) -> Checkpoint:
+    """A checkpoint, or the one that stands for the moment before a turn or call."""
+    point = find_point(history, name)
+    if point.changed:
+        told = called(point.checkpoint)
+        raise UsageError(
+            f"{name!r} is no checkpoint, and files have changed between it and the one before, {told}",
+            f"name that one, {point.checkpoint.id[:8]}, or see takeback log kind:checkpoint",
+        )
+    return point.checkpoint
+
+
+def state_at(load: trees.Load, point: Point, path: bytes) -> State:
+    return point.changed[path] if path in point.changed else trees.lookup(load, point.checkpoint.snapshot, path)[0]
+
+
+def goals(load: trees.Load, point: Point, paths: Sequence[bytes]) -> dict[bytes, Entry]:
+    """What there was at these paths and below them, with the folders above."""
+    snapshot = point.checkpoint.snapshot
     found: dict[bytes, Entry] = {}
     for path in paths:
-        state, subtree = trees.lookup(load, checkpoint.snapshot, path)
+        state, (_, subtree) = state_at(load, point, path), trees.lookup(load, snapshot, path)
         if state is None or state.kind == UNSEEN:
             why = "was not covered" if state is not None else "is not"
             raise NotFound(
-                f"{text(path)} {why} in {called(checkpoint)}",
-                f"see what it holds with takeback show {checkpoint.id[:8]}",
+                f"{text(path)} {why} in {point.label}",
+                f"see what it holds with takeback show {point.checkpoint.id[:8]}",
             )
         for depth in range(1, path.count(b"/") + 1):
             above = b"/".join(path.split(b"/")[:depth])
-            folder, _ = trees.lookup(load, checkpoint.snapshot, above)
-            if folder is not None:
+            if (folder := state_at(load, point, above)) is not None:
                 found[above] = folder
         if path:
             found[path] = state
         if subtree is not None:
-            below = checkpoint.snapshot._replace(identity=subtree.identity, stored=subtree.stored)
+            below = snapshot._replace(identity=subtree.identity, stored=subtree.stored)
             found.update((trees.join(path, p), entry) for p, entry in trees.entries(load, below))
+        later = {p: state for p, state in point.changed.items() if not path or p.startswith(path + b"/")}
+        found = {p: entry for p, entry in found.items() if p not in later}
+        found.update((p, state) for p, state in later.items() if state is not None and state.kind != UNSEEN)
     return found
 
 
 def called(checkpoint: Checkpoint) -> str:
     return f'{checkpoint.id[:8]} "{checkpoint.label}"' if checkpoint.label else checkpoint.id[:8]
+
+
+def _is_count(value: str | int) -> bool:
+    return str(value).lstrip("-").isdecimal()
 
 
 def _count(value: str | int) -> int:

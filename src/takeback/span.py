@@ -41,12 +41,15 @@ def find(ws: Workspace, asked: str = "", since: str = "", session: str = "") -> 
     if not asked:
         return Span("everything that is known")
     try:
-        found = names.resolve(history, asked)
+        found = names.resolve(history, asked, prompts=False)
     except NotFound:
         begin, dots, end = asked.partition("..")
-        if not dots:
+        if dots:
+            return _between(ws, begin, end)
+        try:
             return Span(f"since {asked}", since=_moment(ws, asked, end=False))
-        return _between(ws, begin, end)
+        except NotFound as unknown:
+            found = _prompted(history, asked, unknown)
     if found.kind == "checkpoint":
         return Span(f"since {_called(found)}", first=found.seq)
     only = frozenset(_parts(history, found))
@@ -69,7 +72,7 @@ def _between(ws: Workspace, begin: str, end: str) -> Span:
             said.append("now" if last else "the beginning")
             continue
         try:
-            found = names.resolve(history, name)
+            found = names.resolve(history, name, prompts=False)
         except NotFound:
             at = _moment(ws, name, end=last)
             span = span._replace(until=at) if last else span._replace(since=at)
@@ -82,6 +85,14 @@ def _between(ws: Workspace, begin: str, end: str) -> Span:
     if begins > ends if by_time else span.first > span.last:
         raise UsageError(f"{said[0]} is not before {said[1]}", "name the older one first: takeback report FROM..TO")
     return span._replace(said=f"{said[0]} to {said[1]}")
+
+
+def _prompted(history: History, asked: str, unknown: NotFound) -> names.Named:
+    """A turn by words of its prompt, where they are no time either."""
+    try:
+        return names.resolve(history, asked)
+    except NotFound:
+        raise unknown from None
 
 
 def _moment(ws: Workspace, value: str, end: bool) -> float:

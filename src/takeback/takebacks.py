@@ -48,7 +48,7 @@ from .effects import (
 )
 from .errors import ApprovalNeeded, CredentialNeeded, Damaged, Stale, TakebackError, UsageError
 from .executor import Done, Executor, Outer, changes_made, kept_results, steps_of
-from .history import NUMBERED, History, pack_list
+from .history import History, pack_list
 from .ids import new_id
 from .index import Index
 from .journal import New
@@ -366,8 +366,8 @@ class Takebacks:
     def _goals(self, request: Request, index: Index) -> dict[bytes, State]:
         """What a checkpoint has at the named paths. What it lacks is never deleted; folders above them come back
         only where they are gone."""
-        checkpoint = requests.find_checkpoint(self.observer.history(), request.checkpoint)
-        found = requests.goals(self.store.blobs.get, checkpoint, request.paths)
+        point = requests.find_point(self.observer.history(), request.checkpoint)
+        found = requests.goals(self.store.blobs.get, point, request.paths)
         wanted = {p for p in found if any(p == w or not w or p.startswith(w + b"/") for w in request.paths)}
         return {p: e for p, e in found.items() if p in wanted or index.state(p) is None}
 
@@ -434,8 +434,7 @@ class Takebacks:
                 self._advance(head, done, bool(plan.outside))
         finally:
             self._ahead = None
-        number = self.store.journal.count(NUMBERED, done.seq)
-        return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left, number)
+        return Outcome(plan, done.id, (*done.results, *kept_results(plan)), left)
 
     def _retimed(self, tree: OpenFolder | None, plan: Plan) -> tuple[Result, ...]:
         """Times alone, which are no work, so that a note is enough. Told is what could not be set."""
@@ -657,11 +656,9 @@ class Takebacks:
 
     def export(self, name: str, paths: Sequence[bytes], to: Path, force: bool) -> Outcome:
         """Files of a checkpoint into another folder, with their relative paths."""
-        checkpoint = requests.find_checkpoint(self.observer.history(), name)
-        request = Request(
-            "restore", checkpoint=checkpoint.id, label=requests.called(checkpoint), paths=tuple(paths) or (b"",)
-        )
-        found = requests.goals(self.store.blobs.get, checkpoint, request.paths)
+        point = requests.find_point(self.observer.history(), name)
+        request = Request("restore", checkpoint=point.id, label=point.label, paths=tuple(paths) or (b"",))
+        found = requests.goals(self.store.blobs.get, point, request.paths)
         real = Path(os.path.realpath(to))
         if real.is_relative_to(os.path.realpath(self.observer.settings.home)):
             raise UsageError(f"{to} lies inside takeback's own store", "name a folder elsewhere")

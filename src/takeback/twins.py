@@ -49,7 +49,7 @@ class Twins:
     async def aresume(self, abort: bool = False) -> Outcome | None:
         return await _in_thread(lambda: _of(self).resume(abort))
 
-    async def aundo(self, n: int = 1, **options: Any) -> Outcome:
+    async def aundo(self, n: int | str = 1, **options: Any) -> Outcome:
         return await _in_thread(lambda: _of(self).undo(n, **options))
 
     async def aredo(self, n: int = 1, **options: Any) -> Outcome:

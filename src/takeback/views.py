@@ -23,6 +23,7 @@ from .effects import (
     Unit,
     domain_of,
     raw,
+    same,
     text,
     thread_of,
 )
@@ -205,6 +206,8 @@ class Diff(NamedTuple):
     a: Checkpoint
     b: Checkpoint | None  # None: now
     files: tuple[FileDiff, ...]
+    a_moment: str = ""  # where that is no checkpoint itself: which moment after it
+    b_moment: str = ""
 
     @property
     def added(self) -> int:
@@ -216,24 +219,45 @@ class Diff(NamedTuple):
 
 
 def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
+    from .requests import find_point, state_at
+
     history = ws.history()
-    if a:
-        old = ws.find_checkpoint(a)
-    elif (newest := history.newest_named()) is not None:
-        old = newest
-    else:
+    newest = history.newest_named()
+    if not a and newest is None:
         raise NotFound("there is no checkpoint to compare with", "take one with takeback checkpoint")
+    old = find_point(history, a or newest.id)  # type: ignore[union-attr]
     get = ws.store.blobs.get
+
+    def then(path: bytes) -> State:
+        return state_at(get, old, path)
+
     if b:
-        new = ws.find_checkpoint(b)
-        found = trees.compare(get, Ids(*old.snapshot[:2]), Ids(*new.snapshot[:2]))
-        kept = [d for d in found if _within(d.path, paths) and not _unseen(d)]
-        return Diff(old, new, tuple(file_diffs(kept, get, get)))
+        new = find_point(history, b)
+        found = trees.compare(get, Ids(*old.checkpoint.snapshot[:2]), Ids(*new.checkpoint.snapshot[:2]))
+        changed = _moved(found, {*old.changed, *new.changed}, then, lambda path: state_at(get, new, path))
+        kept = [d for d in changed if _within(d.path, paths) and not _unseen(d)]
+        return Diff(old.checkpoint, new.checkpoint, tuple(file_diffs(kept, get, get)), old.moment, new.moment)
     look = ws.glance()
     with ws.open_tree() as tree:
-        kept = [d for d in _since(ws, old, look.index) if _within(d.path, paths)]
-        present = {d.path: d for d in kept}
-        return Diff(old, None, tuple(file_diffs(list(present.values()), get, get, tree)))
+        changed = _moved(_since(ws, old.checkpoint, look.index), old.changed, then, look.index.state)
+        kept = [d for d in changed if _within(d.path, paths) and not _unseen(d)]
+        return Diff(old.checkpoint, None, tuple(file_diffs(kept, get, get, tree)), old.moment)
+
+
+def _moved(
+    found: Iterable[Difference],
+    changed: Collection[bytes],
+    before: Callable[[bytes], State],
+    after: Callable[[bytes], State],
+) -> list[Difference]:
+    """Differences of checkpoints as those of moments after them, which differ in these paths."""
+    if not changed:
+        return list(found)
+    moved = (Difference(path, before(path), after(path)) for path in changed)
+    return sorted(
+        [*(d for d in found if d.path not in changed), *(d for d in moved if not same(d.before, d.after))],
+        key=lambda d: d.path,
+    )
 
 
 def _within(path: bytes, wanted: Sequence[bytes]) -> bool:
@@ -364,7 +388,7 @@ class LogRow(NamedTuple):
 
     id: str
     kind: str  # checkpoint, effect, takeback; of `show` also turn and call
-    number: int  # 0 of a turn or call, which have none
+    number: int  # of a checkpoint; 0 of all else, which goes by its id
     label: str
     at: float
     actor: str
@@ -384,6 +408,7 @@ class LogRow(NamedTuple):
     prompt: str = ""  # what the agent was asked
     uncertain: bool = False  # whether its call did it is not known
     domains: tuple[str, ...] = ()  # of a take-back: each that it reached; `domain` is the first
+    seq: int = 0  # its place in the journal
 
 
 def log(ws: Workspace, filter: str = "") -> list[LogRow]:
@@ -400,7 +425,7 @@ def log(ws: Workspace, filter: str = "") -> list[LogRow]:
     ]
     cut_off = any(t.interrupted for t in history.takebacks.values()) and bool(ws.interrupted())
     rows += [_takeback_row(t, history, lengths, cut_off) for t in history.takebacks.values()]
-    rows.sort(key=lambda r: -r.number)
+    rows.sort(key=lambda r: -r.seq)
     return [row for row in rows if wanted.matches(row, now)]
 
 
@@ -410,7 +435,7 @@ def _checkpoint_row(c: Checkpoint, history: History, lengths: dict[str, int]) ->
     )
     row = LogRow(
         c.id, "checkpoint", c.number, c.label, c.at, c.actor or c.agent, summary, True, (),
-        named=c.named, pinned=c.id in history.pins, partial=bool(c.partial), short=lengths[c.id],
+        named=c.named, pinned=c.id in history.pins, partial=bool(c.partial), short=lengths[c.id], seq=c.seq,
     )  # fmt: skip
     return _asked(row, turns.known(history, [Turn(c.agent, c.turn)]))
 
@@ -427,8 +452,9 @@ def _effect_row(e: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     live = any((e.seq, p) in history.live for p in e.changes)
     actor = ", ".join(sorted(e.actors))
     row = LogRow(
-        e.id, "effect", history.numbers[e.id], "", e.at, actor, e.summary or _told(e), live, paths,
+        e.id, "effect", 0, "", e.at, actor, e.summary or _told(e), live, paths,
         e.domain, e.verdict, short=lengths[e.id], state="live" if live else "undone", uncertain=e.uncertain,
+        seq=e.seq,
     )  # fmt: skip
     return _asked(row, turns.of_effect(history, e), e.calls)
 
@@ -436,8 +462,9 @@ def _effect_row(e: Effect, history: History, lengths: dict[str, int]) -> LogRow:
 def _act_row(act: Act, effect: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     live = (act.seq, act.path) in history.live
     row = LogRow(
-        act.id, "effect", history.numbers[act.id], "", act.at, act.by.get("actor", ""), act.summary, live,
+        act.id, "effect", 0, "", act.at, act.by.get("actor", ""), act.summary, live,
         (act.target,) if act.target else (), act.domain, act.verdict, short=lengths[act.id], state=act.shown_state,
+        seq=act.seq,
     )  # fmt: skip
     return _asked(row, turns.of_effect(history, effect), effect.calls)
 
@@ -462,9 +489,9 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))
     domains = *sorted(d for d in lie_in if lie_in[d]), *sorted({history.acts[id].domain for id in beyond})
     return LogRow(
-        t.id, "takeback", history.numbers[t.id], "", t.at, "", summary, standing, (*paths, *targets),
+        t.id, "takeback", 0, "", t.at, "", summary, standing, (*paths, *targets),
         domains[0] if domains else "files", "exact", short=lengths[t.id], state="live" if standing else "undone",
-        domains=domains,
+        domains=domains, seq=t.seq,
     )  # fmt: skip
 
 
@@ -524,7 +551,11 @@ class Shown(NamedTuple):
 
 def show(ws: Workspace, name: str) -> Shown:
     rows = {row.id: row for row in log(ws)}
-    found = show_named(ws, names.resolve(ws.history(), name), rows)
+    named = names.resolve(ws.history(), name)
+    if named.kind == "checkpoint" and named.label == name:  # a prompt is the label of its checkpoint too
+        turn = names.work(ws.history(), named)
+        named = turn if turn.kind == "turn" else named
+    found = show_named(ws, named, rows)
     return found._replace(tree=tuple(tree_of(ws, found.row.id))) if found.row.kind == "checkpoint" else found
 
 
@@ -603,7 +634,7 @@ def _show_work(
         asked = asked_then or AgentTurn(0, calls[0].turn, calls[0].at, history.brackets[found.id].caller, "")
         who, at, summary = calls[0].agent, calls[0].at, calls[0].summary
     ids = dict.fromkeys([*(e.id for e in effects), *(id for call in calls for id in call.effects)])
-    listed = sorted((rows[id] for id in ids if id in rows), key=lambda row: row.number)
+    listed = sorted((rows[id] for id in ids if id in rows), key=lambda row: row.seq)
     live = not listed or any(row.live for row in listed)
     row = LogRow(
         found.id, found.kind, 0, "", at, who, summary, live, tuple(sorted({p for row in listed for p in row.paths})),

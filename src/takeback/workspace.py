@@ -394,7 +394,7 @@ class Workspace(Hooked, Twins):
 
     def undo(
         self,
-        n: int = 1,
+        n: int | str = 1,
         *,
         actors: Iterable[str] | None = None,
         everything: bool = False,
@@ -402,7 +402,8 @@ class Workspace(Hooked, Twins):
         force: bool = False,
         state: bool = False,
     ) -> Outcome:
-        """Takes back the newest turn, or the newest n as one; with `state` what it did to threads too."""
+        """Takes back the newest turn, the newest n as one, or one by its id or words of its prompt; with `state` what
+        it did to threads too."""
         return self.take_back("undo", n, actors=actors, everything=everything, merge=merge, force=force, state=state)
 
     def redo(self, n: int = 1, *, merge: bool = False, force: bool = False) -> Outcome:
@@ -620,7 +621,7 @@ class Workspace(Hooked, Twins):
             return self.history().ledger()
 
     def find_effect(self, name: str) -> Act:
-        """An outside effect by its number, the beginning of its id, or the id of what tried to take it back."""
+        """An outside effect by the beginning of its id, or the id of what tried to take it back."""
         from . import recording
 
         with self.alone():
@@ -735,7 +736,7 @@ class Workspace(Hooked, Twins):
             return self.outbox.due()
 
     def find_email(self, name: str = "") -> Act:
-        """A mail by its number, the beginning of its id or its provider's id; without a name the only one held."""
+        """A mail by the beginning of its id or its provider's id; without a name the only one held."""
         with self.alone():
             return self.outbox.find(name)
 

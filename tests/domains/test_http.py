@@ -852,13 +852,12 @@ def test_a_call_that_failed_says_that_nothing_is_to_be_taken_back(ws: Workspace)
 
 def test_what_it_stands_on_may_be_called_as_it_is_shown(ws: Workspace):
     base = ws.record_http("POST", f"{API}/v1/a", inverse_url=f"{API}/v1/a/1")
-    number = ws.history().numbers[base.id]
-    for name in (base.id[:8], str(number), number, base.id):
+    for name in (base.id[:8], base.id):
         assert ws.record_http("POST", f"{API}/v1/b", depends_on=[name]).depends_on == (base.id,)
     assert ws.record_command("did it", argv=["true"], depends_on=base.id[:8]).depends_on == (base.id,)
     assert ws.record(recorded(Http(world()), "POST", API, depends_on=[base.id[:8]])).depends_on == (base.id,)
     before = len(ws.effects())
-    for unknown in ("zzzzzzzz", "start"):
+    for unknown in ("zzzzzzzz", "start", "1", 1):
         with pytest.raises(takeback.NotFound):
             ws.record_http("POST", f"{API}/v1/b", depends_on=[unknown])
     assert len(ws.effects()) == before

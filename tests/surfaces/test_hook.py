@@ -181,8 +181,14 @@ def test_at_every_granularity(session, project, granularity):
     session.prompt("edit a", environ=environ)
     session.prompt("edit a again", environ=environ)
     line = session.write("1", "a.txt", "two\n", environ=environ)["systemMessage"]
+    id = line.split()[2]
     with takeback.open(project) as ws:
-        assert ws.rollback(line.split()[2], everything=True).whole
+        assert [f.path for f in ws.diff(id).files] == ["a.txt"] and ws.show(id).row.kind == "call"
+        for take_back in (ws.undo, ws.revert, lambda id: ws.restore(id, "a.txt")):
+            assert take_back(id).whole and (project / "a.txt").read_text() == "one\n"
+            assert ws.redo().whole and (project / "a.txt").read_text() == "two\n"
+        assert ws.pin(id).seq <= ws.history().brackets[ws.show(id).row.id].seq, "the checkpoint of that moment"
+        assert ws.rollback(id, everything=True).whole
     assert (project / "a.txt").read_text() == "one\n"
 
 

@@ -49,6 +49,29 @@ def test_the_newest_named_one_is_chosen_and_what_would_change_stands_beside_it(s
     assert (project / "a.txt").read_text() == "one\n"
 
 
+def test_a_checkpoint_is_chosen_by_its_number(scene, project):
+    """By all of it: after the twelfth, 1 and 2 typed at once are 12."""
+    for n in range(9):
+        scene.by_hand(f"more {n}", a_txt=f"{n}\n")
+    marks = {c.label: c.number for c in scene.ws.history().checkpoints}
+    assert marks["first"] == 2 and marks["more 8"] == 12
+
+    async def script(player):
+        await player.see("12  “more 8”", "2  “first”")
+        await player.press("2")
+        await player.see("+one")
+        await player.press("down", "1", "2")
+        await player.until(lambda: player.app.item.number == 12, "the twelfth")
+        await player.press("down", "2", "enter")
+        await player.see("y Apply", '"first" · 1 step')
+        await player.press("y")
+        await player.see("back at")
+        await player.press("enter")
+
+    pick(project, script)
+    assert (project / "a.txt").read_text() == "one\n"
+
+
 def test_leaving_changes_nothing(scene, project):
     async def script(player):
         await player.see("“second”")

@@ -225,7 +225,7 @@ def test_control_characters_in_names_and_labels_never_reach_the_terminal(cli) ->
         cli("checkpoint", "label\x1b[31m", env=actor),
         cli("log"),
         cli("show", "2"),
-        cli("show", "3"),
+        cli("show", next(row["id"] for row in cli("log", "--json").json["rows"] if row["kind"] == "effect")),
         cli("status"),
         cli("rollback", "start", "--dry-run", "--all"),
         cli("undo", "--yes"),

@@ -68,6 +68,6 @@ def test_every_line_begins_and_ends_and_never_breaks(data: st.DataObject) -> Non
 def test_the_log_ties_a_take_back_to_the_turn_it_took(changed) -> None:
     changed.ok("rollback", "--yes")
     first, second, third = changed.ok("log").out.splitlines()
-    assert first.startswith("↩─╮  3  ") and second.startswith("~─╯  2  ") and third.startswith("●    1  ")
+    assert first.startswith("↩─╮     ") and second.startswith("~─╯     ") and third.startswith("●    1  ")
     shown = changed.typing("log").out
     assert re.search(r"\x1b\[1m[k-z]{4}\x1b\[0m", shown), "the part of an id that is enough is bold"

@@ -247,7 +247,8 @@ def test_status_counts_what_stands_outside_and_names_the_next_command(mixed) -> 
 
 def test_hostile_text_cannot_steer_the_terminal(cli) -> None:
     cli.ok("record", "command", "--did", "\x1b[2Jgone\u202e", "--", "echo", "\x1b]0;title\x07")
-    for words in (["effects"], ["log"], ["show", "2"], ["rollback", "--dry-run"], ["compensate"]):
+    id = cli("effects", "--json").json["effects"][0]["id"]
+    for words in (["effects"], ["log"], ["show", id], ["rollback", "--dry-run"], ["compensate"]):
         out = cli.ok(*words).out
         assert "\x1b" not in out and "\u202e" not in out, words
 

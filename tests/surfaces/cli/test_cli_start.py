@@ -80,7 +80,7 @@ def test_help_names_what_one_needs_first_by_group(bare) -> None:
 
 def test_help_before_or_after_a_verb(bare) -> None:
     assert bare("--help", "undo").out == bare("undo", "--help").out == bare("help", "undo").out
-    assert "usage: takeback undo [N]" in bare("undo", "-h").out
+    assert "usage: takeback undo [N|TURN]" in bare("undo", "-h").out
 
 
 @pytest.mark.parametrize("verb", VERBS)

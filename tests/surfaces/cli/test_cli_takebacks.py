@@ -169,7 +169,8 @@ def test_revert_a_path_relative_to_the_current_folder(changed, contents) -> None
 def test_revert_an_effect_and_a_take_back(changed, contents) -> None:
     after = contents()
     changed.ok("checkpoint")
-    changed.ok("revert", "2", "--yes")
+    effect = changed("log", "kind:effect", "--json").json["rows"][0]["id"]
+    changed.ok("revert", effect[:8], "--yes")
     assert "src/new.py" not in contents()
     newest = changed("log", "-n", "1", "--json").json["rows"][0]
     assert newest["kind"] == "takeback"

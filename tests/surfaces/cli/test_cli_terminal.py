@@ -117,11 +117,11 @@ def test_a_plan_that_is_stale_by_the_time_of_the_yes_is_refused(changed, content
 
 
 def test_rollback_offers_the_checkpoints_and_enter_takes_the_newest_named(drifted) -> None:
-    ran = drifted.typing("rollback", answers=[("Number, label or id [3]:", "\n"), ("Apply?", "n\n")], env=LISTED)
+    ran = drifted.typing("rollback", answers=[("Number, label or id [2]:", "\n"), ("Apply?", "n\n")], env=LISTED)
     lines = ran.out.splitlines()
     assert lines[0] == "Which checkpoint?"
-    assert lines[1].split()[0] == "5" and "automatic by claude" in lines[1]
-    assert lines[2].split()[:2] == ["→", "3"] and '"base"' in lines[2]
+    assert lines[1].split()[0] == "3" and "automatic by claude" in lines[1]
+    assert lines[2].split()[:2] == ["→", "2"] and '"base"' in lines[2]
     assert lines[3].split()[0] == "1" and '"start"' in lines[3]
     assert lines[4].strip() == "how things are now can be kept first: takeback checkpoint LABEL"
     assert any(line.startswith("Back to ") and '"base"' in line for line in lines)
@@ -135,7 +135,7 @@ def test_rollback_to_a_number_that_was_chosen(drifted) -> None:
 def test_a_mistyped_number_is_asked_again(drifted) -> None:
     asks = "Number, label or id"
     ran = drifted.typing("rollback", answers=[(asks, "99\n"), (asks, "1\n"), ("Apply?", "n\n")], env=LISTED)
-    assert "no checkpoint, effect or take-back is called '99'" in ran.out
+    assert "no checkpoint, turn, effect or take-back is called '99'" in ran.out
     assert '"start" · ' in ran.out and ran.code == 4
 
 

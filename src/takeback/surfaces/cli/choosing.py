@@ -16,7 +16,7 @@ _MOST = 15
 
 
 def choose_checkpoint(context: Context, workspace: Workspace) -> str:
-    """An id, or nothing where there is nothing to choose from. Numbers are those of the log."""
+    """An id, or nothing where there is nothing to choose from. Numbers are those of checkpoints everywhere."""
     rows = workspace.log("kind:checkpoint")
     if len(rows) < 2:
         return ""

@@ -6,11 +6,9 @@ import os
 
 from ...errors import NotFound, UsageError
 from . import diffs, masks, paths, shapes
-from .terminal import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...effects import Checkpoint
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
@@ -23,7 +21,7 @@ def add(parser: Parser) -> None:
         "modified, deleted, renamed, mode or type, its hunks, and totals. Journals nothing. Anywhere but\n"
         "on your own terminal secret files (.env, keys) and tokens are masked."
     )
-    parser.takes("A, B", "what", nargs="*", help="checkpoints: a number, a label, or how an id begins")
+    parser.takes("A, B", "what", nargs="*", help="checkpoints, or turns and calls: just before them")
     parser.takes("-- PATH…", "--path", action="append", default=[], help="only these files or folders")
     parser.takes("--stat", "--stat", action="store_true", help="one line per file, no hunks")
     masks.add_option(parser)
@@ -53,7 +51,7 @@ def run(context: Context, args: Namespace) -> int:
             context.terminal.json({**shape, **totals, "masked": mask.masked})
             mask.tell()
             return 0
-        head = f"{_called(found.a)} → {'now' if found.b is None else _called(found.b)}"
+        head = " → ".join(diffs.ends(found))
         if not files:
             context.terminal.write(f"{head}: no difference")
             return 0
@@ -74,7 +72,7 @@ def _sort_out(workspace: Workspace, words: list[str]) -> tuple[list[str], list[s
 
     for at, word in enumerate(words):
         try:
-            resolve(workspace.history(), word)
+            resolve(workspace.history(), word, prompts=not os.path.lexists(word))
         except NotFound:
             if not os.path.lexists(word):
                 raise
@@ -85,7 +83,3 @@ def _sort_out(workspace: Workspace, words: list[str]) -> tuple[list[str], list[s
     if len(names) > 2:
         raise UsageError("diff compares two checkpoints at most", "takeback diff [A] [B] [-- PATH…]")
     return names, wanted
-
-
-def _called(checkpoint: Checkpoint) -> str:
-    return checkpoint.id[:8] + (f' "{safe(checkpoint.label)}"' if checkpoint.label else "")

@@ -9,8 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ...effects import Checkpoint
     from ...textdiff import Hunk
-    from ...views import FileDiff
+    from ...views import Diff, FileDiff
 
 _SIGNS = {
     "new": ("+", "green"),
@@ -34,6 +35,16 @@ def counts(terminal: Terminal, added: int, removed: int) -> str:
     if removed:
         parts.append(terminal.style(f"−{removed:,}", "red"))
     return " ".join(parts)
+
+
+def ends(found: Diff) -> tuple[str, str]:
+    """What is compared, as a person calls it."""
+    new = "now" if found.b is None else safe(found.b_moment) or _called(found.b)
+    return safe(found.a_moment) or _called(found.a), new
+
+
+def _called(checkpoint: Checkpoint) -> str:
+    return checkpoint.id[:8] + (f' "{safe(checkpoint.label)}"' if checkpoint.label else "")
 
 
 def name_of(found: FileDiff) -> str:

@@ -18,7 +18,7 @@ def add(parser: Parser) -> None:
         "Calls a checkpoint something else, so that you find it again: an automatic one, say, or one that\n"
         "was named too early. What it captured stays as it is. An agent may not do this."
     )
-    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins")
+    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins; of a turn, its own")
     parser.takes("LABEL", "label", nargs="*", help="what to call it, one line; nothing takes its label away")
     parser.examples = [
         ("takeback label 7 before it went wrong", ""),

@@ -23,7 +23,6 @@ class Entry(NamedTuple):
     """An outside effect as a filter sees it, with the attempts to take it back."""
 
     id: str
-    number: int
     at: float
     actor: str
     domain: str
@@ -62,7 +61,7 @@ def entries(workspace: Workspace) -> list[Entry]:
     rows = {row.id: row for row in workspace.log("kind:effect")}  # which say whose turn and call it was
     return [
         Entry(
-            a.id, history.numbers[a.id], a.at, a.by.get("actor", ""), a.domain, a.verdict, a.shown_state, a.summary,
+            a.id, a.at, a.by.get("actor", ""), a.domain, a.verdict, a.shown_state, a.summary,
             (a.target,), a, tuple(undos.get(a.id, ())), *((row.turns, row.sessions, row.calls) if row else ()),
         )
         for a in workspace.effects()
@@ -80,13 +79,12 @@ def shaped(workspace: Workspace, found: Sequence[Entry]) -> Iterator[dict[str, A
 
 
 def lines(terminal: Terminal, found: Sequence[Entry], now: float) -> Iterator[str]:
-    numbers = max(len(str(e.number)) for e in found)
     ages = [age(now - e.at) for e in found]
     wide = max(map(len, ages))
     domains, states = max(cells(e.domain) for e in found), max(len(e.state) for e in found)
-    indent = numbers + 2 + 8 + 2 + wide + 2
+    indent = 8 + 2 + wide + 2
     for entry, when in zip(found, ages):
-        head = f"{entry.number:>{numbers}}  {terminal.style(entry.id[:8], 'bold')}  {pad(when, wide)}  "
+        head = f"{terminal.style(entry.id[:8], 'bold')}  {pad(when, wide)}  "
         state = pad(acts.state(terminal, entry.state), states)
         who = f"  {terminal.style(safe(entry.actor), 'cyan')}" if entry.actor else ""
         room = max(24, terminal.width - indent - domains - states - 4 - cells(who))

@@ -100,7 +100,7 @@ def lines(
 ) -> Iterator[str]:
     """One line per row; those of an agent's turn below its heading, with what others did between its calls. On the
     left the mark of each, and lines from a take-back to what it took."""
-    numbers = max(len(str(r.number)) for r in rows)
+    numbers = max(len(str(r.number or "")) for r in rows)
     ids = max(r.short for r in rows)
     ages = [age(now - r.at) for r in rows]
     ages_width = max(map(len, ages))
@@ -111,7 +111,7 @@ def lines(
 
     def line(row: LogRow, inside: bool) -> str:
         drawn = mark(terminal, row) + terminal.style(gutters[row.id], "magenta")
-        head = f"{drawn}  {'  ' * inside}{row.number:>{numbers}}  "
+        head = f"{drawn}  {'  ' * inside}{row.number or '':>{numbers}}{'  ' * bool(numbers)}"
         id = terminal.style(row.id[: row.short], "bold") + row.id[row.short : ids]
         who = pad(terminal.style(_who(row, inside), "cyan"), actors) + ("  " if actors else "")
         room = max(30, terminal.width - cells(head) - ids - ages_width - cells(who) - 5)

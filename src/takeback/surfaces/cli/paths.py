@@ -71,7 +71,8 @@ def ids_or_paths(here: Here, workspace: Workspace, words: Iterable[str]) -> list
     found = []
     for word in words:
         try:
-            found.append(resolve(history, word).id)
+            is_path = os.path.lexists(here.cwd / word) or "/" in word  # before words of a prompt, which may have it
+            found.append(resolve(history, word, prompts=not is_path).id)
         except NotFound as unknown:
             if "pruned" in unknown.message and not os.path.lexists(here.cwd / word):
                 raise

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "CHECKPOINT"
     parser.about = "Keeps a checkpoint for ever: no prune but --all takes its snapshot, so restore works from it."
-    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins")
+    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins; of a turn, its own")
     parser.examples = [("takeback pin release-1", "")]
 
 

@@ -166,9 +166,8 @@ def _note(workspace: Workspace, args: Namespace, by: dict[str, str], older: list
 
 def _tell(context: Context, workspace: Workspace, act: Act, inverse: str) -> None:
     terminal = context.terminal
-    number = workspace.history().numbers[act.id]
     id = terminal.style(act.id[:8], "bold")
-    terminal.say(f"effect {number} {id}: {safe(act.summary)} · {acts.state(terminal, act.shown_state)}")
+    terminal.say(f"effect {id}: {safe(act.summary)} · {acts.state(terminal, act.shown_state)}")
     if inverse:
         terminal.say(f"  taken back by {safe(inverse)}")
         terminal.hint(f"take it back: takeback revert {act.id[:8]}, or with all else: takeback rollback")

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "CHECKPOINT PATH… [--to DIR]"
+    parser.synopsis = "CHECKPOINT|TURN PATH… [--to DIR]"
     parser.about = (
         "Brings files or folders back as a checkpoint has them, whoever changed them since; what is\n"
         "there now is stored first. With --to they are put, with their relative paths, into DIR,\n"
         "which is made if missing, and the project stays as it is."
     )
-    parser.takes("CHECKPOINT", "checkpoint", nargs="?", default="", help="a number, a label, or how an id begins")
+    parser.takes(
+        "CHECKPOINT|TURN", "checkpoint", nargs="?", default="", help="as for rollback: of a turn, just before it"
+    )
     parser.takes("PATH…", "path", nargs="*", help="files or folders of the project; . is all of it")
     parser.takes("--to DIR", "--to", help="put them there instead of in their place")
     takebacks.add_options(parser, whose=False, merging=False)

@@ -11,18 +11,19 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "ID|PATH…"
+    parser.synopsis = "TURN|ID|PATH…"
     parser.about = (
         "Takes back one effect and keeps the rest; or the latest change to a path: to the last\n"
         "checkpoint if it changed since, else to before the effect that last changed it. With both,\n"
         "what that effect did to that path. Of a take-back it is the redo of just that one."
     )
-    parser.takes("ID|PATH…", "what", nargs="*", help="entries of the log, or files and folders")
+    parser.takes("TURN|ID|PATH…", "what", nargs="*", help="turns, calls and effects, or files and folders")
     takebacks.add_options(parser, whose=False, scope=True)
     parser.examples = [
         ("takeback revert src/auth.py", "the latest change to one file"),
         ("takeback revert nmlk", "all that one effect did; outside the files, its inverse"),
         ("takeback revert nmlk src/auth.py", "of that one effect, one file"),
+        ('takeback revert "login form"', "all that the turn did which was asked for it"),
         ("takeback revert nmlk --merge", "and keep, by a merge, what came after it"),
         ("takeback revert -- -odd-name", "a path that looks like an option"),
     ]

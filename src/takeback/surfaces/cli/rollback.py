@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "[CHECKPOINT]"
+    parser.synopsis = "[CHECKPOINT|TURN]"
     parser.about = (
-        "Goes back to a checkpoint; given an effect, to just before it. Without a target a terminal\n"
-        "lists the checkpoints to choose from (with the extra takeback[ui] beside what would change);\n"
-        "otherwise it is the newest named one. Files created\n"
-        "since are deleted, stored first: `takeback redo` brings everything back. Where agents were at\n"
-        "work, the plan shows what is whose and asks once about what people did since, by hand or by\n"
-        "`run`: one key takes it, one keeps it. Where nobody can be asked it is kept and named; --all\n"
-        "takes it. What was done outside the files goes back in the same plan, newest first, after a\n"
-        "typed yes: --yes does not cover it.\n"
+        "Goes back to a checkpoint; given a turn, call or effect, to just before it. Without a target\n"
+        "a terminal lists the checkpoints to choose from (with the extra takeback[ui] beside what would\n"
+        "change); otherwise it is the newest named one. Files created since are deleted, stored first:\n"
+        "`takeback redo` brings everything back. Where agents were at work, the plan shows what is whose\n"
+        "and asks once about what people did since, by hand or by `run`: one key takes it, one keeps it.\n"
+        "Where nobody can be asked it is kept and named; --all takes it. What was done outside the files\n"
+        "goes back in the same plan, newest first, after a typed yes: --yes does not cover it.\n"
         "Threads stay, and it says how far ahead they are; --with-state takes each to its head of then."
     )
-    parser.takes("CHECKPOINT", "to", nargs="*", help="a number, a label, or how an id begins")
+    parser.takes("CHECKPOINT|TURN", "to", nargs="*", help="a number, a label, how an id begins, words of a prompt")
     takebacks.add_options(parser, scope=True)
     takebacks.add_state(parser)
     parser.examples = [
         ("takeback rollback", "choose a checkpoint, see the plan, confirm"),
         ('takeback rollback "before the refactor"', "by its label"),
-        ("takeback rollback 12 --yes", "by its number in the log, without asking"),
+        ("takeback rollback 12 --yes", "by its number, without asking"),
+        ('takeback rollback "before: add a login form"', "to just before that prompt"),
         ("takeback rollback kxvm --merge", "merge what you changed meanwhile"),
         ("takeback rollback --only files", "leave what was done outside the files"),
         ("takeback rollback 12 --with-state", "what agents remember too, in one plan"),

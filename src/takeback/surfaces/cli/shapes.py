@@ -146,7 +146,7 @@ def effect(found: Act, history: History, undo: str = "") -> dict[str, Any]:
     """An outside effect of the ledger."""
     return {
         "id": found.id,
-        "number": history.numbers.get(found.id),
+        "number": None,  # checkpoints have one
         "domain": found.domain,
         "state": found.shown_state,
         "summary": found.summary,
@@ -167,7 +167,7 @@ def undo(found: Undo, history: History) -> dict[str, Any]:
     act = history.acts[found.act]
     return {
         "id": found.id,
-        "number": history.numbers.get(found.takeback),
+        "number": None,
         "domain": act.domain,
         "state": found.shown_state,
         "summary": f"undo of {act.summary}" + (f": {found.note}" if found.note else ""),
@@ -255,7 +255,7 @@ def outcome(found: Outcome, history: History, describe: Describe | None = None) 
     return {
         "plan": plan(found.plan, history, describe),
         "id": found.id,
-        "number": found.number,
+        "number": None,
         "results": [_result(r, outside.get(r.path, "files"), history) for r in found.results],
         "counts": found.counts,
         "left": [text(p) for p in found.left if p not in found.plan.own],

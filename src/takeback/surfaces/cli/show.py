@@ -30,7 +30,7 @@ def add(parser: Parser) -> None:
         "of an agent's turn its prompt and calls, of a call its tool, how it ended and what it changed.\n"
         "Anywhere but on your own terminal secret files (.env, keys) and tokens are masked."
     )
-    parser.takes("ID", "name", help="a number, a label, or how an id begins")
+    parser.takes("ID", "name", help="a checkpoint's number or label, how an id begins, words of a prompt")
     parser.takes("--stat", "--stat", action="store_true", help="one line per file, no hunks")
     masks.add_option(parser)
     parser.examples = [
@@ -111,7 +111,7 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             yield f"  subagent {safe(', '.join(turn.lanes))}"
     if len(found.row.turns) > 1:
         yield f"  shared   by {len(found.row.turns)} turns: {', '.join(id[:8] for id in found.row.turns)}"
-    numbers = {row.id: row.number for row in found.effects}
+    known = {row.id for row in found.effects}
     for call in found.calls:
         state = "" if call.state == "done" else terminal.style(f" · {call.state}", "red" if call.ended else "cyan")
         who = f"{safe(call.lane)}: " if call.lane else ""
@@ -120,14 +120,14 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             yield f"  did      {safe(call.summary)}{state}"
         else:
             changed = f" · {counted(len(call.files), 'file')}" if call.files else ""
-            listed = ", ".join(str(numbers[id]) for id in call.effects if id in numbers)
+            listed = ", ".join(id[:8] for id in call.effects if id in known)
             told = f" ({listed})" if listed else ""
             yield f"  call     {terminal.style(call.id[:8], 'bold')} {who}{safe(call.summary)}{changed}{told}{state}"
     for row in found.effects:
         if row.domain not in STATES:
-            yield f"  outside  {row.number} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
+            yield f"  outside  {row.id[:8]} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
         elif kind == "call" or row.domain != "files":
-            yield f"  effect   {row.number} {row.id[:8]} {safe(row.summary)}"
+            yield f"  effect   {row.id[:8]} {safe(row.summary)}"
 
 
 def _in_words(found: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

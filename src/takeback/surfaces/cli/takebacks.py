@@ -212,7 +212,7 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
 
 def _say_fewer(context: Context, workspace: Workspace, wanted: Asked, plan: Plan) -> None:
     """`undo 100` where there are 3 turns is all 3 of them, and says so."""
-    if wanted.verb not in ("undo", "redo") or not wanted.words:
+    if wanted.verb not in ("undo", "redo") or not wanted.words or not str(wanted.words[0]).isdecimal():
         return
     known = workspace.history().takebacks
     takebacks = [id for id in plan.request.takebacks if id in known and known[id].rows]

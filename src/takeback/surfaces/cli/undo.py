@@ -11,19 +11,21 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "[N]"
+    parser.synopsis = "[N|TURN]"
     parser.about = (
         "Takes back the newest turn: an agent's turn, or what was changed by hand between two\n"
         "checkpoints. Each further undo goes one turn further back. What somebody else changed\n"
-        "since is kept and named. `undo N` is one take-back: one redo brings all N back.\n"
+        "since is kept and named. `undo N` is one take-back: one redo brings all N back. A turn is\n"
+        "named by its id or by words of its prompt, and later ones stay; so is a call, alone.\n"
         "Threads stay, and it says how far ahead they are; --with-state takes what the turn did to them too."
     )
-    parser.takes("N", "n", nargs="*", help="how many turns; one, if not given")
+    parser.takes("N|TURN", "n", nargs="*", help="how many turns, one if not given; or which one")
     takebacks.add_options(parser, scope=True)
     takebacks.add_state(parser)
     parser.examples = [
         ("takeback undo", "the last turn"),
         ("takeback undo 3 --yes", "the last three, without asking"),
+        ('takeback undo "login form"', "the turn that was asked for it"),
         ("takeback undo --actor claude", "the last turn of claude"),
         ("takeback undo --dry-run", "only look"),
     ]

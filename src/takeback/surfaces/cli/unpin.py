@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "CHECKPOINT"
     parser.about = "Lets a pinned checkpoint be pruned again, when its time comes."
-    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins")
+    parser.takes("CHECKPOINT", "name", help="a number, a label, or how an id begins; of a turn, its own")
     parser.examples = [("takeback unpin release-1", "")]
 
 

@@ -230,7 +230,7 @@ class Watch:
 def _shape(found: Moment) -> dict[str, Any]:
     return {
         "id": found.id,
-        "number": found.number,
+        "number": None,  # checkpoints have one
         "at": found.at,
         "actor": "watch" if found.is_turn else "",
         "changes": [{"path": text(c.path), "change": _kind(c)} for c in found.changes],

@@ -48,6 +48,7 @@ _PICKER = {
         ("tab", "to the plan on the right and back; there the arrows scroll"),
         ("z", "the pane at hand fills the screen, and back"),
         ("/", "filter as you type; esc ends it"),
+        ("0–9", "to the checkpoint of the number that you type"),
     ),
     "and": (
         ("enter, b", "back to this checkpoint: its plan, and y applies it"),

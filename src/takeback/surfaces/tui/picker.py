@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from time import monotonic
 from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.screen import Screen
 
 from ...board import CHECKPOINT, WHOLE, Item, Mark, TurnItem
@@ -29,9 +31,27 @@ from .paper import Paper, wrapped
 from .planning import Planning, diff_lines
 from .rows import Rows
 
+_TOGETHER = 1.5  # seconds: digits typed within this of each other are one number
+
 
 class CheckpointList(TimelineList):
+    """A number that is typed goes to the checkpoint of that number."""
+
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Go back to it")]
+    _typed, _typed_at = "", 0.0
+
+    def on_key(self, event: Key | None = None) -> None:
+        super().on_key()
+        digit = event.character if event is not None else None
+        if digit is None or not (digit.isdecimal() and digit.isascii()):
+            self._typed = ""
+            return
+        now = monotonic()
+        self._typed = (self._typed if now - self._typed_at < _TOGETHER else "") + digit
+        self._typed_at = now
+        for at, row in enumerate(self.rows_shown):
+            if isinstance(row.item, TurnItem) and str(row.item.number) == self._typed:
+                self.cursor = at
 
 
 class Picker(Browser):

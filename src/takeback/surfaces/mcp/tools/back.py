@@ -52,7 +52,10 @@ async def rollback(
     ctx: Ctx,
     checkpoint: Annotated[
         str,
-        Field(description="Number, label or how its id begins; or an effect, to go to just before it. Default: newest"),
+        Field(
+            description="Number, label or how its id begins; or a turn (also by words of its prompt), call or effect, "
+            "to go to just before it. Default: newest"
+        ),
     ] = "",
     only: Only = [],  # noqa: B006
     without: Without = [],  # noqa: B006
@@ -78,6 +81,7 @@ async def rollback(
 async def undo(
     ctx: Ctx,
     n: Count = 1,
+    turn: Annotated[str, Field(description="One turn instead: how its id begins, or words of its prompt")] = "",
     only: Only = [],  # noqa: B006
     without: Without = [],  # noqa: B006
     actors: Actors = [],  # noqa: B006
@@ -90,7 +94,7 @@ async def undo(
 ) -> Answer:
     """Takes back the last turn; again, the one before. Steps outside the files run only after a person's yes."""
     return await _take_back(
-        ctx, cwd, "undo", (n,), dry_run, only=only, without=without, actors=actors or None,
+        ctx, cwd, "undo", (turn or n,), dry_run, only=only, without=without, actors=actors or None,
         everything=everything, merge=merge, force=force, state=with_state,
     )  # fmt: skip
 
@@ -104,7 +108,9 @@ async def redo(
 
 async def revert(
     ctx: Ctx,
-    what: Annotated[list[str], Field(description="Effects (number or how the id begins) or paths")] = [],  # noqa: B006
+    what: Annotated[
+        list[str], Field(description="Turns, calls or effects (how the id begins, or words of the prompt), or paths")
+    ] = [],  # noqa: B006
     path: Annotated[str, Field(description="One path, or one effect")] = "",
     only: Only = [],  # noqa: B006
     without: Without = [],  # noqa: B006
@@ -236,7 +242,7 @@ def _words(call: Call, workspace: Workspace, verb: str, given: tuple[str | int, 
         return (words[0], *all_inside(call.here, workspace, words[1:]))
     if len(words) > 1:
         raise UsageError(f"{verb} takes one target at most, not {len(words)}", "leave out the rest")
-    if verb in ("undo", "redo"):
+    if verb == "redo":
         return tuple(int(w) if w.isdecimal() and w.isascii() else _no_count(w) for w in words)
     return tuple(words)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # What other servers of this kind call the parts of an inverse.
 HTTP_ALIASES = {f"compensator_{part}": f"inverse_{part}" for part in ("method", "url", "headers", "body")}
 
-DependsOn = Annotated[list[str], Field(description="Ids or numbers of earlier effects that this one stands on")]
+DependsOn = Annotated[list[str], Field(description="Ids of earlier effects that this one stands on")]
 Idempotent = Annotated[bool, Field(description="Sending it twice with the same key does nothing more")]
 Timeout = Annotated[float, Field(ge=0, description="Seconds until it is given up; 0: the default")]
 

@@ -13,7 +13,7 @@ from ....masking import mask_file
 from ....views import FileDiff
 from ...cli import diffs, ledger, log, shapes, show, status
 from ...cli.paths import all_inside
-from ...cli.terminal import age, moment, safe
+from ...cli.terminal import age, moment
 from ..answers import LONGEST_LIST, Page, answer
 from ..calls import Ctx, Cwd, call_of
 from ..windows import Window, more, windowed
@@ -21,7 +21,6 @@ from ..wording import for_agents
 from . import LOOKS
 
 if TYPE_CHECKING:
-    from ....effects import Checkpoint
     from ..server import Server
 
 Offset = Annotated[int, Field(ge=0, description="Where to go on: the next_offset of the answer before")]
@@ -70,7 +69,7 @@ def diff(
         found = workspace.diff(a, b, all_inside(call.here, workspace, paths))
     files = masked(found.files)
     page = Page()
-    head = f"{_called(found.a)} → {'now' if found.b is None else _called(found.b)}"
+    head = " → ".join(diffs.ends(found))
     page.say(head if files else f"{head}: no difference")
     cut = _files(page, files, stat, offset, limit)
     following = more(page, "files" if stat else "lines", offset, limit, cut.total)
@@ -97,8 +96,8 @@ def log_(
     limit: Limit = 30,
     cwd: Cwd = "",
 ) -> CallToolResult:
-    """Turns of agents, checkpoints, effects and take-backs, newest first. Each has a number or an id by which other
-    tools know it."""
+    """Turns of agents, checkpoints, effects and take-backs, newest first. Each has an id by which other tools know
+    it; checkpoints have numbers too."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
         rows = workspace.log(filter)
@@ -116,7 +115,7 @@ def log_(
 
 def show_(
     ctx: Ctx,
-    id: Annotated[str, Field(description="A number, a label, or how an id begins")],
+    id: Annotated[str, Field(description="A checkpoint's number or label, how an id begins, or words of a prompt")],
     stat: Stat = False,
     offset: Offset = 0,
     limit: Limit = 400,
@@ -178,7 +177,3 @@ def _files(page: Page, files: Sequence[FileDiff], stat: bool, offset: int, limit
     if files:
         page.say(diffs.totals(page, files))
     return cut
-
-
-def _called(checkpoint: Checkpoint) -> str:
-    return checkpoint.id[:8] + (f' "{safe(checkpoint.label)}"' if checkpoint.label else "")
