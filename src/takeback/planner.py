@@ -433,10 +433,14 @@ class Planner:
         out = []
         for step in steps:
             if step.taken and step.goal is not None and step.goal.group:
+                unread = self._unread_among({step.goal.group, *lost.get(step.path, ())})
                 step = step._replace(goal=step.goal._replace(group=group.get(step.path, b"")))
                 if step.note == ALREADY and not same(step.expected, step.goal):
                     step = step._replace(note="")
-                if lost.get(step.path) and last[step.path].units == step.units:
+                if unread:
+                    note = f"cannot be read: {text(unread)}, which it was linked with"
+                    step = step._replace(goal=step.expected, verdict=UNCOVERED, segment=-1, note=note)
+                elif lost.get(step.path) and last[step.path].units == step.units:
                     step = step._replace(note=f"not linked with {text(min(lost[step.path]))} again: that has changed")
             out.append(step)
         segment = min(s.segment for s in last.values())
@@ -446,6 +450,11 @@ class Planner:
                 goal = now._replace(group=group[path])
                 out.append(Step("files", path, now, goal, EXACT, self._regroupings(path, goal), segment, LINKS_ONLY))
         return out
+
+    def _unread_among(self, names: Iterable[bytes]) -> bytes:
+        """Of names of one file, and of those they are linked with now, one that cannot be read; else nothing."""
+        found = {other for name in names for other in (name, *self.linked(name))}
+        return min((path for path in found if _unseen(self.known(path))), default=b"")
 
     def _files_after(
         self, last: dict[bytes, Step], since: int
