@@ -59,6 +59,7 @@ class Effect:
     changes: dict[str, Change]
     verdict: str = EXACT  # how well it can be taken back
     by_takeback: bool = False
+    uncertain: bool = False  # nobody knows whether the turn did it
 
     @property
     def has_agent(self) -> bool:
@@ -378,7 +379,18 @@ class Workspace:
     def asked_about(self, unit: Unit) -> str:
         """The kind of work that a rollback takes only if a person says so; empty for what it takes by itself."""
         row = self.journal[unit.seq]
+        if row.uncertain:
+            return "uncertain"
         return "" if row.by_takeback or row.is_agents or unit.path.startswith("act:") else "people"
+
+    def without_uncertain(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
+        """Whether a turn did it nobody knows: it stays unless a person says so, and is asked about once."""
+        named = request.verb == "revert" and isinstance(request.target[0], int)
+        if "uncertain" in request.also or request.everything or request.verb == "redo" or named:
+            return ours, left
+        uncertain = {u for u in ours if self.journal[u.seq].uncertain}
+        asked = lambda u: request.verb != "undo" or self.turns(u.seq) & set(request.target)
+        return ours - uncertain, left | {u for u in uncertain if asked(u)}
 
     def select_revert(self, what: int | str, live: set[Unit]) -> set[Unit]:
         if isinstance(what, int):
@@ -388,7 +400,7 @@ class Workspace:
 
     def plan(self, request: Request) -> Plan:
         self.look()
-        ours, left = self.select(request)
+        ours, left = self.without_uncertain(*self.select(request), request)
         by_path = {path: {u for u in ours if u.path == path} for path in {u.path for u in ours}}
         if request.force:  # everything above ours goes too, and is listed as taken
             by_path = {path: set(self.layers(path, min(units).seq)) for path, units in by_path.items()}
@@ -400,8 +412,8 @@ class Workspace:
             asked = lambda s: any(self.turns(u.seq) & set(request.target) for u in s.units)
             steps = [s for s in steps if s.verdict in TAKEN or asked(s)]
         steps.sort(key=lambda s: (s.verdict not in TAKEN, -s.segment, not s.path.startswith("act:"), s.path))
-        asked = request.verb == "rollback" and not request.actors
-        asks = frozenset(u for u in left if asked and self.asked_about(u))
+        asked = {"uncertain", "people"} if request.verb == "rollback" and not request.actors else {"uncertain"}
+        asks = frozenset(u for u in left if self.asked_about(u) in asked)
         return Plan(request, tuple(steps), frozenset(left), asks)
 
     def path_steps(self, path: str, ours: set[Unit], request: Request, acts: list[int]) -> list[Step]:

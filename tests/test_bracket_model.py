@@ -60,18 +60,28 @@ class Model(model.Workspace):
     dead: set[str] = field(default_factory=set)  # sessions
     acted: list[int] = field(default_factory=list)  # before which entries a call began or ended
 
-    def look(self, paths: Iterable[str] | None = None, vouched: Turn | None = None) -> None:
+    def look(
+        self,
+        paths: Iterable[str] | None = None,
+        vouched: Turn | None = None,
+        over: Iterable[Bracket] = (),
+        ending: Bracket | None = None,
+    ) -> None:
+        """Calls in `over` ended at a moment that nobody knows, as did those of the dead; one that an event ends did
+        not."""
         whole = paths is None
+        unsure = {id(b) for b in self.brackets if b in over or (b.session in self.dead and b is not ending)}
         seen = {*self.world, *self.known} - self.unobserved if paths is None else paths
-        found: dict[object, tuple[frozenset[Turn], dict[str, Change]]] = {}
+        found: dict[object, tuple[frozenset[Turn], dict[str, Change], bool]] = {}
         for path in sorted(seen):
             before, after = self.known.get(path), self.world.get(path)
             if before != after:
                 calls = () if vouched else self.calls(path)
                 turns = frozenset({vouched}) if vouched else frozenset(b.turn for b in calls)
-                found.setdefault(calls, (turns, {}))[1][path] = Change(before, after)
+                made = turns, {}, any(id(b) in unsure for b in calls)
+                found.setdefault(calls, made)[1][path] = Change(before, after)
             self.known[path] = after
-        self.journal += [Effect(turns, changes) for turns, changes in found.values()]
+        self.journal += [Effect(turns, changes, uncertain=unsure) for turns, changes, unsure in found.values()]
         if whole and vouched is None:
             self.drop([b for b in self.brackets if b.session in self.dead])
 
@@ -121,7 +131,7 @@ class Agents(Both):
         caller = self.caller(agent)
         begun = self.ws.begin_turn(caller, "do it")
         left = self.model.of(caller.session)
-        self.model.look()
+        self.model.look(over=left)
         self.model.drop(left)
         self.model.checkpoint("" if caller.session in self.asked else "begins")
         self.asked[caller.session] = Turn(agent, begun.turn.number)
@@ -132,7 +142,7 @@ class Agents(Both):
         bracket = self.ws.begin_call(caller, Call(key, "Tool", f"Tool {key}", paths, scans=not named)).bracket
         over = self.model.of(caller.session) if caller.one_at_a_time else []
         scans = not named or any(b.paths is None for b in over)
-        self.model.look(None if scans else {*named, *(p for b in over for p in b.paths or ())})
+        self.model.look(None if scans else {*named, *(p for b in over for p in b.paths or ())}, over=over)
         self.model.drop(over)
         if caller.session not in self.asked:
             self.asked[caller.session] = Turn(agent, bracket.turn.number)
@@ -148,7 +158,7 @@ class Agents(Both):
             return
         bracket = mine[which % len(mine)]
         assert self.ws.end_call(self.caller(agent), Call(bracket.key, "Tool", "")).bracket is not None
-        self.model.look(bracket.paths)
+        self.model.look(bracket.paths, ending=bracket)
         self.model.drop([bracket])
 
     def works(self, agent: str, named: tuple[str, ...], changes: list[tuple], ends: bool) -> None:
@@ -168,7 +178,7 @@ class Agents(Both):
         self.ws.end_turn(self.caller(agent), whole_session=True)
         if mine:
             scans = any(b.paths is None for b in mine)
-            self.model.look(None if scans else {p for b in mine for p in b.paths or ()})
+            self.model.look(None if scans else {p for b in mine for p in b.paths or ()}, over=mine)
             self.model.drop(mine)
 
     def dies(self, agent: str) -> None:
@@ -184,6 +194,7 @@ class Agents(Both):
         theirs = [e for e in history.effects if not e.takeback]
         ours = [(seq, row) for seq, row in self.model.rows() if not row.by_takeback]
         assert [_owners(e.turns) for e in theirs] == [_owners(row.turns) for _, row in ours]
+        assert [e.uncertain for e in theirs] == [row.uncertain for _, row in ours]
         assert [sorted(map(text, e.changes)) for e in theirs] == [sorted(row.changes) for _, row in ours]
         # What undo would step over: an agent's turn, or a stretch by hand where no agent acted.
         assert [_owners(history.turns(e.seq), True) for e in theirs] == [

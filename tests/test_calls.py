@@ -586,3 +586,71 @@ def test_the_end_of_a_run_leaves_an_agents_call_beside_it_its_own(ws):
     _, paths = ws.ran(since, "make")
     assert paths == ["made.txt"]
     assert [(who, changed) for _, who, changed in effects(ws)] == [(["run"], ["made.txt"]), (["codex"], ["named.txt"])]
+
+
+# -- uncertain work in take-backs ------------------------------------------------
+
+
+@pytest.fixture
+def killed(ws):
+    """Claude edited a.txt and made b.txt, then was killed in a call; unsure.txt was made before or after that."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    caller = Caller("claude", "s1", "", process.pid, ancestry.started(process.pid))
+    ws.begin_turn(caller, "build")
+    ws.begin_call(caller, write("1", "a.txt"))
+    (ws.root / "a.txt").write_text("two\n")
+    ws.end_call(caller, write("1", "a.txt"))
+    ws.begin_call(caller, bash("2"))
+    process.communicate(b"\n")
+    (ws.root / "unsure.txt").write_text("whose?\n")
+    ws.checkpoint("by a person")
+    assert whose(ws) == {"a.txt": "claude", "unsure.txt": "claude?"}
+    return ws
+
+
+def test_undo_asks_about_uncertain_work_and_keeps_it_where_nobody_answers(killed):
+    plan = killed.plan("undo")
+    assert {kind: {u.path for u in units} for kind, units in plan.asks.items()} == {"uncertain": {b"unsure.txt"}}
+    assert [step.path for step in plan.steps] == [b"a.txt"]
+    outcome = killed.undo()
+    assert outcome.left == (b"unsure.txt",)
+    assert (killed.root / "a.txt").read_text() == "one\n" and (killed.root / "unsure.txt").exists()
+    assert not killed.undo().id, "it was asked about, and is not asked about again"
+    assert killed.redo().whole and (killed.root / "a.txt").read_text() == "two\n"
+
+
+def test_a_persons_yes_takes_uncertain_work_with_its_turn(killed):
+    outcome = killed.take_back("undo", also=["uncertain"])
+    assert outcome.whole and not outcome.left
+    assert sorted(os.listdir(killed.root)) == ["a.txt"]
+    assert killed.redo().whole and (killed.root / "unsure.txt").exists()
+
+
+def test_uncertain_work_is_taken_by_its_own_id_and_not_by_its_calls(killed):
+    (effect,) = (e for e in killed.history().effects if e.uncertain)
+    (call,) = effect.calls
+    assert killed.plan("revert", call).asks and not killed.plan("revert", call).steps
+    assert killed.revert(effect.id).whole
+    assert not (killed.root / "unsure.txt").exists()
+
+
+def test_a_rollback_asks_about_uncertain_work_too(killed):
+    plan = killed.plan("rollback", killed.history().checkpoints[0].id)
+    assert set(plan.asks) == {"uncertain"} and [step.path for step in plan.steps] == [b"a.txt"]
+    assert killed.take_back("rollback", killed.history().checkpoints[0].id, everything=True).whole
+    assert sorted(os.listdir(killed.root)) == ["a.txt"]
+
+
+def test_what_is_uncertain_lies_above_what_is_the_agents(killed):
+    """The same file, changed in the call for certain, and then by somebody."""
+    other = Caller("codex", "s9", pid=1, started=5)
+    killed.begin_turn(other, "more")
+    killed.begin_call(other, write("1", "c.txt"))
+    (killed.root / "c.txt").write_text("codex\n")
+    killed.end_call(other, write("1", "c.txt"))
+    killed.begin_call(other, bash("2"))
+    (killed.root / "c.txt").write_text("codex, or a person\n")
+    killed.checkpoint("later")
+    (step,) = killed.plan("undo").steps
+    assert (step.path, step.verdict) == (b"c.txt", "drifted")
+    assert killed.take_back("undo", also=["uncertain"]).whole and not (killed.root / "c.txt").exists()

@@ -238,7 +238,9 @@ edits = st.one_of(
 )
 consents = st.sampled_from(({}, {}, {"merge": True}, {"force": True}, {"everything": True}))
 narrowed = st.sampled_from(({}, {"actors": ["A"]}, {"actors": ["A"], "merge": True}, {"actors": ["B"], "force": True}))
-answers = st.sampled_from(({"also": ("people",)}, {"also": ("people",), "merge": True}))
+answers = st.sampled_from(
+    ({"also": ("people",)}, {"also": ("people",), "merge": True}, {"also": ("people", "uncertain")})
+)
 by_hand = st.tuples(st.just("hand"), edits)
 by_command = st.tuples(st.just("run"), st.lists(edits, min_size=1, max_size=2))
 moments = st.tuples(st.just("moment"))

@@ -104,6 +104,7 @@ class Change(NamedTuple):
 RUN, WATCH = "run", "watch"  # a command that a person ran, a tree that a person follows: both are that person's
 PERSONS = frozenset({"", RUN, WATCH})  # actors that are no agents; nobody known is a person, too
 PEOPLE = "people"  # work of persons: a kind that a rollback asks about before it takes it
+UNCERTAIN = "uncertain"  # work that may be an agent's or somebody else's: every take-back asks about it
 
 
 class Turn(NamedTuple):

@@ -19,6 +19,7 @@ from .effects import (
     FAILED,
     PEOPLE,
     STATES,
+    UNCERTAIN,
     UNKNOWN,
     UNSEEN,
     WATCH,
@@ -510,6 +511,10 @@ class History:
         return {e.seq: e for e in self.effects}
 
     @cached_property
+    def uncertain_rows(self) -> frozenset[int]:
+        return frozenset(e.seq for e in self.effects if e.uncertain and not e.takeback)
+
+    @cached_property
     def outside_rows(self) -> frozenset[int]:
         """Rows of effects beyond the files, and of what took those back."""
         return frozenset(e.seq for e in self.effects if e.domain not in STATES)
@@ -651,6 +656,8 @@ class History:
     def asked_about(self, unit: Unit) -> str:
         """The kind of work that a rollback takes only if a person says so; empty for what it takes by itself: work of
         agents, what take-backs did, and what was recorded outside the files, which was recorded to be taken back."""
+        if unit.seq in self.uncertain_rows:
+            return UNCERTAIN
         effect = self.by_seq[unit.seq]
         if effect.takeback or effect.is_agents or effect.domain not in STATES or effect.domain == "state":
             return ""

@@ -49,7 +49,6 @@ _GIT = {"domain": "git"}
 _STATE = {"domain": "state"}
 _TREE_ROWS = ("change", "note", "outcome")  # rows that move the known tree
 _NONE_OVER: Mapping[str, End] = {}
-_NONE_BEGUN: Mapping[str, float] = {}
 STOPPED = "stopped"  # the note that a person stopped a take-back
 
 
@@ -376,15 +375,17 @@ class Observer:
         turns: Sequence[Turn] = (),
         summary: str = "",
         over: Mapping[str, End] = _NONE_OVER,
-        begun: Mapping[str, float] = _NONE_BEGUN,
+        ending: str = "",
+        begun: float | None = None,
         running: Sequence[Turn] = (),
         at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
         of the calls and runs at work. Of calls it is said, by the ids of their brackets, which are taken to be over,
-        and which began their work when. A summary is told with the number of changes. After a whole look, brackets of
-        calls that are over, as anybody can tell, are closed."""
+        and which one ends just now, as its agent told, with when it began to work where that is known. A summary is
+        told with the number of changes. After a whole look, brackets of calls that are over, as anybody can tell, are
+        closed, but for that one."""
         if look.first and look.threads is None:
             return []
         if actor and not turns:
@@ -401,16 +402,17 @@ class Observer:
             return rows + [row for o, some in apart for row in self._row_of(some, o, summary, also | _STATE, seen)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
-        ends, times = self._ends(found, over), ChangeTimes(look.tree, seen)
+        ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
+        began = {ending: begun} if begun is not None else {}
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
-            for owners, changes in self._by_owner(all_of_it, found, running, ends, begun, times, seen):
+            for owners, changes in self._by_owner(all_of_it, found, running, ends, began, times, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 rows += self._row_of(changes, owners, told, domain, seen)
         return rows + self._closing(found, ends if look.whole else over)
 
-    def _ends(self, found: Sequence[Bracket], over: Mapping[str, End]) -> dict[str, End]:
+    def _ends(self, found: Iterable[Bracket], over: Mapping[str, End]) -> dict[str, End]:
         """Calls that are over, by what is said of them or by what anybody can tell."""
         known = ((bracket.id, over.get(bracket.id) or self.end_of(bracket)) for bracket in found)
         return {id: end for id, end in known if end is not None}

@@ -24,6 +24,7 @@ from .effects import (
     MERGED,
     STATES,
     TAKEN,
+    UNCERTAIN,
     UNCOVERED,
     UNKNOWN,
     UNSEEN,
@@ -54,7 +55,6 @@ LINKS_ONLY = "only its hard links"
 _NOT_CAPTURED = "it is not captured, so it is not touched"
 _ORDER = {"files": 1, "git": 2, "state": 3}  # within a segment: git after files, which its index remembers as they are
 _NO_GOALS: Mapping[bytes, State] = {}
-CUT_OFF = "found after the call was cut off; may include yours"
 
 
 class Planner:
@@ -115,7 +115,7 @@ class Planner:
 
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
-        ours, left = self._select(request)
+        ours, left = self._without_uncertain(*self._select(request), request)
         own = set() if request.paths else {u for u in ours if may_hold_own(u.path) and self._is_own(u.path)}
         if own := {u for u in own if not self._is_outside(u.seq)}:
             own -= self._thrown_away(own)
@@ -248,14 +248,26 @@ class Planner:
             ours |= {u for u in shown if domain_of(u.path) == "state"}  # asked for by name
         return ours, {u for u in inside - ours if u in history.live}
 
+    def _without_uncertain(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
+        """Whether it was theirs whose work goes back nobody knows, so that it stays unless a person says otherwise.
+        What earlier undos left so was asked about then, and is no part of this one."""
+        history = self.history
+        if UNCERTAIN in request.also or request.everything or not history.uncertain_rows or request.verb == "redo":
+            return ours, left
+        uncertain = {u for u in ours if u.seq in history.uncertain_rows}
+        if request.verb == "undo":
+            wanted = set(request.turns)
+            return ours - uncertain, left | {u for u in uncertain if history.turns(u.seq) & wanted}
+        return ours - uncertain, left | uncertain
+
     def _asks(self, left: Iterable[Unit], request: Request) -> dict[str, frozenset[Unit]]:
         """What is left, by kind, where a person may say that it goes too. A take-back that is narrow by itself, or was
-        narrowed, asks nothing."""
-        if request.verb != "rollback" or request.actors or request.turns or request.threads:
-            return {}
+        narrowed, asks only about what may be of those whose work it takes."""
+        is_narrow = request.verb != "rollback" or request.actors or request.turns or request.threads
         found: dict[str, set[Unit]] = {}
         for unit in left:
-            if kind := self.history.asked_about(unit):
+            kind = self.history.asked_about(unit)
+            if kind == UNCERTAIN or (kind and not is_narrow):
                 found.setdefault(kind, set()).add(unit)
         return {kind: frozenset(found[kind]) for kind in sorted(found)}
 
@@ -320,7 +332,7 @@ class Planner:
                 steps += self._path_steps(path, grouped.pop(path), request, acts, lowest)
         steps += self._threads_between(goals, steps, request)
         steps += [self._act_step(path, units, acts) for path, units in outside.items()]
-        steps = self._with_doubts(self._with_real_groups(self._standing_on(steps), request.since))
+        steps = self._with_real_groups(self._standing_on(steps), request.since)
         steps = self._asked_for(steps, request)
         steps += self._unread_then(request, {step.path for step in steps})
         steps.sort(key=lambda s: (not s.taken, -s.segment, _ORDER.get(s.domain, 0), s.path))
@@ -378,16 +390,6 @@ class Planner:
                 yield Step(
                     "files", unit.path, now, now, UNCOVERED, (unit,), -1, "it could not be read at that checkpoint"
                 )
-
-    def _with_doubts(self, steps: list[Step]) -> list[Step]:
-        """What was found after a call was cut off is taken back with it, and told so."""
-        cut = {e.seq for e in self.history.effects if e.uncertain}
-        if not cut:
-            return steps
-        return [
-            s._replace(note=CUT_OFF) if s.taken and not s.note and any(u.seq in cut for u in s.units) else s
-            for s in steps
-        ]
 
     def _standing_on(self, steps: list[Step]) -> list[Step]:
         """Keeps a folder that still holds something, and what would stand in a folder that is gone."""
@@ -826,10 +828,12 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
     """What `revert ID…` means: rows of effects, or the redo of just these take-backs."""
     rows: list[str] = []
     takebacks: list[str] = []
+    by_name = True  # whether each of these effects was named: then it goes, however uncertain it is whose it was
     by_id: dict[str, Effect] = {e.id: e for e in history.effects}
     for id in ids:
         if (of_call := history.rows_of_call(id)) is not None:
             rows += of_call
+            by_name = False
         elif id in history.takebacks:
             if history.takebacks[id].verb == "redo":
                 raise UsageError(
@@ -848,7 +852,12 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
         raise UsageError("effects and take-backs cannot be reverted in one go", "revert them one after the other")
     if takebacks:
         return options._replace(verb="redo", takebacks=tuple(takebacks))
-    return options._replace(verb="revert", rows=tuple(rows))
+    also = tuple(sorted({*options.also, UNCERTAIN})) if by_name and _has_uncertain(history, rows) else options.also
+    return options._replace(verb="revert", rows=tuple(rows), also=also)
+
+
+def _has_uncertain(history: History, rows: Iterable[str]) -> bool:
+    return any(effect.uncertain for effect in history.effects if effect.id in set(rows))
 
 
 def changes_of(steps: Iterable[Step]) -> list[Change]:

@@ -7,7 +7,7 @@ from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Res
 from ...repository import INDEX, amount, called
 from . import acts
 from . import states as threads
-from .plans import kinds_said, listed_turns, whole_turn, with_all
+from .plans import kinds_said, listed_turns, whole_turn, with_it
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -35,7 +35,7 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
     for line in threads.lines(outcome.plan):
         terminal.hint(line)
     if outcome.plan.asks and outcome.id:
-        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {with_all(outcome.plan, history)}")
+        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {with_it(outcome.plan, history)}")
     if outcome.finished_earlier:
         terminal.hint("nothing more was done; run the command again for what you asked")
     elif can_be_redone(outcome):
@@ -113,7 +113,7 @@ def sentence(outcome: Outcome, history: History) -> str:
     for kind, units in outcome.plan.asks.items():
         if left := sorted({text(unit.path) for unit in units if unit.path not in told_kept}):
             parts.append(f"kept {kinds_said([kind])}: {listed(left)}")
-    if outcome.plan.asks:
+    if outcome.plan.asks and verb == "rollback":
         parts.append(f"the tree is not wholly at {safe(request.label)}")
     said = "; ".join(parts)
     if outcome.finished_earlier:

@@ -16,6 +16,7 @@ from ...effects import (
     PEOPLE,
     REFUSED,
     STATES,
+    UNCERTAIN,
     UNCOVERED,
     UNKNOWN,
     Plan,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _ORDER = (EXACT, MERGED, COMPENSATING, HELD, DRIFTED, UNCOVERED, IRREVERSIBLE, UNKNOWN, REFUSED)  # of the totals
 _MANY = 40  # steps; from here on a screenful is shown
 _OVERVIEW = 500  # characters of what a step does; the question for it, `show` and --json have all of it
-_KINDS = {PEOPLE: "people's"}  # of work that a plan asks about
+_KINDS = {PEOPLE: "people's", UNCERTAIN: "uncertain"}  # of work that a plan asks about
 _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
 
@@ -60,7 +61,10 @@ def lines(
     if fuller is None:
         yield from left_lines(plan, history)
     else:
-        yield terminal.style(f"asked about, {kinds_said(plan.asks)} since then:", "bold")
+        since = " since then" if plan.request.verb == "rollback" else ""
+        yield terminal.style(f"asked about, {kinds_said(plan.asks)}{since}:", "bold")
+        if UNCERTAIN in plan.asks:
+            yield from _doubts(plan.asks[UNCERTAIN], history)
         yield from _step_lines(terminal, workspace, besides(plan, fuller), all_steps)
         yield f"with it {totals(fuller)}"
         yield from own_lines(plan)
@@ -71,6 +75,14 @@ def besides(plan: Plan, fuller: Plan) -> Plan:
     """The fuller plan without the steps that the other one has just so."""
     known = {s[:5] for s in plan.steps}
     return fuller._replace(steps=tuple(s for s in fuller.steps if s[:5] not in known))
+
+
+def _doubts(units: Iterable[Unit], history: History) -> Iterator[str]:
+    """Why it is not known whose work it is."""
+    ids = dict.fromkeys(id for seq in sorted({unit.seq for unit in units}) for id in history.by_seq[seq].calls)
+    for bracket in (history.brackets[id] for id in ids if id in history.brackets):
+        why = "nobody knows when it began" if bracket.prompted and not bracket.cut else "nobody knows when it ended"
+        yield f"  {safe(bracket.caller.agent)} or you: {why} ({safe(clip(bracket.call.summary, 60))})"
 
 
 def kinds_said(asks: Iterable[str]) -> str:
@@ -352,8 +364,9 @@ def left_lines(plan: Plan, history: History) -> Iterator[str]:
     """What stays though it is in range: work that a person was not asked about, others' work, an agent's own."""
     for kind, units in plan.asks.items():
         names = _names(units, plan, history)
-        to = f"; so the tree is not wholly at {safe(plan.request.label)}"
-        more = f"take it too: {with_all(plan, history)}"
+        is_off = plan.request.verb == "rollback"
+        to = f"; so the tree is not wholly at {safe(plan.request.label)}" if is_off else "; it may be yours"
+        more = f"take it too: {with_it(plan, history)}"
         yield f"left as it is, {kinds_said([kind])}: {listed(names, 5)} ({counted(len(names), 'path')}){to}; {more}"
     if others := others_work(plan, history):
         named = f"{listed(others, 5)} ({counted(len(others), 'path')}"
@@ -372,8 +385,11 @@ def _named(path: bytes) -> str:
     return states.called(path) if domain_of(path) == "state" else text(path)
 
 
-def with_all(plan: Plan, history: History) -> str:
-    """The command that takes all of it, whoever did it."""
+def with_it(plan: Plan, history: History) -> str:
+    """The command that takes what a plan asked about, too."""
+    if plan.request.verb != "rollback":
+        rows = sorted({unit.seq for units in plan.asks.values() for unit in units}, reverse=True)
+        return " ".join(["takeback", "revert", *(history.by_seq[seq].id[:8] for seq in rows)])
     target = next((c.id[:8] for c in history.checkpoints if c.seq == plan.request.since), "")
     if not target and plan.request.since in history.by_seq:
         target = history.by_seq[plan.request.since].id[:8]
