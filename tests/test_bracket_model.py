@@ -102,6 +102,11 @@ class Model(model.Workspace):
     def of(self, session: str) -> list[Bracket]:
         return [b for b in self.brackets if b.session == session]
 
+    def prune(self, keep: int) -> None:
+        super().prune(keep)
+        horizon = next((seq for seq, entry in enumerate(self.journal) if entry is not None), 0)
+        self.acted = [at for at in self.acted if at > horizon]
+
     def drop(self, over: Iterable[Bracket]) -> None:
         gone = set(map(id, over))
         self.acted += [len(self.journal)] * bool(gone)
@@ -129,7 +134,7 @@ class Agents(Both):
 
     def prompt(self, agent: str) -> None:
         caller = self.caller(agent)
-        begun = self.ws.begin_turn(caller, "do it")
+        begun = self.ws.begin_turn(caller, f"do it {next(self.keys)}")  # the same words at once would be one prompt
         left = self.model.of(caller.session)
         self.model.look(over=left)
         self.model.drop(left)

@@ -170,17 +170,15 @@ def end_call(
     bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
-    begun = {}
+    begun = None
     if bracket is not None and bracket.prompted:
-        since = (at or ws.clock()) - ran - _LATE if ran is not None else ends.began(bracket)
-        begun = {bracket.id: since} if since is not None else {}
-    rows = ws.observer.rows_of(look, begun=begun, at_work=found)
+        begun = (at or ws.clock()) - ran - _LATE if ran is not None else ends.began(bracket)
+    rows = ws.observer.rows_of(look, ending=bracket.id if bracket is not None else "", begun=begun, at_work=found)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
-        if bracket.id not in closed:
-            rows += brackets.act_rows(bracket, in_doubt=failed, nothing=nothing) if did_act else []
-            oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
-            rows.append(brackets.close_row(bracket, oldest, failed=failed))
+        rows += brackets.act_rows(bracket, in_doubt=failed, nothing=nothing) if did_act else []
+        oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
+        rows.append(brackets.close_row(bracket, oldest, failed=failed))
     ws.observer.journal_look(look, rows)
     return Ended(bracket, tuple(row.id for row in rows if row.kind == "change"), tuple(look.lacking))
 
