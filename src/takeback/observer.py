@@ -356,8 +356,7 @@ class Observer:
             return
         seen = self.thread_state.look()
         rows: list[New] = []
-        at_work = brackets.open_ones(self.store.journal)
-        running = [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
+        at_work, running = self._at_work()
         ends = self._ends(at_work, {})
         for owners, changes in self._by_owner(seen.changes, at_work, running, ends, {}, ChangeTimes(None, seen), seen):
             told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
@@ -411,6 +410,17 @@ class Observer:
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 rows += self._row_of(changes, owners, told, domain, seen)
         return rows + self._closing(found, ends if look.whole else over)
+
+    def whose(self, look: Look) -> dict[bytes, Owners]:
+        """Whose the changes of files would be that a look found, if it were journaled now; while its tree is open."""
+        found, running = self._at_work()
+        times, ends = ChangeTimes(look.tree, None), self._ends(found, {})
+        apart = self._by_owner(look.changes, found, running, ends, {}, times, None) if found or running else ()
+        return {change.path: owners for owners, some in apart for change in some}
+
+    def _at_work(self) -> tuple[list[Bracket], list[Turn]]:
+        """The calls and the runs that are open."""
+        return brackets.open_ones(self.store.journal), [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
 
     def _ends(self, found: Iterable[Bracket], over: Mapping[str, End]) -> dict[str, End]:
         """Calls that are over, by what is said of them or by what anybody can tell."""

@@ -88,8 +88,8 @@ class Timeline:
             states = [act.shown_state for act in board.acts.values()]
             newest = history.newest_named()
             return Now(
-                history.head, self.ws.clock(), tuple(turns.at_work(history)), states.count("held"),
-                states.count("unknown"), self.ws.interrupted(),
+                history.head, self.ws.clock(), tuple(turns.at_work(history, self.ws.observer.end_of)),
+                states.count("held"), states.count("unknown"), self.ws.interrupted(),
                 None if newest is None else mark_of(board.rows[newest.id]), len(board.effects), self._damage(history),
             )  # fmt: skip
 

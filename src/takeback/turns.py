@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from . import textdiff
-from .brackets import AgentTurn, Bracket
+from .brackets import AgentTurn, Bracket, End
 from .effects import FILE, FOLDER, UNSEEN, Effect, State, Turn, same, text
 from .errors import Damaged
 from .history import History
@@ -156,9 +156,10 @@ def calls_of(history: History, turn: Turn) -> list[CallSeen]:
     return calls_seen(history, (b for b in history.brackets.values() if b.turn == turn))
 
 
-def at_work(history: History) -> list[CallSeen]:
-    """Calls that nobody has said are over, oldest first."""
-    return calls_seen(history, (b for b in history.brackets.values() if not b.closed))
+def at_work(history: History, end_of: Callable[[Bracket], End | None]) -> list[CallSeen]:
+    """Calls that are at work, or were when their process ended, oldest first."""
+    left = (bracket for bracket in history.brackets.values() if not bracket.closed)
+    return calls_seen(history, (bracket for bracket in left if end_of(bracket) in (None, End())))
 
 
 def net(effects: Iterable[Effect], *domains: str) -> list[Difference]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from . import budget, filters, names, repository, textdiff, trees, turns
 from .acts import Act, Undo, depends
-from .brackets import AgentTurn
+from .brackets import AgentTurn, Owners
 from .effects import (
     FILE,
     KIND_NAMES,
@@ -55,6 +55,7 @@ class Changed(NamedTuple):
     change: str  # new, modified, deleted, mode, type
     actor: str  # empty: nobody known, so a person
     turns: tuple[str, ...] = ()  # ids of the agents' turns that changed it
+    uncertain: bool = False  # whether they did nobody knows
 
 
 class Status(NamedTuple):
@@ -86,10 +87,12 @@ def status(ws: Workspace) -> Status:
         pending = {c.path for c in look.changes}
         for path, before, after in _since(ws, checkpoint, look.index):
             shown = history.layers(path, checkpoint.seq)
+            new = look.whose.get(path, Owners()) if path in pending else None  # as it would be journaled now
             whose = {turn for unit in shown for turn in history.by_seq[unit.seq].turns}
-            asked = tuple(t.id for t in turns.known(history, whose))
-            who = _who(history, shown, path in pending)
-            changes.append(Changed(text(path), kind_of_change(before, after), who, asked))
+            asked = tuple(t.id for t in turns.known(history, whose.union(new.turns if new else ())))
+            unsure = any(unit.seq in history.uncertain_rows for unit in shown) or bool(new and new.uncertain)
+            who = _who(history, shown, new)
+            changes.append(Changed(text(path), kind_of_change(before, after), who, asked, unsure))
     return Status(
         checkpoint,
         tuple(sorted(changes, key=lambda c: c.path)),
@@ -104,7 +107,7 @@ def status(ws: Workspace) -> Status:
         len(ws.due_mail()) if "held" in dict(outside) else 0,
         _in_git(history, checkpoint, look),
         _seen(ws, history, {id for c in changes for id in c.turns}, count=0),
-        tuple(turns.at_work(history)),
+        tuple(turns.at_work(history, ws.observer.end_of)),
         tuple(_in_threads(ws, checkpoint)),
         budget.standing(ws),
         ws.was_stopped(),
@@ -165,10 +168,11 @@ def _in_threads(ws: Workspace, checkpoint: Checkpoint | None) -> Iterable[tuple[
             yield thread, ws.threads.ahead(thread, checkpoint.seq) if now else 0
 
 
-def _who(history: History, shown: Iterable[Unit], pending: bool) -> str:
+def _who(history: History, shown: Iterable[Unit], pending: Owners | None) -> str:
+    """Who made what shows, with those of what is not journaled yet."""
     actors = {a for u in shown for a in history.actors(u)}
-    if pending:
-        actors.add("")
+    if pending is not None:
+        actors |= {turn.actor for turn in pending.turns} or {""}
     known = sorted(a for a in actors if a)
     return ", ".join([*known, *(["unattributed"] if known and "" in actors else [])])
 

@@ -78,7 +78,9 @@ class Workspace(Hooked, Twins):
     def glance(self) -> Look:
         """Looks at the whole tree without leaving a trace: for status and diff."""
         with self.alone(), self.open_tree() as tree:
-            return self.observer.scan(tree, self.observer.known(), dry=True)
+            look = self.observer.scan(tree, self.observer.known(), dry=True)
+            look.whose = self.observer.whose(look)
+            return look
 
     def look(self) -> int:
         """Looks at the whole tree and journals what differs, whoever did it: the newest row then."""

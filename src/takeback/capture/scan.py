@@ -14,7 +14,7 @@ import os
 import stat
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from .. import index_file, trees, workers
 from ..blobs import BIG, Blobs
@@ -29,6 +29,7 @@ from ..trees import Folder, Gap, join
 from ..typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from ..brackets import Owners
     from .git_state import Seen
     from .thread_state import Seen as SeenThreads
 
@@ -71,6 +72,7 @@ class Look:
         self.tree = tree
         self.git: Seen | None = None  # what the same look found of the project's git repository
         self.threads: SeenThreads | None = None  # and of the threads, where there are any
+        self.whose: Mapping[bytes, Owners] = {}  # the changes, if they were journaled now; of a mere glance
 
 
 _FRONTIER = 32  # folders to be captured, each with all below it: so many are enough to share out

@@ -131,7 +131,7 @@ def test_a_call_that_was_cut_off_is_marked(worked):
         ws.begin_call(CODEX, bash("1", "first"))
         (worked.project / "first").write_text("x")
         ws.begin_call(CODEX, bash("2", "second"))
-    assert "Bash: first · 1 file · cut off" in worked.ok("log").out
+    assert "Bash: first · 1 file · uncertain" in worked.ok("log").out
     assert "cut off" in worked.ok("show", one(worked, "call", "codex")).out
 
 
@@ -339,3 +339,29 @@ def test_approve_completes_calls_that_were_stopped(worked):
             ws.clock(),
         )
     assert worked.ok("completion", "--names", "approve").out == "kkkkkkkk\tclaude: git push\n"
+
+
+def test_status_shows_uncertain_work_as_such_and_undo_asks_about_it(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CODEX, bash("1", "first"))
+        (worked.project / "unsure").write_text("x")
+        ws.begin_call(CODEX, bash("2", "second"))
+        ws.end_call(CODEX, bash("2", "second"))
+    assert "+ unsure" in (shown := worked.ok("status").out) and "codex (uncertain)" in shown
+    told = worked("undo", "--yes")
+    assert "kept uncertain work: unsure" in told.out + told.err
+    assert (worked.project / "unsure").exists()
+    command = next(line for line in told.err.splitlines() if "takeback revert" in line).partition("takeback ")[2]
+    worked.ok(*command.split(), "--yes")
+    assert not (worked.project / "unsure").exists()
+
+
+def test_what_is_not_journaled_yet_is_shown_as_it_would_be(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CODEX, bash("1", "first"))
+        (worked.project / "made").write_text("x")
+        found = {c.path: (c.actor, c.uncertain) for c in ws.status().changes}
+        assert found["made"] == ("codex", False)
+        ws.ask_about(CODEX, bash("1", "first"))
+        found = {c.path: (c.actor, c.uncertain) for c in ws.status().changes}
+        assert found["made"] == ("codex", True)

@@ -60,6 +60,12 @@ def can_be_redone(outcome: Outcome) -> bool:
     return bool(outcome.id) and any(r.result == DONE and r.path not in outside for r in outcome.results)
 
 
+def is_nothing(outcome: Outcome) -> bool:
+    """Whether there was nothing to do, and nothing to be named that was kept."""
+    asked = bool(outcome.id and outcome.plan.asks)
+    return not outcome.results and not outcome.finished_earlier and not asked
+
+
 def failures(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> None:
     """What was not done, and what to do about it. Outside the files that is the inverse, not what it takes back."""
     history, outside, describe = workspace.history(), _outside(outcome.plan), acts.describer(workspace)

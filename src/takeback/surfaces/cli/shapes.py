@@ -82,7 +82,9 @@ def status(found: Status) -> dict[str, Any]:
     return {
         "checkpoint": None if found.checkpoint is None else checkpoint(found.checkpoint),
         "changes": [
-            {"path": c.path, "change": c.change, "actor": c.actor} | ({"turns": list(c.turns)} if c.turns else {})
+            {"path": c.path, "change": c.change, "actor": c.actor}
+            | ({"turns": list(c.turns)} if c.turns else {})
+            | ({"uncertain": True} if c.uncertain else {})
             for c in found.changes
         ],
         "uncovered": pairs(found.uncovered),

@@ -74,7 +74,7 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
     width = max((cells(safe(c.path)) for c in changes), default=0)
     for change in changes:
         kind = change.change if change.change in ("mode", "type") else ""
-        who = style(safe(change.actor), "cyan")
+        who = style(safe(change.actor), "cyan") + style(" (uncertain)", "yellow") * change.uncertain
         note = "  ".join(w for w in (who, style(f"{kind} changed", "dim") if kind else "") if w)
         path = pad(safe(change.path), min(width, 60))
         yield f"  {sign(terminal, change.change)} {path}  {note}".rstrip()
@@ -113,7 +113,7 @@ def _agents(terminal: Terminal, found: Status, now: float) -> Iterator[str]:
     for call in found.at_work:
         who = terminal.style(safe(call.agent), "cyan") + (f" ({safe(call.lane)})" if call.lane else "")
         if call.gone:
-            yield f"{who} was cut off in {safe(call.summary)}: what changed since is taken to be its"
+            yield f"{who} was cut off in {safe(call.summary)}: whether what changed since is its work nobody knows"
         else:
             yield f"{who} is in {safe(call.summary)} · {age(now - call.at)}"
 

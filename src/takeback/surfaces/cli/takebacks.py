@@ -417,7 +417,7 @@ def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
 
 def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
     """What came of it in words; returns the exit code."""
-    if not outcome.results and not outcome.finished_earlier:
+    if outcomes.is_nothing(outcome):
         terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
         for line in (*plans.left_lines(outcome.plan, workspace.history()), *states.lines(outcome.plan)):
             terminal.hint(line)

@@ -139,7 +139,7 @@ def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
 def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
     """What came of it."""
     page = Page()
-    if not outcome.results and not outcome.finished_earlier:
+    if outcomes.is_nothing(outcome):
         page.say(takebacks.nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
         for line in states.lines(outcome.plan):
             page.hint(line)
