@@ -152,6 +152,7 @@ class Workspace:
     journal: list[Effect | Checkpoint | Takeback | None] = field(default_factory=list)
     brackets: list[Bracket] = field(default_factory=list)
     acts: list[str] = field(default_factory=list)  # everything ever done outside, in order
+    tracked: dict[str, int] = field(default_factory=dict)  # path → the last row before it was last tracked
 
     def __post_init__(self) -> None:
         self.known = {path: state for path, state in self.world.items() if path not in self.unobserved}
@@ -197,6 +198,10 @@ class Workspace:
         self.known[f"act:{seq}"] = DONE
         self.acts.append(f"do act:{seq}")
         return seq
+
+    def track(self, paths: Iterable[str], turn: Turn) -> None:
+        self.look(paths, turn)
+        self.tracked.update(dict.fromkeys(paths, len(self.journal) - 1))
 
     def checkpoint(self, label: str = "", vouched: Turn | None = None) -> int:
         self.look(vouched=vouched)
@@ -333,7 +338,7 @@ class Workspace:
         return self.plan(Request("rollback", (to,), None if actors is None else frozenset(actors), **options))
 
     def revert(self, what: int | str, **options: bool) -> Plan:
-        """One effect, or the latest change to one path; of a take-back, the redo of just that one."""
+        """One effect, or what agents did to one path of late; of a take-back, the redo of just that one."""
         if isinstance(what, str):
             return self.plan(Request("revert", (what,), **options))
         entry = self.journal[what]
@@ -359,7 +364,7 @@ class Workspace:
             return {u for seq in request.target for u in self.units(self.journal[seq].rows)} & live, set()
         (target,) = request.target
         if request.verb == "revert":
-            return self.select_revert(target, live), set()
+            return self.select_revert(target, live)
         shown = self.shown(target)
         has_agent = any(row.has_agent for _, row in self.rows(target))  # live or not
         if request.everything or not (has_agent or request.actors):
@@ -392,18 +397,25 @@ class Workspace:
         asked = lambda u: request.verb != "undo" or self.turns(u.seq) & set(request.target)
         return ours - uncertain, left | {u for u in uncertain if asked(u)}
 
-    def select_revert(self, what: int | str, live: set[Unit]) -> set[Unit]:
+    def select_revert(self, what: int | str, live: set[Unit]) -> tuple[set[Unit], set[Unit]]:
         if isinstance(what, int):
-            return self.units([what]) & live
-        newest = max(i for i, e in enumerate(self.journal) if isinstance(e, Checkpoint))
-        return set(self.layers(what, newest)) or set(self.layers(what, 0)[-1:])
+            return self.units([what]) & live, set()
+        newest = max([*(i for i, e in enumerate(self.journal) if isinstance(e, Checkpoint)), self.tracked.get(what, 0)])
+        layers = self.layers(what, 0)
+        if not any(row.has_agent for _, row in self.rows() if what in row.changes):
+            return set(self.layers(what, newest)) or set(layers[-1:]), set()
+        shown = [u for u in layers if u in live and not self.journal[u.seq].by_takeback]
+        mine = [u for u in shown if self.journal[u.seq].is_agents]
+        ours = [u for u in mine if u.seq > newest] or mine[-1:]
+        lowest = min((u.seq for u in ours), default=newest)
+        return set(ours), {u for u in shown if u.seq > lowest and u not in ours}
 
     def plan(self, request: Request) -> Plan:
         self.look()
         ours, left = self.without_uncertain(*self.select(request), request)
         by_path = {path: {u for u in ours if u.path == path} for path in {u.path for u in ours}}
         if request.force:  # everything above ours goes too, and is listed as taken
-            by_path = {path: set(self.layers(path, min(units).seq)) for path, units in by_path.items()}
+            by_path = {path: self.forced(path, units) for path, units in by_path.items()}
         acts = sorted(u.seq for u in ours if u.path.startswith("act:") and self.act_verdict(u) in TAKEN)
         steps = [step for path, units in by_path.items() for step in self.path_steps(path, units, request, acts)]
         if (
@@ -415,6 +427,17 @@ class Workspace:
         asked = {"uncertain", "people"} if request.verb == "rollback" and not request.actors else {"uncertain"}
         asks = frozenset(u for u in left if self.asked_about(u) in asked)
         return Plan(request, tuple(steps), frozenset(left), asks)
+
+    def forced(self, path: str, ours: set[Unit]) -> set[Unit]:
+        """Ours and all above, but no take-back without what it took: that would be live again."""
+        live, found = self.live(), set(self.layers(path, min(ours).seq))
+        others = {u for u in (found - ours) & live if self.journal[u.seq].by_takeback}
+        reviving = {u for u in others if not self.change(u).took <= found}
+        if not reviving:
+            return found
+        taken = frozenset().union(*(self.change(u).took for u in reviving))
+        deeper = set(self.layers(path, min(taken).seq))
+        return deeper if taken <= deeper and not (deeper - found) & live else found - reviving
 
     def path_steps(self, path: str, ours: set[Unit], request: Request, acts: list[int]) -> list[Step]:
         """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""

@@ -381,6 +381,18 @@ def test_what_was_kept_can_be_taken_by_force(operations):
                 assert whole or ws.world.get(unit.path) == ws.change(unit).before
 
 
+@often
+@given(histories, st.sampled_from(("undo", "revert")), st.integers(0, 20))
+def test_force_never_makes_live_again_what_was_taken_back(operations, verb, number):
+    ws = play(operations)
+    rows = [seq for seq, row in ws.rows() if not row.by_takeback]
+    if verb == "revert" and not rows:
+        return
+    before = files(ws)
+    ws.apply(ws.undo(force=True) if verb == "undo" else ws.revert(rows[number % len(rows)], force=True))
+    assert files(ws) <= before
+
+
 own_lines = st.tuples(st.sampled_from("ABH"), st.sampled_from("pq"), st.none())
 careful = st.lists(
     st.one_of(

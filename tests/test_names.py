@@ -176,8 +176,8 @@ def test_numbers_paths_and_pieces_of_words_are_no_words_of_a_prompt(turns: Scene
     for name in ("77", "log", "chang", "", "…"):
         with pytest.raises(takeback.NotFound):
             names.resolve(turns.ws.history(), name)
-    turns.ws.revert("auth.py")
-    assert (project / "auth.py").read_text() == "2\n", "the path, not the turn that was about it"
+    meant = turns.ws.plan("revert", "auth.py").request
+    assert meant.paths == (b"auth.py",) and not meant.rows, "the path, not the turn that was about it"
 
 
 def test_what_is_no_turn_is_said_so(turns: Scene):

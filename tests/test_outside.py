@@ -80,6 +80,69 @@ def killed_while_applying(ws: Workspace, project: Path, ledger: Path, how: str =
     behave(ledger, "ok")
 
 
+# -- what a plan's own earlier step did is not drift -------------------------------
+
+MIGRATE = "import sqlite3, sys; sqlite3.connect('shop.db').execute(sys.argv[1])"
+
+
+def migrated(ws: Workspace, project: Path) -> bytes:
+    """The README's scenario: a migration of a database in the project, with the command that takes it back."""
+    subprocess.run([sys.executable, "-c", MIGRATE, "CREATE TABLE customers (name)"], cwd=project, check=True)
+    ws.checkpoint("before")
+    before = (project / "shop.db").read_bytes()
+    subprocess.run([sys.executable, "-c", MIGRATE, "CREATE TABLE orders (id)"], cwd=project, check=True)
+    ws.checkpoint(actor="claude", named=False)
+    ws.record_command("created the table orders", argv=[sys.executable, "-c", MIGRATE, "DROP TABLE orders"])
+    return before
+
+
+def test_what_a_plans_command_does_to_a_file_is_no_drift_of_its_file_step(ws: Workspace, project: Path):
+    before = migrated(ws, project)
+    after = (project / "shop.db").read_bytes()
+    plan = ws.plan("rollback", "before")
+    assert [(s.domain, s.verdict) for s in plan.steps] == [("command", "compensating"), ("files", "exact")]
+    outcome = approved(ws, "rollback", "before")
+    assert outcome.whole and outcome.is_there, outcome.results
+    assert (project / "shop.db").read_bytes() == before
+    assert_folded_whole(ws)
+    assert ws.verify(data=True).ok and not ws.plan("rollback", "before").steps
+    ws.redo()
+    assert (project / "shop.db").read_bytes() == after
+
+
+def test_nor_where_it_is_cut_off_after_the_command_and_resumed(ws: Workspace, project: Path, monkeypatch):
+    before = migrated(ws, project)
+    from takeback.domains.files import Files
+
+    plan = ws.plan("rollback", "before", save=True)
+    ws.approve(plan)
+    with monkeypatch.context() as broken:
+        broken.setattr(Files, "apply", lambda *_, **__: os._exit(9))
+        child = os.fork()
+        if not child:
+            with takeback.open(project) as mine:
+                mine.apply(plan.id)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    outcome = ws.resume()
+    assert outcome is not None and outcome.whole, outcome
+    assert (project / "shop.db").read_bytes() == before
+
+
+def test_what_somebody_else_wrote_meanwhile_is_drift_as_before(ws: Workspace, project: Path):
+    (project / "f").write_text("one\n")
+    ws.checkpoint("before")
+    (project / "f").write_text("two\n")
+    ws.checkpoint(actor="claude", named=False)
+    ws.record_command("done", argv=["true"])
+    plan = ws.plan("rollback", "before", save=True)
+    ws.approve(plan)
+    (project / "f").write_text("mine\n")
+    with pytest.raises(takeback.Stale):
+        ws.apply(plan.id)
+    assert (project / "f").read_text() == "mine\n"
+
+
 # -- the guarantees, as far as recorded effects go -------------------------------
 
 
@@ -649,7 +712,7 @@ def test_what_changed_before_an_effect_stands_before_it(ws: Workspace, project: 
     assert found.seq < act.seq
 
 
-def test_what_an_inverse_changes_in_the_tree_belongs_to_the_take_back_and_later_steps_are_judged_anew(
+def test_what_an_inverse_changes_in_the_tree_belongs_to_the_take_back_and_is_no_drift(
     ws: Workspace, project: Path, ledger: Path
 ):
     for name in ("done already", "otherwise", "plain"):
@@ -659,8 +722,8 @@ def test_what_an_inverse_changes_in_the_tree_belongs_to_the_take_back_and_later_
         (project / name).write_text("2\n")
     act = record(ws, ledger, "migrate", writes={"done already": "1\n", "otherwise": "3\n", "new": "n\n"})
     outcome = approved(ws, "rollback")
-    assert results(outcome) == {act.id: "done", "done already": "done", "otherwise": "kept", "plain": "done"}
-    assert (project / "otherwise").read_text() == "3\n" and (project / "plain").read_text() == "1\n"
+    assert results(outcome) == {act.id: "done", "done already": "done", "otherwise": "done", "plain": "done"}
+    assert (project / "otherwise").read_text() == "1\n" and (project / "plain").read_text() == "1\n"
     assert ws.show(outcome.id).row.kind == "takeback"
     ws.redo(merge=True)
     assert not (project / "new").exists() and lines(ledger) == ["migrate"]

@@ -353,3 +353,137 @@ def test_a_stop_before_anything_began_is_none(ws: Workspace, project: Path, monk
         with pytest.raises(KeyboardInterrupt):
             ws.rollback()
     assert not ws.interrupted() and ws.rollback().whole and (project / "f").read_text() == "1\n"
+
+
+# -- of a path, what agents did ------------------------------------------------
+
+LINES = "1\n2\n3\n4\n5\n6\n7\n8\n"
+
+
+def edited(project: Path, **lines: str) -> str:
+    """The file with these lines (`_4="agent"`) written anew."""
+    found = (project / "f").read_text().splitlines()
+    for number, text in lines.items():
+        found[int(number[1:]) - 1] = text
+    (project / "f").write_text("\n".join(found) + "\n")
+    return (project / "f").read_text()
+
+
+def test_revert_of_a_path_takes_the_agents_line_and_keeps_the_persons(ws: Workspace, project: Path):
+    (project / "f").write_text(LINES)
+    ws.checkpoint("base")
+    edited(project, _4="agent")
+    ws.track(["f"], actor="claude")
+    both = edited(project, _1="mine")
+    plan = ws.plan("revert", "./f")
+    assert [(s.verdict, s.merges) for s in plan.steps] == [("drifted", True)] and "you" in plan.steps[0].note
+    assert not ws.revert("./f").whole and (project / "f").read_text() == both
+    assert ws.revert("./f", merge=True).whole
+    assert (project / "f").read_text() == LINES.replace("1", "mine", 1)
+
+
+def test_what_lies_below_the_agents_change_stays_and_it_goes_exactly(ws: Workspace, project: Path):
+    (project / "f").write_text(LINES)
+    ws.checkpoint("base")
+    mine = edited(project, _1="mine")
+    ws.checkpoint(named=False)
+    edited(project, _4="agent")
+    ws.checkpoint(actor="claude")
+    ws.checkpoint("later")
+    assert [s.verdict for s in ws.plan("revert", "./f").steps] == ["exact"]
+    assert ws.revert("./f").whole and (project / "f").read_text() == mine
+    again = ws.plan("revert", "./f")
+    assert not again.steps, "nothing of an agent's is left there, and the person's is not taken instead"
+
+
+def test_of_a_path_that_no_agent_changed_it_is_the_persons(ws: Workspace, project: Path):
+    (project / "f").write_text(LINES)
+    ws.checkpoint("base")
+    (project / "g").write_text("agent\n")
+    ws.checkpoint(actor="claude", named=False)
+    ws.checkpoint("after")
+    edited(project, _1="mine")
+    ws.plan("undo")  # a look
+    edited(project, _2="mine")
+    assert ws.revert("./f").whole and (project / "f").read_text() == LINES
+
+
+def test_a_track_is_a_point_that_restore_and_revert_can_name(ws: Workspace, project: Path):
+    (project / "f").write_text(LINES)
+    (project / "d").mkdir()
+    (project / "d/old").write_text("old\n")
+    ws.checkpoint("base")
+    then = edited(project, _2="mine")
+    (project / "d/kept").write_text("kept\n")
+    point = ws.track(["f", "d", "new"]).id
+    assert point
+    edited(project, _7="agent")
+    (project / "new").write_text("agent\n")
+    (project / "d/more").write_text("agent\n")
+    (project / "d/old").unlink()
+    ws.checkpoint(actor="claude", named=False)
+    whole = picture(project, times=False)
+    assert ws.revert(point).whole
+    back = picture(project, times=False)
+    assert (project / "f").read_text() == then and not (project / "new").exists()
+    assert sorted(p.name for p in (project / "d").iterdir()) == ["kept", "old"]
+    ws.redo()
+    assert picture(project, times=False) == whole
+    assert ws.restore(point, "./f").whole and (project / "f").read_text() == then and (project / "new").exists()
+    assert ws.restore(point).whole and picture(project, times=False) == back
+    assert not ws.plan("restore", point).steps
+    with pytest.raises(takeback.NotFound, match="was not tracked"):
+        ws.restore(point, "elsewhere")
+    assert ws.show(point[:8]).row.summary.startswith("tracked ")
+
+
+def test_revert_of_a_path_counts_from_its_track(ws: Workspace, project: Path):
+    (project / "f").write_text(LINES)
+    ws.checkpoint("base")
+    first = edited(project, _2="agent")
+    ws.track(["f"], actor="claude")
+    edited(project, _7="agent")
+    ws.checkpoint(actor="claude", named=False)
+    ws.revert("./f")
+    assert (project / "f").read_text() == first
+
+
+# -- force takes what others did, and never revives ------------------------------
+
+
+@pytest.mark.parametrize("verb", ["undo", "rollback", "revert"])
+@pytest.mark.parametrize("person", [False, True])
+def test_force_never_brings_back_what_was_taken_back(ws: Workspace, project: Path, verb: str, person: bool):
+    (project / "f").write_text(LINES)
+    ws.checkpoint("base")
+    edited(project, _2="reverted")
+    ws.checkpoint(actor="claude")
+    reverted = ws.history().effects[-1]
+    edited(project, _5="second")
+    ws.checkpoint(actor="claude")
+    second = ws.history().effects[-1]
+    if person:
+        edited(project, _8="mine")
+    assert ws.revert(reverted.id, merge=True).whole
+    assert "reverted" not in (project / "f").read_text()
+    what = {"undo": (), "rollback": ("base",), "revert": (second.id,)}[verb]
+    assert ws.take_back(verb, *what, force=True).whole
+    assert (project / "f").read_text() == LINES
+    assert not {(reverted.seq, b"f"), (second.seq, b"f")} & ws.history().live
+    ws.redo()
+    assert "second" in (project / "f").read_text() and "reverted" not in (project / "f").read_text()
+
+
+def test_where_somebody_wrote_in_between_force_merges(ws: Workspace, project: Path):
+    (project / "f").write_text(LINES)
+    ws.checkpoint("base")
+    edited(project, _2="reverted")
+    ws.checkpoint(actor="claude")
+    reverted = ws.history().effects[-1]
+    edited(project, _8="mine")
+    ws.checkpoint(named=False)
+    edited(project, _5="second")
+    ws.checkpoint(actor="claude")
+    ws.revert(reverted.id, merge=True)
+    assert ws.undo(force=True).whole
+    assert (project / "f").read_text() == LINES.replace("8", "mine")

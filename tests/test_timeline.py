@@ -283,3 +283,35 @@ def test_of_a_state_whose_past_was_pruned_nothing_is_called_new(ws, timeline):
     assert ws.threads.remove("main", ids=[("", timeline.detail(second.id).moved[0].before)]) == 1
     (moved,) = timeline.detail(second.id).moved
     assert moved.differences == () and moved.after
+
+
+def plan_says(ws, item):
+    totals = {}
+    for step in ws.plan("revert", *item.revert).steps:
+        totals[step.verdict] = totals.get(step.verdict, 0) + 1
+    return totals
+
+
+def test_how_well_an_item_goes_back_is_what_its_plan_says(ws, scene, timeline):
+    """Two agents at once, on the same files in part; a person after them."""
+    scene.by_hand("base", a_txt="a\n", b_txt="b\n", c_txt="c\n")
+    ws.begin_turn(CLAUDE, "change three")
+    ws.begin_turn(CODEX, "change two")
+    call, other = Call("1", "Bash", "Bash: make"), Call("2", "Write", "Write b.txt", (b"b.txt",), scans=False)
+    ws.begin_call(CLAUDE, call)
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (ws.root / name).write_text("claude\n")
+    ws.end_call(CLAUDE, call)
+    ws.begin_call(CODEX, other)
+    (ws.root / "b.txt").write_text("codex\n")
+    ws.end_call(CODEX, other)
+    scene.by_hand(c_txt="mine\n")
+    found = {item.title: item for item in timeline.turns()}
+    assert dict(found["change three"].badges) == {"drifted": 2, "exact": 1} == plan_says(ws, found["change three"])
+    assert dict(found["change two"].badges) == {"exact": 1} == plan_says(ws, found["change two"])
+    (shell,) = [item for item in timeline.children(found["change three"].id) if item.kind == "call"]
+    assert dict(shell.badges) == plan_says(ws, shell)
+    assert {item.badge for item in timeline.effects("actor:claude")} == {"drifted"}
+    ws.undo(actors=["codex"])
+    found = {item.title: item for item in timeline.turns()}
+    assert dict(found["change three"].badges) == {"drifted": 1, "exact": 2} == plan_says(ws, found["change three"])

@@ -109,7 +109,7 @@ class Both:
         turn = Turn(actor, self.turn[actor])
         if how == "track":
             paths = sorted({c[0] for c in changes})
-            self.model.look(paths, turn)
+            self.model.track(paths, turn)
             self.ws.track(paths, actor=actor)
         else:
             self.model.checkpoint("x" if how == "named" else "", turn)

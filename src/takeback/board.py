@@ -11,7 +11,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from . import names, turns, views
 from .brackets import AgentTurn, Bracket
-from .effects import FOLDER, IRREVERSIBLE, RUN, STATES, UNKNOWN, WATCH, Change, Effect, Takeback, Turn
+from .effects import (
+    DRIFTED,
+    FOLDER,
+    IRREVERSIBLE,
+    RUN,
+    STATES,
+    UNCOVERED,
+    UNKNOWN,
+    WATCH,
+    Change,
+    Effect,
+    Takeback,
+    Turn,
+    Unit,
+)
 from .history import History
 from .typed import TYPE_CHECKING, Any, NamedTuple
 from .views import LogRow
@@ -22,7 +36,19 @@ if TYPE_CHECKING:
 AGENT, HAND, TAKEBACK, CHECKPOINT = "agent", "hand", "takeback", "checkpoint"  # with RUN and WATCH: kinds of a turn
 CALL, EFFECT = "call", "effect"  # kinds of what is in one
 WHOLE, PART, NONE = "whole", "part", "none"  # how much of an item still stands
-_WORST_FIRST = (UNKNOWN, "sending", "failed", IRREVERSIBLE, "held", "compensating", "exact")
+_WORST_FIRST = (
+    UNKNOWN,
+    "sending",
+    "failed",
+    IRREVERSIBLE,
+    UNCOVERED,
+    DRIFTED,
+    "held",
+    "compensating",
+    "merged",
+    "exact",
+)
+_MOST_JUDGED = 5_000  # paths of one item: of more, only its plan tells how well each goes back
 _ORDER = {badge: at for at, badge in enumerate(_WORST_FIRST)}
 
 
@@ -48,7 +74,7 @@ class TurnItem(NamedTuple):
     until: float  # when the newest part of it was found
     totals: Mapping[str, int]  # domain → paths that changed there, or effects outside the files
     lines: tuple[int, int] | None  # added and removed in files; None where they were not counted
-    badges: Mapping[str, int]  # how well it can be taken back, or what became of it: word → effects
+    badges: Mapping[str, int]  # how well it can be taken back, or what became of it: word → paths, effects outside
     stands: str  # whole, part or none of it
     undone_by: tuple[str, ...]  # ids of the take-backs in force that took some of it
     took: tuple[str, ...]  # of a take-back: ids of the items it took from
@@ -132,6 +158,7 @@ class Board:
 
     def __init__(self, ws: Workspace, history: History) -> None:
         self.history = history
+        self._planner = ws.planner()
         rows = views.log(ws)
         self.rows = {row.id: row for row in rows}
         self.acts = {act.id: act for act in history.ledger()} if history.acts else {}
@@ -333,18 +360,29 @@ class Board:
         return {domain: len(found) for domain, found in sorted(paths.items(), key=_states_first)}
 
     def _badges(self, effects: Iterable[Effect]) -> dict[str, int]:
+        """What the plan that takes them back would say of each path; of what is taken back already, how well it was."""
         found: dict[str, int] = {}
+        inside: list[Effect] = []
         for effect in effects:
-            badge = self._badge(effect)
+            if (act := self.acts.get(effect.id)) is None:
+                inside.append(effect)
+                continue
+            badge = act.verdict if act.shown_state in ("live", "undone") else act.shown_state
+            found[badge] = found.get(badge, 0) + 1
+        for badge in self._verdicts(inside):
             found[badge] = found.get(badge, 0) + 1
         return dict(sorted(found.items(), key=lambda each: _ORDER.get(each[0], 9)))
 
+    def _verdicts(self, effects: Sequence[Effect]) -> list[str]:
+        if sum(len(effect.changes) for effect in effects) > _MOST_JUDGED:
+            return []
+        units = [Unit(effect.seq, path) for effect in effects for path in effect.changes]
+        steps = self._planner.judged(units)
+        return [step.verdict for step in steps] or [effect.verdict for effect in effects]
+
     def _badge(self, effect: Effect) -> str:
-        act = self.acts.get(effect.id)
-        if act is None:
-            return effect.verdict
-        state = act.shown_state
-        return act.verdict if state in ("live", "undone") else state
+        """The worst of what is in it."""
+        return next(iter(self._badges([effect])), effect.verdict)
 
     def _took(self, takeback: Takeback) -> Iterable[str]:
         """The items that a take-back took from; of a redo, those that it brought back."""

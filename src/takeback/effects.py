@@ -180,6 +180,18 @@ class Snapshot(NamedTuple):
     files: int = 0
 
 
+class Track(NamedTuple):
+    """A point of these paths alone: what they were then is told by what changed them since."""
+
+    seq: int
+    id: str
+    at: float
+    paths: tuple[bytes, ...]
+
+    def has(self, path: bytes) -> bool:
+        return any(not each or path == each or path.startswith(each + b"/") for each in self.paths)
+
+
 class Takeback(NamedTuple):
     """One undo, redo, rollback, revert or restore: what it took is in its rows, what it kept is here."""
 

@@ -37,7 +37,7 @@ from .effects import (
     text,
 )
 from .errors import Damaged
-from .history import Segment, pack_list, pack_units
+from .history import Segment, pack_list, pack_units, unpack_list
 from .ids import new_id
 from .journal import Journal, New
 from .planner import changes_of
@@ -57,6 +57,7 @@ class Done(NamedTuple):
     seq: int
 
 
+Moved = dict[bytes, tuple[State, State]]  # what acts of a take-back did to paths by themselves: from what, to what
 Told = Callable[[Sequence[Step], Sequence[Result] | None], None]
 
 
@@ -65,7 +66,7 @@ class Outer(NamedTuple):
 
     unlocked: Callable[[], AbstractContextManager[None]] = nullcontext  # the store is free while it runs
     stands_on: Callable[[bytes, bytes], bool] = lambda newer, older: False  # whether one act depends on another
-    look: Callable[[str], None] = lambda takeback: None  # journals what an act changed in the tree, as the take-back's
+    look: Callable[[str], Iterable[Change]] = lambda takeback: ()  # journals what an act changed, as the take-back's
     forbids: Callable[[Step], str] = lambda step: ""  # why an act of an interrupted take-back is left alone
     told: Told | None = None  # hears of each part before it is done, and after, with what came of it
     made: Callable[[list[Change]], None] = lambda changes: None  # hears what changed in the tree, while that is written
@@ -130,6 +131,7 @@ class Executor:
         made: list[Change] = []
         acts: list[Result] = []  # of what lies outside the files
         judged_anew = False  # once something ran that may change files by itself
+        moved: Moved = {}
         for at, batch in enumerate(batches):
             domain, steps = groups[batch[0]]
             if at and self.outer.stopped():
@@ -150,9 +152,11 @@ class Executor:
             rows = []
             for number, intent in first if at == 0 else self._begin(id, batch):
                 domain, steps = groups[number]
+                steps = [_own(step, moved) for step in steps]
                 times = plan.folder_times if domain == "files" else {}
                 again = judged_anew and domain in STATES
-                found = _held_back(plan.request, steps, results) or self._act(id, domain, steps, intent, times, again)
+                found = _held_back(plan.request, steps, results)
+                found = found or self._act(id, domain, steps, intent, times, again, moved)
                 judged_anew = judged_anew or domain not in STATES
                 rows += self._conclude(id, number, domain, steps, found, times, made)
                 results += found
@@ -161,7 +165,7 @@ class Executor:
         return Done(id, results, made, seq)
 
     def _act(
-        self, id: str, name: str, steps: list[Step], key: str, times: Mapping[bytes, Entry], again: bool
+        self, id: str, name: str, steps: list[Step], key: str, times: Mapping[bytes, Entry], again: bool, moved: Moved
     ) -> list[Result]:
         domain = self.domains(name)
         if self.outer.told is not None:
@@ -171,7 +175,7 @@ class Executor:
         else:
             with self.outer.unlocked():
                 found = list(domain.apply(steps, key, times, again))
-            self.outer.look(id)
+            _follow(moved, self.outer.look(id))
         if self.outer.told is not None:
             self.outer.told(steps, found)
         return found
@@ -271,6 +275,7 @@ class Executor:
         missed = [Result(path, s.verdict, FAILED) for s in segments if s.ended for path in s.undone]
         seq = 0
         rows: list[New] = []
+        moved = self._moved_by(takeback) if outside else {}
         for number, segment in enumerate(segments):
             if segment.ended:
                 continue
@@ -279,10 +284,11 @@ class Executor:
             if not segment.intent and self.outer.stopped():
                 break  # it stays interrupted: the next to come goes on from here
             forward, times = steps_of(segment)
+            forward = [_own(step, moved) for step in forward]
             if segment.domain not in STATES:
                 if rows:
                     self.journal.append(rows, self.clock())
-                found = self._finish_act(takeback.id, number, segment, forward, abort, acts)
+                found = self._finish_act(takeback.id, number, segment, forward, abort, acts, moved)
                 rows = self._conclude(takeback.id, number, segment.domain, forward, found, {}, made)
                 seq, rows = self.journal.append(rows, self.clock())[-1], []
                 results += found
@@ -309,6 +315,15 @@ class Executor:
             seq = self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
         return Done(takeback.id, results, made, seq)
 
+    def _moved_by(self, takeback: Takeback) -> Moved:
+        """What the acts of an interrupted take-back have changed in the tree so far, as their looks journaled it."""
+        moved: Moved = {}
+        for row in self.journal.rows(takeback.seq, ("change",)):
+            body = row.body or {}
+            if body.get("takeback") == takeback.id:
+                _follow(moved, unpack_list(body["list"], self.blobs.get))
+        return moved
+
     def _begin(self, takeback: str, numbers: Sequence[int]) -> list[tuple[int, str]]:
         """Segments that are begun together: each with its intent's id."""
         begun = [(number, new_id()) for number in numbers]
@@ -324,6 +339,7 @@ class Executor:
         steps: list[Step],
         abort: bool,
         results: list[Result],
+        moved: Moved,
     ) -> list[Result]:
         """An outside act of an interrupted take-back: one that may have been sent is never simply sent again."""
         if why := next(filter(None, map(self.outer.forbids, steps)), ""):
@@ -335,7 +351,19 @@ class Executor:
         if found := self._blocked(steps, results):
             return found
         key = segment.intent or self._begin(id, [number])[0][1]
-        return self._act(id, segment.domain, steps, key, {}, again=bool(segment.intent))
+        return self._act(id, segment.domain, steps, key, {}, bool(segment.intent), moved)
+
+
+def _follow(moved: Moved, changes: Iterable[Change]) -> None:
+    for change in changes:
+        before, after = moved.get(change.path, (change.before, change.before))
+        moved[change.path] = (before if same(after, change.before) else change.before, change.after)
+
+
+def _own(step: Step, moved: Moved) -> Step:
+    """What an earlier step of the same plan did to a path is the plan's own, and no drift: it is expected."""
+    before, after = moved.get(step.path, (None, step.expected))
+    return step._replace(expected=after) if step.path in moved and same(before, step.expected) else step
 
 
 def _batches(groups: Sequence[tuple[str, list[Step]]]) -> list[list[int]]:

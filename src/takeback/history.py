@@ -31,6 +31,7 @@ from .effects import (
     Snapshot,
     State,
     Takeback,
+    Track,
     Turn,
     Unit,
     domain_of,
@@ -139,6 +140,7 @@ class History:
         self.times: dict[bytes, tuple[tuple[int, Change], ...]] = {}  # differences of times alone, oldest first
         self.checkpoints: list[Checkpoint] = []
         self.takebacks: dict[str, Takeback] = {}
+        self.tracks: dict[str, Track] = {}
         self.numbers: dict[str, int] = {}  # of checkpoints: id → ordinal
         self.pins: set[str] = set()
         self.outcomes: set[int] = set()  # rows that take-backs wrote
@@ -174,9 +176,9 @@ class History:
     def _take_up(self, earlier: History) -> None:
         """What it folded, copied, so that who still holds it sees no change."""
         for name in (
-            "times", "checkpoints", "takebacks", "numbers", "pins", "outcomes", "plans", "acts", "undos", "_act_turns",
-            "approvals", "stopped", "call_approvals", "sessions", "agent_turns", "brackets", "forgotten", "_pruned",
-            "_empty",
+            "times", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts", "undos",
+            "_act_turns", "approvals", "stopped", "call_approvals", "sessions", "agent_turns", "brackets", "forgotten",
+            "_pruned", "_empty",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -265,6 +267,8 @@ class History:
             self._units(row.seq, unpack_list(body["list"], self._load))
             if "by" in body:
                 self.outcomes.add(row.seq)
+        elif what == "track":
+            self.tracks[row.id] = Track(row.seq, row.id, row.at, tuple(map(raw, body["paths"])))
         elif what == "pin":
             self.pins.add(body["id"])
         elif what == "unpin":
@@ -768,6 +772,19 @@ class History:
                     if state is not None and state.group:
                         found.setdefault(state.group, set()).add(path)
         return found
+
+    def last_point(self, path: bytes) -> int:
+        """The newest row that is a checkpoint, or a track of a path."""
+        tracks = (track.seq for track in self.tracks.values() if track.has(path))
+        return max((*tracks, self.checkpoints[-1].seq if self.checkpoints else 0))
+
+    def has_agent_changed(self, path: bytes) -> bool:
+        """Whether an agent ever had a part in a change of it, taken back or not."""
+        return any(self.by_seq[seq].has_agent for seq, _ in self._by_path.get(path, ()))
+
+    def changed_since(self, seq: int) -> set[bytes]:
+        """Files of which some row after one tells."""
+        return {p for e in self.effects if e.seq > seq and e.domain == "files" for p in e.changes}
 
     def state_before(self, path: bytes, seq: int, now: State) -> State:
         """What a path was just before a row, from what it is now."""

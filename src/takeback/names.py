@@ -14,7 +14,7 @@ BEFORE = "before:"  # in front of a name: just before what is called so, which i
 
 class Named(NamedTuple):
     id: str
-    kind: str  # checkpoint, effect, takeback, call, turn, plan
+    kind: str  # checkpoint, track, effect, takeback, call, turn, plan
     seq: int
     label: str
     prompt: str = ""  # of a turn
@@ -26,6 +26,7 @@ class Named(NamedTuple):
 def everything(history: History) -> list[Named]:
     found = [Named(c.id, "checkpoint", c.seq, c.label) for c in history.checkpoints]
     found += [Named(e.id, "effect", e.seq, "") for e in history.effects if not e.takeback and e.changes]
+    found += [Named(t.id, "track", t.seq, "") for t in history.tracks.values()]
     found += [Named(t.id, "takeback", t.seq, "") for t in history.takebacks.values()]
     found += [Named(a.id, "effect", a.seq, "") for a in history.acts.values() if a.state == FAILED]
     found += [Named(b.id, "call", b.seq, "") for b in history.brackets.values()]

@@ -133,7 +133,7 @@ class Planner:
             rows = (seq for id in request.takebacks if id in known for seq in known[id].rows)
             return {u for u in history.units(rows) if u in history.live}, set()
         if request.verb == "revert":
-            return self._select_revert(request), set()
+            return self._select_revert(request)
         if request.verb == "compensate":
             units = {Unit(act.seq, act.path) for act in history.live_acts if act.seq >= request.since}
             actors = set(request.actors or ())
@@ -293,16 +293,32 @@ class Planner:
             ours |= {t for seq in history.change(unit).took if (t := Unit(seq, unit.path)) in shown}
         return ours | state, left
 
-    def _select_revert(self, request: Request) -> set[Unit]:
+    def _select_revert(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history = self.history
         by_id = {e.id: e.seq for e in history.effects}
         units = {u for u in history.units(by_id[id] for id in request.rows if id in by_id) if u in history.live}
         if request.rows and request.paths:
-            return {u for u in units if u.path in set(request.paths)}
-        newest = history.checkpoints[-1].seq if history.checkpoints else 0
+            return {u for u in units if u.path in set(request.paths)}, set()
+        left: set[Unit] = set()
         for path in request.paths:
-            units |= set(history.layers(path, newest)) or set(history.layers(path, 0)[-1:])
-        return units
+            ours, others = self._of_path(path, request.since)
+            units |= ours
+            left |= others
+        return units, left
+
+    def _of_path(self, path: bytes, since: int) -> tuple[set[Unit], set[Unit]]:
+        """What agents did to a path since a point, else their newest change; and what people did there meanwhile. Of a
+        path that no agent ever changed, what people did."""
+        history = self.history
+        point = since or history.last_point(path)
+        layers = history.layers(path, 0)
+        if not history.has_agent_changed(path):
+            return set(history.layers(path, point)) or set(layers[-1:] if not since else ()), set()
+        shown = [u for u in layers if u in history.live and not history.by_seq[u.seq].takeback]
+        mine = [u for u in shown if history.by_seq[u.seq].is_agents]
+        ours = [u for u in mine if u.seq > point] or (mine[-1:] if not since else [])
+        lowest = min((u.seq for u in ours), default=point)
+        return set(ours), {u for u in shown if u.seq > lowest and u not in ours}
 
     # -- planning ------------------------------------------------------------
 
@@ -316,7 +332,7 @@ class Planner:
         for unit in ours:
             (outside if unit.seq in beyond else grouped).setdefault(unit.path, []).append(unit)
         if request.force:  # everything above ours goes too, and is listed as taken
-            by_path = {path: set(self.history.layers(path, min(units).seq)) for path, units in grouped.items()}
+            by_path = {path: self._forced(path, min(units).seq, units) for path, units in grouped.items()}
             self._add_folders(by_path)
             grouped = {path: list(units) for path, units in by_path.items()}
         self._waits = self._waiting() if outside and not self._alone else {}
@@ -347,6 +363,20 @@ class Planner:
             asks=self._asks((u for u in left if u.path not in own), request),
         )
 
+    def judged(self, units: Iterable[Unit]) -> list[Step]:
+        """How each of these units would go back by itself, as far as is known without a look: what the plan of a revert
+        says of them. Outside acts have verdicts of their own."""
+        by_path: dict[bytes, list[Unit]] = {}
+        for unit in units:
+            if unit in self.history.live and not self._is_outside(unit.seq):
+                by_path.setdefault(unit.path, []).append(unit)
+        request = Request("revert")
+        steps: list[Step] = []
+        for path, mine in sorted(by_path.items()):
+            if not (may_hold_own(path) and self._is_own(path)):
+                steps += self._path_steps(path, mine, request, [], min(mine).seq)
+        return self._standing_on(steps)
+
     def _thread_steps(
         self, path: bytes, units: list[Unit], request: Request, lowest: int, goals: Mapping[bytes, State]
     ) -> list[Step]:
@@ -365,6 +395,23 @@ class Planner:
             if path not in planned and not same(present, goal) and not self.history.layers(path, request.since):
                 yield Step("state", path, present, goal, EXACT, ())
 
+    def _forced(self, path: bytes, since: int, ours: Iterable[Unit] = ()) -> set[Unit]:
+        """What shows of a path since a row, whoever did it: ours and all above. A take-back there that took something
+        from below goes too only with all that it took, where nothing else lies between; else it stays, and ours goes
+        by a merge: force never makes live again what was taken back."""
+        history = self.history
+        found = set(history.layers(path, since))
+        others = (u for u in found.difference(ours) if u in history.live and history.by_seq[u.seq].takeback)
+        reviving = {u for u in others if any(Unit(seq, path) not in found for seq in history.change(u).took)}
+        if not reviving:
+            return found
+        lowest = min(seq for u in reviving for seq in history.change(u).took)
+        deeper = set(history.layers(path, lowest))
+        taken = {Unit(seq, path) for u in reviving for seq in history.change(u).took}
+        if taken <= deeper and not any(u in history.live for u in deeper - found):
+            return deeper
+        return found - reviving
+
     def _add_folders(self, by_path: dict[bytes, set[Unit]]) -> None:
         """By force: also the folders that a path needs and that are gone, and what others put into one that goes."""
         for path, units in list(by_path.items()):
@@ -373,12 +420,12 @@ class Planner:
             since = min(units).seq
             above = parent(path)
             while above and not _is_folder(self.known(above)):
-                by_path.setdefault(above, set(self.history.layers(above, since)))
+                by_path.setdefault(above, self._forced(above, since))
                 above = parent(above)
             if _is_folder(self.known(path)) and not _is_folder(self.history.change(min(units)).before):
                 for below in self.history.all_paths:
                     if below.startswith(path + b"/"):
-                        by_path.setdefault(below, set(self.history.layers(below, since)))
+                        by_path.setdefault(below, self._forced(below, since))
         for path in [p for p, units in by_path.items() if not units]:
             del by_path[path]
 
@@ -517,7 +564,7 @@ class Planner:
             present = self.known(path)
             if same(present, goal):
                 continue
-            if _is_folder(present) and not _is_folder(goal):
+            if _is_folder(present) and goal is not None and not _is_folder(goal):
                 steps += self._emptied(path, goal, request.since)
             else:
                 steps.append(self._restored(path, goal, request.since))

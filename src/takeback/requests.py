@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from . import names, trees
-from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Turn, raw, short_id, text
+from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Track, Turn, raw, short_id, text
 from .errors import Damaged, NotFound, UsageError
 from .history import History
 from .planner import Planner, revert_request
@@ -14,6 +14,7 @@ from .typed import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .threads import Threads
 
+Goals = dict[bytes, State]
 Relative = Callable[[str], bytes]  # a path as typed → below the root
 
 
@@ -40,10 +41,12 @@ def resolve(
     if verb == "revert":
         return _revert(history, relative, [str(w) for w in what], options)
     if verb == "restore":
+        paths = tuple(relative(str(p)) for p in what[1:])
+        if what and (track := find_track(history, str(what[0]))) is not None:
+            return _restore_tracked(history, track, paths, options)
         if len(what) < 2:
             raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
         point = find_point(history, str(what[0]))
-        paths = tuple(relative(str(p)) for p in what[1:])
         return options._replace(checkpoint=point.id, since=point.seq, label=point.label, paths=paths)
     if verb == "compensate":
         return _rollback(history, str(what[0]), options) if what else options
@@ -72,6 +75,50 @@ def _thread(history: History, threads: Threads, what: Sequence[str], options: Re
     own = options.own or bool(history.turns_of((found.thread,)))
     options = options._replace(own=own and not options.only, threads=(found.thread,))
     return options._replace(since=since, label=label, checkpoint=found.id)
+
+
+def find_track(history: History, name: str) -> Track | None:
+    """The track that is called so; None where it is something else, or nothing."""
+    found, _ = _resolved(history, name, prompts=False)
+    return history.tracks.get(found.id) if found is not None else None
+
+
+def _restore_tracked(history: History, track: Track, paths: tuple[bytes, ...], options: Request) -> Request:
+    _must_be_kept(history, track)
+    for path in paths:
+        if not track.has(path):
+            named = ", ".join(map(text, track.paths[:3]))
+            raise NotFound(f"{text(path)} was not tracked by {track.id[:8]}", f"it tracked {named}")
+    return options._replace(checkpoint=track.id, since=track.seq, label=tracked(track), paths=paths or track.paths)
+
+
+def _must_be_kept(history: History, track: Track) -> None:
+    if track.seq < history.horizon:
+        raise NotFound(
+            f"{track.id[:8]} lies before the prune horizon: what changed since then is gone",
+            "bring files back from a checkpoint: takeback log kind:checkpoint",
+        )
+
+
+def tracked(track: Track) -> str:
+    return f"{track.id[:8]} (tracked)"
+
+
+def tracked_goals(history: History, track: Track, paths: Sequence[bytes], known: Callable[[bytes], State]) -> Goals:
+    """What tracked paths were then, as the changes since tell. Absent ones were seen to be absent."""
+    within = Track(0, "", 0.0, tuple(paths))
+    found: Goals = {}
+    for path in history.changed_since(track.seq):
+        if within.has(path):
+            state = history.state_before(path, track.seq, known(path))
+            if state is None or state.kind != UNSEEN:
+                found[path] = state
+    for path in list(found):  # the folders that they need
+        above = trees.parent(path)
+        while found[path] is not None and above and above not in found and known(above) is None:
+            found[above] = history.state_before(above, track.seq, known(above))
+            above = trees.parent(above)
+    return found
 
 
 def _rollback(history: History, name: str, options: Request) -> Request:
@@ -118,7 +165,9 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
     """Ids, or paths where no id is called so; both: of what has these ids, only these paths."""
     if not what:
         raise UsageError("revert needs an id or a path", "see takeback log, then takeback revert ID|PATH…")
-    ids, paths = [], []
+    ids: list[str] = []
+    paths: list[bytes] = []
+    points: list[Track] = []
     for word in what:
         is_path = raw(word) in history.all_paths
         found, unknown = _resolved(history, word, prompts=not is_path)
@@ -127,6 +176,9 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
                 f"{word!r} is both a {found.kind} and a path that changed",
                 f"write ./{word} for the path, or more letters of the id",
             )
+        if found is not None and found.kind == "track" and not is_path:
+            points.append(history.tracks[found.id])
+            continue
         if found is not None and not is_path:
             ids += _entries(history, found)
             continue
@@ -137,6 +189,8 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
                 raise unknown
             raise NotFound(f"nothing recorded is called {word!r}, and no such path has changed", "see takeback log")
         paths += below
+    if points:
+        options, paths = _since_track(history, points, ids, paths, options)
     options = options._replace(paths=tuple(sorted(set(paths))))
     if not ids:
         return options
@@ -144,6 +198,18 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
     if paths and request.takebacks:
         raise UsageError("a take-back is reverted whole", "bring single files back with takeback restore")
     return request
+
+
+def _since_track(
+    history: History, points: list[Track], ids: list[str], paths: list[bytes], options: Request
+) -> tuple[Request, list[bytes]]:
+    """`revert TRACK [PATH…]`: what was done to the tracked paths since."""
+    if len(points) > 1 or ids:
+        raise UsageError("a track is reverted alone, or with paths of it", "takeback revert TRACK [PATH…]")
+    track = points[0]
+    _must_be_kept(history, track)
+    tracked_paths = [p for p in history.changed_since(track.seq) if track.has(p)]
+    return options._replace(since=track.seq, label=tracked(track)), paths or tracked_paths
 
 
 def _resolved(history: History, word: str, prompts: bool) -> tuple[names.Named | None, NotFound | None]:

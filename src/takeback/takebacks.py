@@ -59,6 +59,7 @@ from .policy import ALLOW, REFUSE
 from .repository import Repository, Unusable, left_to_git
 from .safefs import Folder as OpenFolder
 from .safefs import components, open_root
+from .textdiff import Conflict
 from .trees import is_unread, parent
 from .typed import TYPE_CHECKING, Any
 
@@ -91,6 +92,11 @@ class Takebacks:
         """Looks, then plans on what is there; without a tree, at the threads alone."""
         plan = self._plan(tree, ask) if tree is not None else self._plan_of_threads(ask)
         return plan._replace(distance=self._distance(plan.request))
+
+    def planner(self) -> Planner:
+        """For what is known, without a look; it merges nothing."""
+        index = self.observer.known()
+        return Planner(self.id, self.observer.history(), self._known(index), _no_merge, children_of(index))
 
     def _plan_of_threads(self, ask: Ask) -> Plan:
         self.observer.look_at_threads()
@@ -366,7 +372,10 @@ class Takebacks:
     def _goals(self, request: Request, index: Index) -> dict[bytes, State]:
         """What a checkpoint has at the named paths. What it lacks is never deleted; folders above them come back
         only where they are gone."""
-        point = requests.find_point(self.observer.history(), request.checkpoint)
+        history = self.observer.history()
+        if (track := history.tracks.get(request.checkpoint)) is not None:
+            return requests.tracked_goals(history, track, request.paths, index.state)
+        point = requests.find_point(history, request.checkpoint)
         found = requests.goals(self.store.blobs.get, point, request.paths)
         wanted = {p for p in found if any(p == w or not w or p.startswith(w + b"/") for w in request.paths)}
         return {p: e for p, e in found.items() if p in wanted or index.state(p) is None}
@@ -559,9 +568,11 @@ class Takebacks:
             a, b = acts.get(text(newer)), acts.get(text(older))
             return a is not None and b is not None and a.seq > b.seq and depends(a, b)
 
-        def look(takeback: str) -> None:
+        def look(takeback: str) -> list[Change]:
             assert tree is not None  # nothing outside is done in a take-back of threads alone
-            self.observer.look(tree, takeback=takeback)
+            seen = self.observer.scan(tree, self.observer.known())
+            self.observer.journal_look(seen, self.observer.rows_of(seen, takeback=takeback))
+            return [*seen.changes, *(seen.git.changes if seen.git is not None else ())]
 
         def forbids(step: Step) -> str:
             """What a take-back began with approval is finished under it: that act with that inverse, and no other."""
@@ -677,6 +688,10 @@ class Takebacks:
         with folder:
             results = export(folder, self.store.blobs, sorted(found.items()), force)
         return Outcome(Plan(self.id, request, ()), "", tuple(results))
+
+
+def _no_merge(base: State, ours: State, theirs: State, markers: bool) -> State:
+    raise Conflict
 
 
 def _kept_then(takeback: Takeback) -> list[Step]:

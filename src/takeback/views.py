@@ -19,6 +19,7 @@ from .effects import (
     Entry,
     State,
     Takeback,
+    Track,
     Turn,
     Unit,
     domain_of,
@@ -56,6 +57,7 @@ class Changed(NamedTuple):
     actor: str  # empty: nobody known, so a person
     turns: tuple[str, ...] = ()  # ids of the agents' turns that changed it
     uncertain: bool = False  # whether they did nobody knows
+    takebacks: tuple[str, ...] = ()  # ids of the take-backs that changed it: whoever asked for them did
 
 
 class Status(NamedTuple):
@@ -92,7 +94,8 @@ def status(ws: Workspace) -> Status:
             asked = tuple(t.id for t in turns.known(history, whose.union(new.turns if new else ())))
             unsure = any(unit.seq in history.uncertain_rows for unit in shown) or bool(new and new.uncertain)
             who = _who(history, shown, new)
-            changes.append(Changed(text(path), kind_of_change(before, after), who, asked, unsure))
+            by = tuple(dict.fromkeys(id for unit in shown if (id := history.by_seq[unit.seq].takeback)))
+            changes.append(Changed(text(path), kind_of_change(before, after), who, asked, unsure, by))
     return Status(
         checkpoint,
         tuple(sorted(changes, key=lambda c: c.path)),
@@ -170,7 +173,7 @@ def _in_threads(ws: Workspace, checkpoint: Checkpoint | None) -> Iterable[tuple[
 
 def _who(history: History, shown: Iterable[Unit], pending: Owners | None) -> str:
     """Who made what shows, with those of what is not journaled yet."""
-    actors = {a for u in shown for a in history.actors(u)}
+    actors = {a for u in shown if not history.by_seq[u.seq].takeback for a in history.actors(u)}
     if pending is not None:
         actors |= {turn.actor for turn in pending.turns} or {""}
     known = sorted(a for a in actors if a)
@@ -451,6 +454,11 @@ def _asked(row: LogRow, found: Sequence[AgentTurn], calls: tuple[str, ...] = ())
     return row._replace(turns=tuple(asked.id for asked in found), sessions=sessions, calls=calls, prompt=prompt)
 
 
+def _track_row(track: Track) -> LogRow:
+    paths = tuple(map(text, track.paths))
+    return LogRow(track.id, "track", 0, "", track.at, "", f"tracked {', '.join(paths[:3])}", True, paths)
+
+
 def _effect_row(e: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     paths = tuple(text(p) for p in sorted(e.changes))
     live = any((e.seq, p) in history.live for p in e.changes)
@@ -574,6 +582,8 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
     history = ws.history()
     if found.kind in ("turn", "call"):
         return _show_work(ws, history, found, rows, most)
+    if found.kind == "track":
+        return Shown(_track_row(history.tracks[found.id]))
     row, get = rows[found.id], ws.store.blobs.get
     if found.kind == "checkpoint":
         return Shown(row, partial=ws.find_checkpoint(found.id).partial)

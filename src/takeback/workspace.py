@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .history import History
     from .moments import Moment, Moments
     from .outbox import Outbox
+    from .planner import Planner
     from .prune import Pruned
     from .recording import Instead
     from .steps import Approve, AsyncStep, WorkStep
@@ -60,6 +61,7 @@ class Tracked(NamedTuple):
     paths: tuple[str, ...]
     changed: tuple[str, ...]
     lacking: tuple[tuple[str, str], ...]
+    id: str = ""  # of the point that it is: restore and revert take it
 
 
 class Workspace(Hooked, Twins):
@@ -160,7 +162,8 @@ class Workspace(Hooked, Twins):
         return Checkpoint(seqs[-1], row.id, at, label, is_named, snapshot, lacking, actor, number, False, large, over)
 
     def track(self, paths: Iterable[str | bytes], *, actor: str = "") -> Tracked:
-        """Captures just these paths, before they change or after."""
+        """Captures just these paths, before they change or after. It is a point of theirs that restore and revert can
+        name."""
         self.must_be_on()
         wanted = [self.relative(p) for p in paths]
         with self.writing(), self.open_tree() as tree:
@@ -171,10 +174,11 @@ class Workspace(Hooked, Twins):
                 tree, self.observer.known(), self.observer.rules(tree), self.store.blobs, self.observer.limits()
             )
             look = scan.named(wanted)
-            self.observer.journal_look(look, self.observer.rows_of(look, actor))
+            point = New("note", new_id(), {"what": "track", "paths": [text(path) for path in wanted]})
+            self.observer.journal_look(look, [*self.observer.rows_of(look, actor), point])
         changed = tuple(text(c.path) for c in look.changes if is_work(c))
         lacking = tuple((text(path), why) for path, why in look.lacking)
-        return Tracked(tuple(map(text, wanted)), changed, lacking)
+        return Tracked(tuple(map(text, wanted)), changed, lacking, point.id)
 
     # -- following -----------------------------------------------------------
 
@@ -325,6 +329,11 @@ class Workspace(Hooked, Twins):
         threads = self.threads if verb == "thread" else None
         return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared, threads)
 
+    def planner(self) -> Planner:
+        """What judges how well known work would go back, without a look."""
+        with self.alone():
+            return self._takebacks.planner()
+
     @property
     def merged(self) -> dict[bytes, bytes]:
         """Texts that the last plan merges, by content id: they are stored when it is applied."""
@@ -443,7 +452,8 @@ class Workspace(Hooked, Twins):
         return self.take_back("thread", thread, checkpoint, **how)
 
     def revert(self, *what: str, merge: bool = False, force: bool = False) -> Outcome:
-        """Takes back one effect, or the latest change to a path, and keeps the rest."""
+        """Takes back one effect; or, of a path, what agents did to it since the last checkpoint or track, keeping what
+        people wrote there; or what agents did to tracked paths since."""
         return self.take_back("revert", *what, merge=merge, force=force)
 
     def restore(

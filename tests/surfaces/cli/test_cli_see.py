@@ -21,6 +21,21 @@ def test_status_names_actors_and_what_is_not_covered(drifted) -> None:
     assert "not covered: node_modules (regenerable)\n" in out
 
 
+@pytest.mark.parametrize("who", ["run", "claude"])
+def test_status_names_a_take_back_and_not_whose_work_it_took(cli, who) -> None:
+    if who == "run":
+        cli.ok("run", "--", "touch", "new.txt")
+    else:
+        (cli.project / "new.txt").write_text("x\n")
+        cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "claude"})
+    cli.ok("checkpoint", "with it")
+    cli.ok("undo", "--yes")
+    (line,) = [line for line in cli.ok("status").out.splitlines() if "new.txt" in line]
+    assert line.startswith("  - new.txt  taken back: undo ") and who not in line
+    (change,) = cli("status", "--json").json["changes"]
+    assert change["actor"] == "" and len(change["takebacks"]) == 1
+
+
 def test_status_as_json(changed, store_folder) -> None:
     found = changed("status", "--json").json
     assert found["checkpoint"]["label"] == "start"

@@ -115,6 +115,33 @@ def test_peoples_work_is_kept_and_named_where_nobody_is_asked(drifted, contents)
     assert "by-run.txt" not in contents() and contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
 
 
+def test_revert_of_a_path_names_whose_lines_stay(drifted, contents) -> None:
+    ran = drifted("revert", "notes.md", "--yes")
+    assert ran.code == 3 and "kept notes.md, changed by you since" in ran.out
+    assert contents()["notes.md"] == b"A\nb\nc\nd\nE\n"
+    ran = drifted.ok("revert", "notes.md", "--merge", "--yes")
+    assert contents()["notes.md"] == b"a\nb\nc\nd\nE\n"
+    again = drifted.ok("revert", "notes.md", "--yes")
+    assert "left as it is, people's work: notes.md" in again.err and "takeback restore" in again.err
+    assert contents()["notes.md"] == b"a\nb\nc\nd\nE\n"
+
+
+def test_track_says_how_to_come_back_and_that_works(cli, contents) -> None:
+    ran = cli.ok("track", "README.md")
+    command = ran.err.partition("takeback ")[2].split()
+    assert command[0] == "restore" and command[1] in ran.out
+    point = cli.ok("track", "README.md", "--json").json["id"]
+    (cli.project / "README.md").write_text("changed\n")
+    cli.ok(*command, "--yes")
+    assert contents()["README.md"] == b"hello\n"
+    (cli.project / "README.md").write_text("changed by claude\n")
+    cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "claude"})
+    cli.ok("revert", point, "--yes")
+    assert contents()["README.md"] == b"hello\n"
+    assert cli("restore", point, "src/auth.py", "--yes").code == 2
+    assert "tracked README.md" in cli.ok("show", point).out
+
+
 def test_actor_narrows_and_asks_nothing(drifted, contents) -> None:
     drifted.ok("run", "--", "touch", "by-run.txt")
     ran = drifted("rollback", "base", "--actor", "claude", "--yes", "--json")

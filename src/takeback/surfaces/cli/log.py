@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .parsing import Namespace, Parser
     from .terminal import Terminal
 
-_MARKS = {"effect": "~", "takeback": "↩", "turn": "◆", "call": "◇"}
+_MARKS = {"effect": "~", "track": "·", "takeback": "↩", "turn": "◆", "call": "◇"}
 
 
 def add(parser: Parser) -> None:

@@ -139,8 +139,14 @@ def _whose(plan: Plan, history: History) -> Callable[[Step], str]:
     def told(step: Step) -> str:
         if not step.taken or step.domain not in STATES:
             return ""
-        actors = {actor for unit in step.units if unit.seq in history.by_seq for actor in history.actors(unit)}
-        return f" · {', '.join(sorted(safe(actor) or 'a person' for actor in actors))}" if actors else ""
+        names: set[str] = set()
+        for unit in step.units:
+            effect = history.by_seq.get(unit.seq)
+            if effect is not None and effect.takeback:
+                names.add("a take-back")
+            elif effect is not None:
+                names |= {safe(actor) or "a person" for actor in history.actors(unit)}
+        return f" · {', '.join(sorted(names))}" if names else ""
 
     return told
 
@@ -368,7 +374,13 @@ def left_lines(plan: Plan, history: History) -> Iterator[str]:
         to = f"; so the tree is not wholly at {safe(plan.request.label)}" if is_off else "; it may be yours"
         more = f"take it too: {with_it(plan, history)}"
         yield f"left as it is, {kinds_said([kind])}: {listed(names, 5)} ({counted(len(names), 'path')}){to}; {more}"
-    if others := others_work(plan, history):
+    others = others_work(plan, history)
+    if others and plan.request.verb == "revert":
+        yield (
+            f"left as it is, people's work: {listed(others, 5)}; "
+            "as a checkpoint has it: takeback restore CHECKPOINT PATH"
+        )
+    elif others:
         named = f"{listed(others, 5)} ({counted(len(others), 'path')}"
         yield f"left as it is, others' work: {named}; take it too with --all)"
     yield from own_lines(plan)

@@ -98,7 +98,7 @@ _SHAPES = {
         '`{"root", "agents": [{"agent", "scope": "project\\|user", "files": [{"path", "kept", '
         '"change": "new\\|modified\\|deleted\\|none"}], "left_to_do"}]}`; protect also `"created"`'
     ),
-    "`track`": '`{"paths", "changed", "lacking": [{"path", "why"}]}`',
+    "`track`": '`{"id", "paths", "changed", "lacking": [{"path", "why"}]}`',
     "`watch`": (
         'one object on each line: first `{"watching", "how", "checkpoint"}`, then of each moment '
         '`{"id", "number", "at", "actor", "changes": [{"path", "change"}], "lacking"}`'

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "CHECKPOINT|TURN PATH… [--to DIR]"
+    parser.synopsis = "CHECKPOINT|TURN|TRACK PATH… [--to DIR]"
     parser.about = (
-        "Brings files or folders back as a checkpoint has them, whoever changed them since; what is\n"
-        "there now is stored first. With --to they are put, with their relative paths, into DIR,\n"
-        "which is made if missing, and the project stays as it is."
+        "Brings files or folders back as a checkpoint has them, whoever changed them since; or as they\n"
+        "were when `track` captured them, by the id that it printed. What is there now is stored first.\n"
+        "With --to they are put, with their relative paths, into DIR, which is made if missing, and the\n"
+        "project stays as it is: of a checkpoint only."
     )
     parser.takes(
-        "CHECKPOINT|TURN", "checkpoint", nargs="?", default="", help="as for rollback: of a turn, just before it"
+        "CHECKPOINT|TURN|TRACK", "checkpoint", nargs="?", default="", help="as for rollback, or what `track` printed"
     )
     parser.takes("PATH…", "path", nargs="*", help="files or folders of the project; . is all of it")
     parser.takes("--to DIR", "--to", help="put them there instead of in their place")
@@ -41,7 +42,7 @@ def run(context: Context, args: Namespace) -> int:
     elsewhere = args.to is not None
     with context.open(when_off=elsewhere) as workspace:
         given = [*args.path, *args.after]
-        if not args.checkpoint or not given:
+        if not args.checkpoint or (elsewhere and not given):
             raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
         found = paths.all_inside(context, workspace, given)
         if elsewhere:

@@ -13,14 +13,17 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "TURN|ID|PATH…"
     parser.about = (
-        "Takes back one effect and keeps the rest; or the latest change to a path: to the last\n"
-        "checkpoint if it changed since, else to before the effect that last changed it. With both,\n"
-        "what that effect did to that path. Of a take-back it is the redo of just that one."
+        "Takes back one effect and keeps the rest; or, of a path, what agents did to it since the last\n"
+        "checkpoint or `track`, else their newest change: what people wrote there is kept, or merged\n"
+        "with --merge, and named. Of a path that no agent changed, what people did since then. With an\n"
+        "id and a path, what that effect did to that path; with the id of a track, what agents did to\n"
+        "its paths since. Of a take-back it is the redo of just that one. For a path as of a checkpoint\n"
+        "there is `restore`."
     )
     parser.takes("TURN|ID|PATH…", "what", nargs="*", help="turns, calls and effects, or files and folders")
     takebacks.add_options(parser, whose=False, scope=True)
     parser.examples = [
-        ("takeback revert src/auth.py", "the latest change to one file"),
+        ("takeback revert src/auth.py", "what agents did to one file of late"),
         ("takeback revert nmlk", "all that one effect did; outside the files, its inverse"),
         ("takeback revert nmlk src/auth.py", "of that one effect, one file"),
         ('takeback revert "login form"', "all that the turn did which was asked for it"),

@@ -85,6 +85,7 @@ def status(found: Status) -> dict[str, Any]:
             {"path": c.path, "change": c.change, "actor": c.actor}
             | ({"turns": list(c.turns)} if c.turns else {})
             | ({"uncertain": True} if c.uncertain else {})
+            | ({"takebacks": list(c.takebacks)} if c.takebacks else {})
             for c in found.changes
         ],
         "uncovered": pairs(found.uncovered),

@@ -60,7 +60,7 @@ def run(context: Context, args: Namespace) -> int:
 
 
 def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: bool) -> Iterator[str]:
-    style = terminal.style
+    style, history = terminal.style, workspace.history()
     if found.checkpoint is None:
         yield style("no named checkpoint yet", "bold")
     else:
@@ -75,7 +75,9 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
     for change in changes:
         kind = change.change if change.change in ("mode", "type") else ""
         who = style(safe(change.actor), "cyan") + style(" (uncertain)", "yellow") * change.uncertain
-        note = "  ".join(w for w in (who, style(f"{kind} changed", "dim") if kind else "") if w)
+        took = ", ".join(f"{history.takebacks[id].verb} {id[:8]}" for id in change.takebacks)
+        notes = (style(f"taken back: {took}", "dim") if took else "", style(f"{kind} changed", "dim") if kind else "")
+        note = "  ".join(word for word in (who, *notes) if word)
         path = pad(safe(change.path), min(width, 60))
         yield f"  {sign(terminal, change.change)} {path}  {note}".rstrip()
     if hidden := len(found.changes) - len(changes):

@@ -18,7 +18,9 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Captures just these paths, before they change or after, without looking at the rest of\n"
         "the tree. A path that does not exist yet is noted as absent, so that it can be deleted by\n"
-        "a take-back once it is there. TAKEBACK_ACTOR vouches for what changed."
+        "a take-back once it is there. It is a point of these paths: `restore` brings them back as\n"
+        "they are now, `revert` takes back what agents do to them from here on; both by the id that it\n"
+        "prints. TAKEBACK_ACTOR vouches for what changed."
     )
     parser.takes("PATH…", "path", nargs="*", help="files or folders of the project")
     parser.examples = [
@@ -35,10 +37,12 @@ def run(context: Context, args: Namespace) -> int:
         wanted = paths.all_inside(context, workspace, given, present=True)
         tracked = workspace.track(wanted, actor=context.environ.get("TAKEBACK_ACTOR", ""))
         if context.json:
-            shape = {"paths": list(tracked.paths), "changed": list(tracked.changed)}
+            shape = {"id": tracked.id, "paths": list(tracked.paths), "changed": list(tracked.changed)}
             context.terminal.json({**shape, "lacking": shapes.pairs(tracked.lacking)})
             return 3 if tracked.lacking else 0
         held = len(tracked.paths) - len(tracked.lacking)
         changed = f"; changed since the last look: {listed(tracked.changed)}" if tracked.changed else ""
-        context.terminal.say(f"tracked {counted(held, 'path')}{changed}")
+        context.terminal.say(f"tracked {counted(held, 'path')} as {tracked.id[:8]}{changed}")
+        if held:
+            context.terminal.hint(f"bring it back as it is now: takeback restore {tracked.id[:8]}")
         return lacking(context, tracked.lacking, "some paths are not tracked")

@@ -119,8 +119,8 @@ async def revert(
     dry_run: DryRun = False,
     cwd: Cwd = "",
 ) -> Answer:
-    """Takes back single effects, or the latest change to a path, and keeps the rest. Steps outside the files run only
-    after a person's yes."""
+    """Takes back single effects; or, of a path, what agents did to it since the last checkpoint or track, keeping and
+    naming what people wrote there. Steps outside the files run only after a person's yes."""
     given = (*what, *([path] if path else []))
     return await _take_back(
         ctx, cwd, "revert", given, dry_run, only=only, without=without, merge=merge, force=force
@@ -129,8 +129,8 @@ async def revert(
 
 async def restore(
     ctx: Ctx,
-    checkpoint: Annotated[str, Field(description="Number, label or how its id begins")],
-    paths: Annotated[list[str], Field(description="Files or folders to bring back")],
+    checkpoint: Annotated[str, Field(description="Number, label or how its id begins; or the id of a track")],
+    paths: Annotated[list[str], Field(description="Files or folders to bring back; of a track, by default all")] = [],  # noqa: B006
     force: Force = False,
     dry_run: DryRun = False,
     cwd: Cwd = "",
@@ -237,7 +237,7 @@ def _words(call: Call, workspace: Workspace, verb: str, given: tuple[str | int, 
             raise UsageError("revert needs an effect or a path", "name it in what, or in path")
         return tuple(ids_or_paths(call.here, workspace, words))
     if verb == "restore":
-        if len(words) < 2:
+        if not words:
             raise UsageError("restore needs a checkpoint and at least one path", "see takeback_log for checkpoints")
         return (words[0], *all_inside(call.here, workspace, words[1:]))
     if len(words) > 1:

@@ -94,7 +94,7 @@ def track(
     cwd: Cwd = "",
 ) -> CallToolResult:
     """Captures just these paths, before they change or after, without a look at the rest of the project. A path that
-    does not exist yet is noted as absent."""
+    does not exist yet is noted as absent. takeback_restore with the id brings them back as they are now."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
         if not paths:
@@ -103,8 +103,9 @@ def track(
         tracked = workspace.track(wanted, actor=actor or call.actor)
     page = Page()
     changed = f"; changed since the last look: {listed(tracked.changed)}" if tracked.changed else ""
-    page.say(f"tracked {counted(len(tracked.paths) - len(tracked.lacking), 'path')}{changed}")
+    held = len(tracked.paths) - len(tracked.lacking)
+    page.say(f"tracked {counted(held, 'path')} as {tracked.id[:8]}{changed}")
     for path, why in tracked.lacking[:20]:
         page.warn(f"  not captured: {safe(path)}, {safe(why)}")
-    shape = {"paths": list(tracked.paths), "changed": list(tracked.changed)}
+    shape = {"id": tracked.id, "paths": list(tracked.paths), "changed": list(tracked.changed)}
     return answer(page, {**shape, "lacking": shapes.pairs(tracked.lacking)})
