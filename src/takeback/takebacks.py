@@ -96,7 +96,7 @@ class Takebacks:
     def planner(self) -> Planner:
         """For what is known, without a look; it merges nothing."""
         index = self.observer.known()
-        return Planner(self.id, self.observer.history(), self._known(index), _no_merge, children_of(index))
+        return Planner(self.id, self.observer.history(), self._last_seen(index), _no_merge, children_of(index))
 
     def _plan_of_threads(self, ask: Ask) -> Plan:
         self.observer.look_at_threads()
@@ -167,13 +167,17 @@ class Takebacks:
             times = {path: entry for path, entry in times.items() if history.moved_last(path) in history.outcomes}
         return plan._replace(steps=steps, folder_times={p: e for p, e in times.items() if e is not None})
 
+    def _last_seen(self, index: Index) -> Callable[[bytes], State]:
+        """The last observed state of a path, whichever domain it is in."""
+        known = {"files": states(index), "git": self.observer.git.states(), "state": self._known_threads()}
+        return lambda path: known[domain_of(path)](path)
+
     def _known(self, look: Look) -> Callable[[bytes], State]:
-        """The last observed state of a path, whichever domain it is in; of what this look could not read, none."""
-        known = {"files": states(look.index), "git": self.observer.git.states(), "state": self._known_threads()}
-        unread = {path for path, why in look.lacking if is_unread(why)}
+        """The same; of what this look could not read, none."""
+        known, unread = self._last_seen(look.index), {path for path, why in look.lacking if is_unread(why)}
 
         def state(path: bytes) -> State:
-            found = known[domain_of(path)](path)
+            found = known(path)
             if path in unread and not (found is not None and found.kind == FOLDER):
                 return UNOBSERVED
             return UNOBSERVED if unread and not unread.isdisjoint(_above(path)) else found
