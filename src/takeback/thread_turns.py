@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .effects import Outcome
     from .workspace import Workspace
 
-_TALK = "conversation"  # the bracket around the thread, and what both are called by
+_TALK = "conversation"  # the bracket around the thread
 
 
 class ThreadTurn(NamedTuple):
@@ -37,14 +37,17 @@ class ThreadTurn(NamedTuple):
         return {"actor": self.turn.actor, "turn": self.turn.number}
 
 
-def begin(workspace: Workspace, agent: str, thread: str, prompt: str, goes_on: bool = False) -> ThreadTurn:
-    """With `goes_on` it is the last turn of the thread once more, if there is one: what it was asked is still to do."""
+def begin(
+    workspace: Workspace, agent: str, thread: str, prompt: str, *, called: str = _TALK, goes_on: bool = False
+) -> ThreadTurn:
+    """What is found in it is `called` so. With `goes_on` it is the last turn of the thread once more, if there is one:
+    what it was asked is still to do."""
     process = os.getpid(), ancestry.started(os.getpid())
     workspace.note_session(*process, agent)
     # Only brackets know the process: a turn that did would be spared by an undo from the same one.
     caller = Caller(agent, thread, "", *process)
-    talk = Call(_TALK, _TALK, _TALK, (path_of_thread(thread),), scans=False, thread=thread)
-    work = Call(TURN, _TALK, _TALK, thread=thread)
+    talk = Call(_TALK, _TALK, called, (path_of_thread(thread),), scans=False, thread=thread)
+    work = Call(TURN, _TALK, called, thread=thread)
     if goes_on and workspace.has_turns(caller):
         opened = workspace.begin_call(caller, work)
         workspace.begin_call(caller, talk)

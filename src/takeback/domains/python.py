@@ -158,7 +158,8 @@ class Python:
         if not shown.isprintable():  # what cannot be seen is spelled out
             shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
         probe = f" · probe: {args['probe']}, with the same" if "probe" in args else ""
-        return redact.text(f"{args['function']}({shown}){probe}")
+        of = f" of {args['program']}" if "program" in args else ""
+        return redact.text(f"{args['function']}({shown}){of}{probe}")
 
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
         try:

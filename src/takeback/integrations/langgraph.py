@@ -354,9 +354,10 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         runs = self.runs if not ns else None
 
         def put(new: NewState) -> Mapping[str, str]:
-            with runs.putting(thread, told) if runs is not None else contextlib.nullcontext(0) as began:
-                looks = self._files and not began  # else that was looked at in its moment
-                return self.threads.put(new._replace(began=began), capture=looks).refs
+            if runs is None:
+                return self.threads.put(new, capture=self._files).refs
+            with runs.putting(thread, told) as began:
+                return self.threads.put(new._replace(began=began), capture=not began).refs  # else it was looked at then
 
         def store() -> RunnableConfig:
             try:

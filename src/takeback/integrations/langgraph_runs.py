@@ -88,7 +88,8 @@ class Runs:
         with self._lock:
             run = self._open.get(thread)
             if run is None:
-                opened = thread_turns.begin(self._workspace, agent, thread, begun.asked, begun.goes_on)
+                how: dict[str, Any] = {"called": "run", "goes_on": begun.goes_on}
+                opened = thread_turns.begin(self._workspace, agent, thread, begun.asked, **how)
                 run = self._open[thread] = _Run(self._workspace, opened, is_synced)
                 run._enter()
             run.ids.add(begun.run)
