@@ -411,7 +411,7 @@ def test_an_undo_of_a_program_itself_is_called_by_that_program_and_no_other(ws: 
     run(mine, ws.root, "charge")
     told = run(other, ws.root)
     assert "refunds" not in told
-    assert told.startswith(f"failed refund is a function of {mine}, and this is {other}, so it is not called")
+    assert told.startswith(f"failed refund is a function of {mine}, and this is {other}: it was not called; run that")
     assert ws.effects()[0].shown_state == "live"
     assert run(mine, ws.root) == "mine refunds ch_1\ndone \n"
 

@@ -220,9 +220,9 @@ class Python:
         of a program itself is called by that program alone."""
         if name.startswith(f"{_MAIN}:") and of != program():
             raise TakebackError(
-                f"{name.partition(':')[2]} is a function of {of or 'another program'}, and this is {program()}, so it "
-                "is not called",
-                "run that program, or take it back by hand; from now on, put the undo into a module of its own",
+                f"{name.partition(':')[2]} is a function of {of or 'another program'}, and this is {program()}: it was "
+                "not called; run that program to take it back",
+                "for other programs, put the undo into a module of its own",
             )
         found = _registered.get(name)
         if found is None:
