@@ -35,6 +35,7 @@ class Change(NamedTuple):
     kept: str = ""  # why something of ours stays
     old: Record | None = None  # the record that was kept before
     note: str = ""  # what was wanted and is left alone, and why
+    key: str = ""  # by which its record is kept, where that is not the file itself
 
     @property
     def path(self) -> Path:
@@ -368,13 +369,13 @@ def apply(changes: Sequence[Change], home: Path) -> None:
             if change.old is not None:
                 records.keep(home, change.old)
             else:
-                records.forget(home, str(change.found.real))
+                records.forget(home, change.key or str(change.found.real))
         raise
     gone = {folder for c in changes if c.after is None for folder in c.folders}
     writing.remove_folders(sorted(gone))
     for change in changes:
         if change.record is None and not change.kept:
-            records.forget(home, str(change.found.real))
+            records.forget(home, change.key or str(change.found.real))
 
 
 def _apply(change: Change, home: Path) -> list[str]:

@@ -32,7 +32,7 @@ def files(version: str) -> dict[str, str]:
         ".mcp.json": _json(server),
     }
     for command in commands.COMMANDS:
-        text = commands.markdown_text(command, f"takeback {command.words}", "claude", mark="")
+        text = commands.markdown_text(command, "takeback", "claude", mark="")
         made[f"commands/{command.name}.md"] = text
     return made
 

@@ -9,8 +9,9 @@ import textwrap
 from pathlib import Path
 
 from ...agents import AGENTS
-from ...agents.setup import changes, load
+from ...agents.setup import changes, excluded, load
 from ...agents.setup.targets import Ours, Place
+from ...agents.setup.writing import must_be_open
 from ...errors import ApprovalNeeded, TakebackError
 from ...typed import NamedTuple
 from . import approving, diffs
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...agents.setup.changes import Change
-    from ...agents.setup.targets import Setup
+    from ...agents.setup.targets import Setup, Target
     from ...settings import Settings
     from ...views import FileDiff
     from .context import Context
@@ -30,11 +31,70 @@ if TYPE_CHECKING:
 _FLEETING = ("/uv/archive-v0/", "/uv/environments-v2/", "/pipx/.cache/", "/.cache/pipx/", "/.local/pipx/.cache/")
 
 
+class Exclude:
+    """No agent: the file of the repository that keeps ours out of commits."""
+
+    name = "git"
+    title = "git"
+    programs: tuple[str, ...] = ()
+
+    def folder(self, place: Place) -> Path:
+        return place.root
+
+    def targets(self, place: Place, ours: Ours) -> list[Target]:
+        return []
+
+    def left_to_do(self, place: Place) -> str:
+        return ""
+
+
+EXCLUDE = Exclude()
+
+
 class Planned(NamedTuple):
     """What becomes of one agent's files."""
 
     setup: Setup
     changes: list[Change]
+    tracked: tuple[str, ...] = ()  # of the repository: files that are in its commits already
+
+
+def excluding(planned: Sequence[Planned], place: Place, home: Path) -> list[Planned]:
+    """Keeps what is written into a project out of its commits, where it is a git repository."""
+    if place.user:
+        return []
+    paths = [c.path for p in planned for c in p.changes if c.after is not None and (c.record or not c.note)]
+    return _planned(excluded.protecting(place.root, home, paths))
+
+
+def including(planned: Sequence[Planned], place: Place, home: Path, whole: bool) -> list[Planned]:
+    """Takes the same lines out again: all of them, or those of these agents."""
+    if place.user:
+        return []
+    paths = None if whole else [c.path for p in planned for c in p.changes if not c.kept]
+    return _planned(excluded.unprotecting(place.root, home, paths))
+
+
+def _planned(found: excluded.Excluded | None) -> list[Planned]:
+    if found is None or not (found.change.differs or found.change.record or found.change.old or found.tracked):
+        return []
+    if found.change.differs:
+        must_be_open(found.change.found)
+    return [Planned(EXCLUDE, [found.change], found.tracked)]
+
+
+def of_agents(planned: Sequence[Planned]) -> list[Planned]:
+    return [p for p in planned if p.setup is not EXCLUDE]
+
+
+def exclude_shape(planned: Sequence[Planned]) -> dict[str, object] | None:
+    """The file of the repository; None where there is none."""
+    for p in planned:
+        if p.setup is EXCLUDE:
+            change = p.changes[0]
+            changed = _status(change) if change.differs else "none"
+            return {"path": str(change.path), "change": changed, "tracked": list(p.tracked)}
+    return None
 
 
 def place_of(environ: Mapping[str, str], root: Path, user: bool) -> Place:

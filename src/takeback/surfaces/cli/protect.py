@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import UsageError
 from . import configuring, init
-from .terminal import counted, safe
+from .terminal import counted, listed, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,9 +51,10 @@ def run(context: Context, args: Namespace) -> int:
     configuring.warn_of_cache(context)
 
     def plan() -> list[Planned]:
-        return [
+        planned = [
             configuring.Planned(s, changes.protecting(s.targets(place, ours), settings.home, args.mcp)) for s in setups
         ]
+        return [*planned, *configuring.excluding(planned, place, settings.home)]
 
     planned = plan()
     count = configuring.count(planned)
@@ -81,8 +82,11 @@ def _question(root: Path, count: int, fresh: bool) -> str:
 
 
 def _shape(planned: Sequence[Planned], place: Place, created: bool) -> dict[str, object]:
-    agents = [{**configuring.shape(p, place), "left_to_do": p.setup.left_to_do(place)} for p in planned]
-    return {"root": str(place.root), "created": created, "agents": agents}
+    agents = [
+        {**configuring.shape(p, place), "left_to_do": p.setup.left_to_do(place)} for p in configuring.of_agents(planned)
+    ]
+    shape = {"root": str(place.root), "created": created, "agents": agents}
+    return {**shape, "exclude": configuring.exclude_shape(planned)}
 
 
 def _apply(
@@ -112,7 +116,7 @@ def _tell(context: Context, planned: Sequence[Planned], place: Place, created: b
     if context.json:
         terminal.json(_shape(planned, place, created))
         return
-    titles = ", ".join(p.setup.title for p in planned)
+    titles = ", ".join(p.setup.title for p in configuring.of_agents(planned))
     where = "wherever you work" if place.user else f"in {safe(str(place.root))}"
     done = "set up" if count else "set up already; nothing was changed"
     terminal.say(f"{terminal.style(titles, 'bold')}: {done}, {where}")
@@ -122,9 +126,21 @@ def _tell(context: Context, planned: Sequence[Planned], place: Place, created: b
                 terminal.say(f"  {p.setup.title}: {safe(str(change.path))}: {change.note}")
         if todo := p.setup.left_to_do(place):
             terminal.say(f"  {p.setup.title}: {todo}")
-    if not place.user and count and (place.root / ".git").exists():
-        terminal.hint("these files name this machine's Python: keep them out of your commits")
+    for p in planned:
+        if p.setup is configuring.EXCLUDE:
+            _tell_of_commits(context, p)
     terminal.hint("let your agent loose; then: takeback log, takeback undo; whether it fires: takeback doctor")
+
+
+def _tell_of_commits(context: Context, planned: Planned) -> None:
+    """Which files git does not take into a commit by itself, and which it has already."""
+    (change,) = planned.changes
+    if change.record is not None:
+        context.terminal.hint(f"they stay out of your commits: {safe(str(change.path))} names them")
+    if planned.tracked:
+        named = listed([safe(name) for name in planned.tracked])
+        context.terminal.warn(f"takeback: in your commits already, and left so: {named}")
+        context.terminal.warn("  → they name this machine's Python: do not commit that, or use takeback protect --user")
 
 
 def _tell_of_extra(context: Context) -> None:

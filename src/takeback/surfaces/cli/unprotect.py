@@ -44,10 +44,15 @@ def run(context: Context, args: Namespace) -> int:
     ours = configuring.ours()
 
     def plan() -> list[Planned]:
-        return [configuring.Planned(s, changes.unprotecting(s.targets(place, ours), settings.home)) for s in setups]
+        planned = [configuring.Planned(s, changes.unprotecting(s.targets(place, ours), settings.home)) for s in setups]
+        return [*planned, *configuring.including(planned, place, settings.home, whole=not args.agents)]
 
     planned = plan()
-    shown: dict[str, object] = {"root": str(root), "agents": [configuring.shape(p, place) for p in planned]}
+    shown: dict[str, object] = {
+        "root": str(root),
+        "agents": [configuring.shape(p, place) for p in configuring.of_agents(planned)],
+    }
+    shown["exclude"] = configuring.exclude_shape(planned)
     count = configuring.count(planned)
     if count:
         if not context.json:

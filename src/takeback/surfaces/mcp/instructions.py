@@ -12,6 +12,8 @@ Name credentials as ${env:NAME}; never write them out. File changes need no reco
 3. Stage mail instead of sending it: takeback_email_stage holds it as a draft that can still be cancelled. Releasing \
 it is for a person to approve.
 4. Preview before you take back: dry_run on takeback_rollback, takeback_undo and takeback_revert, or takeback_plan. \
+Where a person asks to go back and names no point, list them (takeback_log with filter kind:checkpoint), show the \
+plan, and wait: go only to the id that the person then names. \
 Files go back at once and takeback_redo brings them back; what others changed is kept unless a person wants otherwise.
 5. A person approves what acts outside the files. If you are told that approval is needed, say so, show the plan, and \
 pass on the lines that a person runs. Do not work around it, and do not run `takeback approve` yourself.

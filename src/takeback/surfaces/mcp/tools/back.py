@@ -67,10 +67,11 @@ async def rollback(
     dry_run: DryRun = False,
     cwd: Cwd = "",
 ) -> Answer:
-    """Goes back to a checkpoint: files, and what was recorded outside them, newest first. Look first with dry_run.
-    What people did since is kept and named, unless everything is true; a person should agree to that. Files go back
-    at once and can be brought back by redo. Steps outside the files (requests, commands, mail) run only after a
-    person's yes."""
+    """Goes back to a checkpoint: files, and what was recorded outside them, newest first. Look first with dry_run:
+    where a person asks for it, show the points (log with filter kind:checkpoint) and that plan, and go only to the id
+    that the person then names. What people did since is kept and named, unless everything is true; a person should
+    agree to that. Files go back at once and can be brought back by redo. Steps outside the files (requests, commands,
+    mail) run only after a person's yes."""
     words = (checkpoint,) if checkpoint else ()
     return await _take_back(
         ctx, cwd, "rollback", words, dry_run, only=only, without=without, actors=actors or None,
