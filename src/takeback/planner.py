@@ -254,7 +254,7 @@ class Planner:
         history = self.history
         if UNCERTAIN in request.also or request.everything or not history.uncertain_rows or request.verb == "redo":
             return ours, left
-        uncertain = {u for u in ours if u.seq in history.uncertain_rows}
+        uncertain = {u for u in ours if u.seq in history.uncertain_rows and domain_of(u.path) != "state"}
         if request.verb == "undo":
             wanted = set(request.turns)
             return ours - uncertain, left | {u for u in uncertain if history.turns(u.seq) & wanted}

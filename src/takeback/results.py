@@ -46,11 +46,19 @@ def sentence(found: Named) -> str:
 
 def _by_whom(history: History, unit: Unit, threads: tuple[str, ...]) -> str:
     turns, mine = history.whose(unit), history.turns_of(threads)
+    if is_uncertain(history, unit) and turns & mine:
+        id = history.by_seq[unit.seq].id[:8]
+        return f"found after its turn was cut off, so that it may be a person's: takeback revert {id} takes it"
     names = {bracket.turn: bracket.call.thread for bracket in history.brackets.values() if bracket.call.thread}
     others = sorted({f"thread {names[t]}" if t in names else t.actor for t in turns - mine if t in names or t.actor})
     if turns & mine:
         return f"shared: {_listed(others) or 'somebody else'} was at work at the same time"
     return f"{_listed(others)} did it" if others else "a person's"
+
+
+def is_uncertain(history: History, unit: Unit) -> bool:
+    """Whether it may have been done after those were over whose it is said to be."""
+    return unit.seq in history.uncertain_rows and domain_of(unit.path) != "state"
 
 
 def _listed(names: object) -> str:

@@ -244,3 +244,36 @@ def test_what_two_threads_save_at_once_is_each_ones_own(ws: Workspace):
     for effect in ws.history().effects:
         if effect.domain == "state":
             assert len(effect.turns) == 1, effect
+
+
+CUT_OFF = """
+import os, signal, sys
+import takeback
+import test_langgraph_rollbacks as t
+from takeback.integrations.langgraph import TakebackSaver
+
+ws = takeback.open(sys.argv[1])
+
+def dies():
+    (ws.root / "two").write_text("2")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+t.line(TakebackSaver(ws), one=lambda: (ws.root / "one").write_text("1"), two=dies).invoke({"done": []}, t.CONFIG)
+"""
+
+
+def test_what_is_found_of_a_run_that_was_killed_is_named_and_left_to_a_person(ws: Workspace):
+    environ = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, (Path(__file__).parent, Path(__file__).parents[1]))),
+    }
+    done = subprocess.run([sys.executable, "-c", CUT_OFF, str(ws.root)], timeout=60, env=environ)
+    assert done.returncode == -signal.SIGKILL
+    (ws.root / "person").write_text("p")
+    graph = line(saver := TakebackSaver(ws), one=lambda: True, two=lambda: True)
+    with pytest.raises(TakebackError, match="nothing was changed: person: found after its turn was cut off") as refused:
+        saver.rollback_to("t", first_of(graph), with_files=True)
+    assert "two: found after" in refused.value.message
+    said = saver.rollback_to("t", first_of(graph), with_files=True, anyway=True)
+    assert files(ws) == {"person", "two"} and said.back == ("one", "thread t")
+    assert graph.get_state(CONFIG).values.get("done", []) == []

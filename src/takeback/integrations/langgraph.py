@@ -731,8 +731,13 @@ def _must_go_back(plan: Plan, target: StateCheckpoint, anyway: bool, workspace: 
             f"thread {target.thread} cannot go back to {target.id}: {own[0].note}; nothing was changed",
             "go back to another checkpoint; takeback thread verify says which are whole",
         )
-    if kept and not anyway:
-        found = results.named(workspace, Outcome(plan, "", tuple(kept_results(plan))))
+    history = workspace.history()
+    mine = history.turns_of((target.thread,))
+    doubtful = {u for u in plan.left if results.is_uncertain(history, u) and history.whose(u) & mine}
+    if (kept or doubtful) and not anyway:
+        found = results.named(
+            workspace, Outcome(plan._replace(left=frozenset(doubtful)), "", tuple(kept_results(plan)))
+        )
         more = f" and {len(found.stayed) - _NAMED} more" if len(found.stayed) > _NAMED else ""
         told = "; ".join(f"{name}: {why}" for name, why in found.stayed[:_NAMED])
         raise TakebackError(
