@@ -22,7 +22,7 @@ def test_the_page_is_one_program_that_runs(tmp_path: Path):
     script.write_text("\n".join(found), encoding="utf-8")
     ran = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert 'step "rewrite the order" was taken back (1 change)' in ran.stdout
+    assert 'step "rewrite the order" was taken back: order.txt' in ran.stdout
     assert "charge(99) was done before and taken back by" in ran.stdout
     assert "['charge_tool(4)', 'charge_tool(3)', 'charge(99)'" in ran.stdout
 

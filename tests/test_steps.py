@@ -129,7 +129,33 @@ def test_an_exception_takes_the_files_back_and_goes_on(ws: Workspace, project: P
         raise Boom
     assert [p.name for p in project.iterdir()] == ["before"]
     assert (project / "before").read_text() == "1"
-    assert 'step "write it" was taken back (2 changes)' in raised.value.__notes__[0]
+    assert 'step "write it" was taken back: before, f' in raised.value.__notes__[0]
+
+
+def test_a_failed_step_names_what_was_taken_back_and_what_was_not(ws: Workspace, project: Path):
+    with pytest.raises(Boom) as raised, ws.step("order", actor="claude"):
+        (project / "f").write_text("1")
+        ws.record_http("POST", "https://shop.example/orders", status=201)
+        raise Boom
+    told, *rest = raised.value.__notes__
+    assert told == 'takeback: step "order" was taken back in part: f'
+    assert len(rest) == 1 and "https://shop.example/orders" in rest[0]
+
+
+def test_a_step_of_which_nothing_was_taken_back_says_so_without_a_count(ws: Workspace):
+    with pytest.raises(Boom) as raised, ws.step("order"):
+        ws.record_http("POST", "https://shop.example/orders", status=201)
+        raise Boom
+    assert raised.value.__notes__[0] == 'takeback: step "order" was not taken back'
+    with pytest.raises(Boom) as raised, ws.step("idle"):
+        raise Boom
+    assert raised.value.__notes__ == ['takeback: step "idle" had changed nothing that is known']
+
+
+def test_an_error_in_words_has_what_to_do_next():
+    error = takeback.NotFound("no checkpoint is called 'x'", "list them with takeback log")
+    assert str(error) == "no checkpoint is called 'x' → list them with takeback log"
+    assert str(takeback.TakebackError("it failed")) == "it failed"
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])

@@ -30,6 +30,9 @@ class TakebackError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        return f"{self.message} → {self.hint}" if self.hint else self.message
+
 
 class UsageError(TakebackError):
     exit_code = 2

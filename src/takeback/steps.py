@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Approve = Callable[[Plan], bool | Awaitable[bool]]
 _ATTEMPTS = 5  # at a plan that others make stale
+_MOST_NAMED = 20  # paths and effects in a note
 
 
 class Remains(NamedTuple):
@@ -284,12 +285,24 @@ class WorkStep(Recorder):
     def _note(self, *found: Remains) -> None:
         self.remains += tuple(r for r in found if r not in self.remains)
 
+    def _told(self) -> str:
+        """What came of it, by name."""
+        taken = self._taken()
+        more = f" and {len(taken) - _MOST_NAMED:,} more" if len(taken) > _MOST_NAMED else ""
+        if taken:
+            return f"was taken back{' in part' if self.remains else ''}: {', '.join(taken[:_MOST_NAMED])}{more}"
+        return "was not taken back" if self.remains else "had changed nothing that is known"
+
+    def _taken(self) -> list[str]:
+        """What was taken back: paths, and effects outside the files by what they did."""
+        if self.outcome is None:
+            return []
+        acts = {act.id: act.summary for act in self.workspace.effects()}
+        done = dict.fromkeys(text(result.path) for result in self.outcome.results if result.result == DONE)
+        return [acts.get(name, name) for name in done]
+
     def _tell(self, error: BaseException) -> None:
-        done = self.outcome.counts[DONE] if self.outcome else 0
-        count = f"{done} change{'s' * (done != 1)}"
-        error.add_note(
-            f'takeback: step "{self.name}" was taken back ({count}){", but not all" if self.remains else ""}'
-        )
+        error.add_note(f'takeback: step "{self.name}" {self._told()}')
         for remaining in self.remains:
             error.add_note(f"takeback: what remains: {remaining}")
 

@@ -104,7 +104,7 @@ def test_in_a_subfolder(cli) -> None:
 
 def test_nothing_changed(cli) -> None:
     ran = cli("run", "--", "true")
-    assert ran.err.splitlines()[1] == "takeback: nothing changed"
+    assert ran.err.splitlines()[1] == "takeback: no file changed"
     assert cli("run", "--quiet", "--", "true") == (0, "", "")
 
 
@@ -159,7 +159,7 @@ def test_words_reach_the_command_as_they_are(cli) -> None:
     words = ["a  b", "--json", "-q", "--help", "--", "", "*", "$HOME", "é\n"]
     ran = cli("run", "--", sys.executable, "-c", "import sys; print(ascii(sys.argv[1:]))", *words)
     assert ran.out == f"{words!a}\n"
-    assert "takeback: nothing changed" in ran.err, "-q was the command's"
+    assert "takeback: no file changed" in ran.err, "-q was the command's"
 
 
 def test_bytes_go_through_both_ways(cli) -> None:

@@ -153,7 +153,7 @@ def heading(terminal: Terminal, turn: TurnSeen, before: int = 0) -> str:
 
     begin = [terminal.style(safe(turn.agent), "cyan"), time.strftime("%H:%M", time.localtime(turn.at))]
     parts = [counted(turn.calls, "call")]
-    nothing = "" if turn.outside or turn.git else "nothing changed"
+    nothing = "" if turn.outside or turn.git else "no file changed"
     amount = counted(len(turn.files), "file") if turn.files else nothing
     lines = counts(terminal, turn.added or 0, turn.removed or 0)
     parts += [f"{amount} {lines}".rstrip()] if amount else []

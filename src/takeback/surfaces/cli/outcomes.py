@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TOOK = {"redo": "brought back", "restore": "restored"}
 _MOST_KEPT = 20
+_MOST_NAMED = 12  # of what was kept or failed, in the sentence that tells it
 _SHORT = 100  # cells of an inverse, where it is only to be told from others
 
 
@@ -118,7 +119,7 @@ def sentence(outcome: Outcome, history: History) -> str:
     told_kept = {r.path for r in kept}
     for kind, units in outcome.plan.asks.items():
         if left := sorted({text(unit.path) for unit in units if unit.path not in told_kept}):
-            parts.append(f"kept {kinds_said([kind])}: {listed(left)}")
+            parts.append(f"kept {kinds_said([kind])}: {listed(left, _MOST_NAMED)}")
     if outcome.plan.asks and verb == "rollback":
         parts.append(f"the tree is not wholly at {safe(request.label)}")
     said = "; ".join(parts)
@@ -182,7 +183,9 @@ def _act_name(act: Act) -> str:
 
 
 def _names(results: Sequence[Result], history: History, outside: set[bytes]) -> str:
-    return listed([_name(r, history, outside) for r in results])
+    """Of what was done the plan has every name; what was not is named here."""
+    most = 3 if all(r.result == DONE for r in results) else _MOST_NAMED
+    return listed([_name(r, history, outside) for r in results], most)
 
 
 def _why(kept: Sequence[Result]) -> str:

@@ -210,7 +210,7 @@ class _Plain:
         if changed:
             self.terminal.hint(f"takeback: {_counted(changed)}; take it back: takeback undo")
         else:
-            self.terminal.hint("takeback: nothing changed")
+            self.terminal.hint("takeback: no file changed")
         lacking(self.context, after.partial, "not everything was captured")
         return code
 
@@ -243,7 +243,7 @@ class _Isolated(_Plain):
     def _decide(self, layer: Layer, code: int) -> int:
         found, files = self.workspace.layer_found(layer, self.before)
         if not files and not found.uncovered:
-            self.terminal.hint("takeback: nothing changed")
+            self.terminal.hint("takeback: no file changed")
             return code
         if not self.terminal.quiet or self._asks:
             mask = masks.Mask(self.context, self.workspace)

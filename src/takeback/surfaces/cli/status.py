@@ -66,7 +66,7 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
     else:
         newest = found.checkpoint
         label = f' "{safe(newest.label)}"' if newest.label else ""
-        what = counted(len(found.changes), "change") if found.changes else "nothing changed"
+        what = counted(len(found.changes), "change") if found.changes else "no file changed"
         when = age(workspace.clock() - newest.at)
         yield style(f"Since {newest.id[:8]}{label}", "bold") + f" · {when} · {what}"
     most = len(found.changes) if everything or len(found.changes) < _MANY else max(12, terminal.height - 10)
