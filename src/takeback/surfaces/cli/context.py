@@ -22,6 +22,7 @@ class Context:
         self.json: bool = args.json
         self.yes: bool = args.yes
         self.off: bool = args.off
+        self.forgets = False  # agents' conversations go back too
         self.terminal = terminal
         self.environ = environ
         self._directory = _enter(args.directory)

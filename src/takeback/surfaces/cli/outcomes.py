@@ -26,8 +26,9 @@ _MOST_NAMED = 12  # of what was kept or failed, in the sentence that tells it
 _SHORT = 100  # cells of an inverse, where it is only to be told from others
 
 
-def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
-    """Prints it all; returns the exit code: 3 where a step of this plan was not done."""
+def report(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: bool = False) -> int:
+    """Prints it all; returns the exit code: 3 where a step of this plan was not done. Where conversations are dealt
+    with too (`forgets`), it says nothing of them."""
     history = workspace.history()
     terminal.say(sentence(outcome, history))
     failures(terminal, workspace, outcome)
@@ -41,7 +42,7 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
         terminal.hint("nothing more was done; run the command again for what you asked")
     elif can_be_redone(outcome):
         terminal.hint(f"take this back: {way_back(outcome, history)}")
-    for line in conversations(outcome, history):
+    for line in conversations(outcome, history) if not forgets else ():
         terminal.hint(line)
     return 0 if outcome.whole else 3
 

@@ -408,14 +408,31 @@ def nothing_said(plan: Plan) -> str:
 
 
 def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
+    if context.forgets:
+        return _tell_and_forget(context, workspace, outcome)
     if context.json:
-        shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
-        context.terminal.json({**shape, **thread_shapes.rolled_back(workspace, outcome)})
+        context.terminal.json(_told(workspace, outcome))
         return 0 if outcome.whole else 3
     return write_outcome(context.terminal, workspace, outcome)
 
 
-def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> int:
+def _tell_and_forget(context: Context, workspace: Workspace, outcome: Outcome) -> int:
+    from . import forgetting
+
+    if context.json:
+        found = forgetting.forgotten(context, workspace, outcome)
+        context.terminal.json({**_told(workspace, outcome), "conversation": [each._asdict() for each in found]})
+        return 0 if outcome.whole and not any(each.why for each in found) else 3
+    code = write_outcome(context.terminal, workspace, outcome, forgets=True)
+    return forgetting.tell(context.terminal, forgetting.forgotten(context, workspace, outcome)) or code
+
+
+def _told(workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
+    shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
+    return {**shape, **thread_shapes.rolled_back(workspace, outcome)}
+
+
+def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: bool = False) -> int:
     """What came of it in words; returns the exit code."""
     if outcomes.is_nothing(outcome):
         terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
@@ -424,4 +441,4 @@ def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome) ->
         for line in plans.unrecorded_lines(workspace, outcome.plan):
             terminal.hint(line)
         return 0
-    return outcomes.report(terminal, workspace, outcome)
+    return outcomes.report(terminal, workspace, outcome, forgets)

@@ -103,7 +103,7 @@ STEP = _object({"domain": TEXT, "target": TEXT, "verdict": TEXT, "summary": TEXT
 DISTANCE = _object({"state": _list(TABLE), "files": COUNT}, {"outside": COUNT, "command": TEXT})
 PLAN = _object(
     {"id": TEXT, "hash": TEXT, "verb": TEXT, "to": TEXT, "steps": _list(STEP), "totals": TABLE, "left": _list(PATH)},
-    {"own": _list(PATH), "distance": DISTANCE, "asks": ANY, "at_target": ANY},
+    {"own": _list(PATH), "distance": DISTANCE, "asks": TABLE, "at_target": _or_null(FLAG)},
 )
 RESULT = _object({"target": TEXT, "verdict": TEXT, "result": TEXT, "note": TEXT, "domain": TEXT}, {"effect": ID})
 APPROVAL = _object({"needed": FLAG, "run": _about(_list(TEXT), "What a person runs on a terminal")})
@@ -176,7 +176,7 @@ _BACK_TOO: Mapping[str, Schema] = {
     "left": _list(PATH),
     "own": _list(PATH),
     "distance": DISTANCE,
-    "at_target": ANY,
+    "at_target": _or_null(FLAG),
     "turns": _list(TABLE),
     "finished_earlier": FLAG,
     "whole": _about(FLAG, "Whether every step of the plan was done"),
