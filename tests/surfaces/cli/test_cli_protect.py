@@ -80,14 +80,14 @@ def test_on_a_terminal_it_says_what_is_put_in_and_shows_the_diff_when_asked(alon
     assert ran.code == 4
     for path in (".claude/settings.local.json", ".mcp.json", ".claude/commands/takeback/undo.md"):
         assert path in plain, "every file that changes is named"
-    assert "+ 9 hooks: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse" in plain and "SessionEnd" in plain
+    assert "+ 10 hooks: SessionStart, UserPromptSubmit, PreToolUse, PermissionRequest" in plain and "SessionEnd" in plain
     assert "+ mcpServers.takeback = {" in plain and "other" not in plain
     assert plain.count("start.py AGENT EVENT") == 1 and short.count("exec ") == 1
-    assert "@@" not in short and "@@" in long and long.count("start.py claude ") == 9
+    assert "@@" not in short and "@@" in long and long.count("start.py claude ") == 10
     alone.ok("protect", "claude", "--mcp", "--yes")
     gone = alone.typing("unprotect", answers=[("[y/N/d diff]", "y\n")])
     assert (
-        gone.code == 0 and "− 9 hooks of takeback's: SessionStart" in gone.out and "− mcpServers.takeback" in gone.out
+        gone.code == 0 and "− 10 hooks of takeback's: SessionStart" in gone.out and "− mcpServers.takeback" in gone.out
     )
 
 
@@ -438,7 +438,7 @@ def test_doctor_on_hooks_that_nobody_trusted(cli: Cli, own_home: Path) -> None:
     (own_home / ".codex").mkdir()
     config = own_home / ".codex/config.toml"
     config.write_text("".join(told[:-1]))
-    assert "not trusted: 1 of 7" in doctor(cli, "codex")["detail"]
+    assert "not trusted: 1 of 8" in doctor(cli, "codex")["detail"]
     config.write_text("".join(told).replace("sha256:", "sha256:0"))
     assert "not trusted: 7 of 7" in doctor(cli, "codex")["detail"] and "changed since" in doctor(cli, "codex")["detail"]
     config.write_text("".join(told))
