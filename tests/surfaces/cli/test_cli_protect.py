@@ -440,6 +440,6 @@ def test_doctor_on_hooks_that_nobody_trusted(cli: Cli, own_home: Path) -> None:
     config.write_text("".join(told[:-1]))
     assert "not trusted: 1 of 8" in doctor(cli, "codex")["detail"]
     config.write_text("".join(told).replace("sha256:", "sha256:0"))
-    assert "not trusted: 7 of 7" in doctor(cli, "codex")["detail"] and "changed since" in doctor(cli, "codex")["detail"]
+    assert "not trusted: 8 of 8" in doctor(cli, "codex")["detail"] and "changed since" in doctor(cli, "codex")["detail"]
     config.write_text("".join(told))
     assert doctor(cli, "codex")["ok"] and ", trusted" in doctor(cli, "codex")["detail"]
