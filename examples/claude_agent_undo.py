@@ -2,7 +2,7 @@
 file and the charge, and the conversation goes on from before. A script on this machine stands in for the model, and a
 small server for the payments; all else is real.
 
-    pip install 'takeback[claude-agent]' && python examples/claude_agent_undo.py
+    pip install '.[claude-agent]' && python examples/claude_agent_undo.py
 """
 
 from __future__ import annotations

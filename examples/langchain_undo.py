@@ -1,7 +1,7 @@
 """An agent of LangChain writes a file and charges a card; one undo takes back what was said, the file and the charge.
 LangChain's own fake model stands in for the model, and a small server for the payments.
 
-    pip install 'takeback[langchain]' && python examples/langchain_undo.py
+    pip install '.[langchain]' && python examples/langchain_undo.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A LangGraph agent that fails midway: one call takes the graph, the files and the charge to the step before.
 
-    pip install 'takeback[langgraph]'
+    pip install '.[langgraph]'
     python examples/langgraph_rollback.py [FOLDER]
 
 The shop's payment server is a small one on this machine: it keeps real money in no currency at all.

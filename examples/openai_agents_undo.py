@@ -1,7 +1,7 @@
 """An agent of the OpenAI Agents SDK writes a file and charges a card; one undo takes back what it said, the file and
 the charge. The SDK's own scripted model stands in for the model, and a small server for the payments.
 
-    pip install 'takeback[openai-agents]' && python examples/openai_agents_undo.py
+    pip install '.[openai-agents]' && python examples/openai_agents_undo.py
 """
 
 from __future__ import annotations

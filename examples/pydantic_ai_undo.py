@@ -1,7 +1,7 @@
 """An agent of Pydantic AI writes a file and charges a card; one undo takes back what was said, the file and the charge.
 Pydantic AI's own function model stands in for the model, and a small server for the payments.
 
-    pip install 'takeback[pydantic-ai]' && python examples/pydantic_ai_undo.py
+    pip install '.[pydantic-ai]' && python examples/pydantic_ai_undo.py
 """
 
 from __future__ import annotations

@@ -216,11 +216,18 @@ def _glob(pattern: str) -> Callable[[str], bool]:
 def moment(value: str, end_of_day: bool) -> Callable[[float], float]:
     """The time meant, given the time now: a duration before it, or a date or time of its own."""
     try:
-        ago = parse_duration(value)
+        ago = parse_duration(_in_short(value))
     except UsageError:
         at = _date_or_time(value, end_of_day)
         return lambda now: at
     return lambda now: now - ago
+
+
+def _in_short(value: str) -> str:
+    """2 days ago, as people and git write it, is 2d."""
+    words = value.strip().casefold().replace(".", " ")
+    found = re.fullmatch(r"(\d+) *(second|minute|hour|day|week)s?(?: +ago)?", words)
+    return f"{found[1]}{found[2][0]}" if found else {"yesterday": "1d"}.get(words, value)
 
 
 def _date_or_time(value: str, end_of_day: bool) -> float:

@@ -826,5 +826,26 @@ class History:
         turns = {turn for turn, asked in self.agent_turns.items() if asked.id == id}
         return [e.id for e in self.effects if turns & e.turns] if turns else None
 
+    @cached_property
+    def here(self) -> Checkpoint | None:
+        """The checkpoint that one is at: the newest named one, or where a standing rollback has led since."""
+        newest = self.newest_named()
+        for takeback in self.standing.values():
+            if newest is not None and takeback.seq < newest.seq:
+                break
+            if takeback.verb == "rollback" and takeback.rows and takeback.request.since and not takeback.request.only:
+                return self._at(takeback.request.since) or newest
+        return newest
+
+    def _at(self, seq: int) -> Checkpoint | None:
+        """The checkpoint that has the tree of just before a row; a turn's own comes right after it. None if there is
+        none."""
+        rows = [e.seq for e in self.effects if e.domain == "files"]
+        after = next((c for c in self.checkpoints if c.seq >= seq), None)
+        if after is not None and not any(seq <= row < after.seq for row in rows):
+            return after
+        before = next((c for c in reversed(self.checkpoints) if c.seq < seq), None)
+        return before if before is not None and not any(before.seq < row < seq for row in rows) else None
+
     def newest_named(self) -> Checkpoint | None:
         return next((c for c in reversed(self.checkpoints) if c.named), None)

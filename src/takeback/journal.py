@@ -183,9 +183,11 @@ class Journal:
             return db
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
+            from .installed import upgraded
+
             raise TakebackError(
                 f"this store was written by a newer takeback (format {version}, this one reads {VERSION})",
-                "upgrade takeback: pip install -U takeback",
+                f"upgrade takeback: {upgraded()}",
             )
         if found != _SCHEMA:
             raise Damaged(

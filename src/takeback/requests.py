@@ -123,7 +123,7 @@ def tracked_goals(history: History, track: Track, paths: Sequence[bytes], known:
 
 def _rollback(history: History, name: str, options: Request) -> Request:
     if not name:
-        newest = history.newest_named()
+        newest = history.here
         if newest is None:
             raise NotFound("there is no checkpoint to go back to", "take one with takeback checkpoint")
         return options._replace(since=newest.seq, label=called(newest))

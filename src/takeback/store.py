@@ -91,9 +91,11 @@ def read_meta(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{path} cannot be read ({error})", "takeback repair makes it anew") from error
     if version > FORMAT:
+        from .installed import upgraded
+
         raise TakebackError(
             f"this store was written by a newer takeback (format {version}, this one reads {FORMAT})",
-            "upgrade takeback: pip install -U takeback",
+            f"upgrade takeback: {upgraded()}",
         )
     return meta
 

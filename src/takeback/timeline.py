@@ -86,7 +86,7 @@ class Timeline:
             board = self._folded()
             history = board.history
             states = [act.shown_state for act in board.acts.values()]
-            newest = history.newest_named()
+            newest = history.here
             return Now(
                 history.head, self.ws.clock(), tuple(turns.at_work(history, self.ws.observer.end_of)),
                 states.count("held"), states.count("unknown"), self.ws.interrupted(),

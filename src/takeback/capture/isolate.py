@@ -51,8 +51,9 @@ class Layer:
             raise TakebackError(
                 f"another file system is mounted at {text(found[0])}, and the command would not see it isolated", _HINT
             )
-        for name in ("upper", "work"):
-            (self.folder / name).mkdir(mode=0o700, parents=True)
+        for folder in (self.folder.parent, self.folder, self.folder / "upper", self.folder / "work"):
+            folder.mkdir(mode=0o700, exist_ok=folder == self.folder.parent)
+        self.folder.parent.chmod(0o700)  # of an earlier version it was open to all
         _dress(self.folder / "upper", self.root)
 
     def enter(self) -> str:

@@ -25,6 +25,7 @@ _VERBS = {
     "apply": "applying a plan",
     "resolve": "saying what came of an undo",
     "prune": "forgetting history",
+    "forget": "removing the store",
     "unpin": "letting a checkpoint go",
     "label": "calling a checkpoint something else",
     "repair": "mending the store",

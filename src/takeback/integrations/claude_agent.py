@@ -40,7 +40,9 @@ try:
         SessionSummaryEntry,
     )
 except ImportError as error:
-    raise ImportError(f"{error}: install it with pip install 'takeback[claude-agent]'") from error
+    from ..installed import with_extra
+
+    raise ImportError(f"{error}: install it: {with_extra('claude-agent')}") from error
 
 from .. import plain
 from ..agents.claude import is_made_by_program

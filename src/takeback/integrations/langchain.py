@@ -24,7 +24,9 @@ try:
     from langgraph.runtime import Runtime
     from langgraph.types import Command, interrupt
 except ImportError as error:
-    raise ImportError(f"{error}: install it with pip install 'takeback[langchain]'") from error
+    from ..installed import with_extra
+
+    raise ImportError(f"{error}: install it: {with_extra('langchain')}") from error
 
 from .. import lineage
 from ..consent import awaiting

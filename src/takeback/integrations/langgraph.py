@@ -40,7 +40,9 @@ try:
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 except ImportError as error:
-    raise ImportError(f"{error}: install it with pip install 'takeback[langgraph]'") from error
+    from ..installed import with_extra
+
+    raise ImportError(f"{error}: install it: {with_extra('langgraph')}") from error
 
 from .. import lineage, plain, results
 from .. import open as open_workspace

@@ -25,7 +25,9 @@ try:
     from agents.items import TResponseInputItem
     from agents.tool_context import ToolContext
 except ImportError as error:
-    raise ImportError(f"{error}: install it with pip install 'takeback[openai-agents]'") from error
+    from ..installed import with_extra
+
+    raise ImportError(f"{error}: install it: {with_extra('openai-agents')}") from error
 
 from ..declared import Undo
 from ..doing import to_the_end

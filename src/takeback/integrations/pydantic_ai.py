@@ -34,7 +34,9 @@ try:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import ToolDefinition
 except ImportError as error:
-    raise ImportError(f"{error}: install it with pip install 'takeback[pydantic-ai]'") from error
+    from ..installed import with_extra
+
+    raise ImportError(f"{error}: install it: {with_extra('pydantic-ai')}") from error
 
 from .. import lineage
 from ..consent import awaiting

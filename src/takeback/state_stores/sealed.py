@@ -35,9 +35,11 @@ class Seal:
             from cryptography.hazmat.primitives.hashes import SHA256
             from cryptography.hazmat.primitives.kdf.hkdf import HKDF
         except ImportError:
+            from ..installed import with_extra
+
             raise UsageError(
                 "to encrypt state before it leaves this machine, takeback needs the package cryptography",
-                "pip install 'takeback[walrus]'",
+                with_extra("walrus"),
             ) from None
         derived = HKDF(SHA256(), KEY_BYTES + 8, None, _INFO).derive(key)
         self._cipher = AESGCM(derived[:KEY_BYTES])

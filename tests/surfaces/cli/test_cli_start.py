@@ -71,7 +71,7 @@ def test_help_names_what_one_needs_first_by_group(bare) -> None:
         elif line.startswith("  ") and groups:
             verbs.append(line.split()[0])
     assert groups == {
-        "start": ["protect", "watch", "run", "checkpoint"],
+        "start": ["init", "protect", "watch", "run", "checkpoint"],
         "see": ["status", "diff", "log", "ui"],
         "take back": ["undo", "redo", "rollback", "revert", "restore"],
         "more": ["help", "effects"],

@@ -434,7 +434,14 @@ def test_at_a_terminal_a_killed_one_is_asked_about_too(interrupted, contents) ->
     assert interrupted("status", "--json").json["stopped"] is False
 
 
-def test_a_resume_that_is_stopped_stays_stopped(stopped, contents) -> None:
+def test_an_agent_does_not_settle_what_a_person_stopped(stopped, contents) -> None:
+    between = contents()
+    for words in (["resume"], ["resume", "--abort"]):
+        ran = stopped(*words, env={"CLAUDECODE": "1"})
+        assert ran.code == 4 and "is for a person" in ran.err and contents() == between
+
+
+def test_what_was_settled_stops_nobody(stopped, contents) -> None:
     stopped.ok("resume", "--abort")
     assert contents() == BEFORE
     stopped.ok("rollback", "--yes")

@@ -24,7 +24,7 @@ def test_without_the_extra_it_says_how_to_get_it(cli, without) -> None:
     ran = cli.typing("ui", env=without)
     assert ran.code == 1
     assert "the ui needs a package that is not installed: textual" in ran.out
-    assert "pip install 'takeback[ui]'" in ran.out
+    assert "install it: " in ran.out and "[ui]'" in ran.out
 
 
 def test_without_the_extra_rollback_has_its_plain_list(changed, without) -> None:

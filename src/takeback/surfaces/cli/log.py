@@ -7,7 +7,7 @@ import re
 from ...effects import STATES
 from ...errors import UsageError
 from ...filters import KEYS
-from . import graph, ledger, shapes
+from . import diffs, graph, ledger, masks, shapes
 from .diffs import counts
 from .terminal import age, cells, clip, clip_middle, counted, pad, safe
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ...turns import TurnSeen
     from ...views import LogRow
+    from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
     from .terminal import Terminal
@@ -25,7 +26,7 @@ _MARKS = {"effect": "~", "track": "·", "takeback": "↩", "turn": "◆", "call"
 
 
 def add(parser: Parser) -> None:
-    parser.synopsis = "[FILTER…] [-n N]"
+    parser.synopsis = "[FILTER…] [-N] [--since WHEN] [-p] [--oneline]"
     keys = "\n".join(f"  {key + ':':<10}{about}" for key, (_, about) in KEYS.items())
     parser.about = (
         "Everything that is known, newest first: ● named checkpoint, ○ automatic one, ~ effect,\n"
@@ -35,11 +36,17 @@ def add(parser: Parser) -> None:
         f"- before a term turns it round, other words are looked for in label, summary and prompt:\n{keys}"
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as actor:claude path:src/ since:2h")
-    parser.takes("-n N", "-n", dest="most", default=None, help="at most N entries")
+    parser.takes("-n N, -N", "-n", "--max-count", dest="most", default=None, help="at most N entries, as in log -3")
+    parser.takes("--since WHEN", "--since", "--after", dest="since", help='not before: 2h, 2026-01-31, "2 days ago"')
+    parser.takes("--until WHEN", "--until", "--before", dest="until", help="not after, written the same way")
+    parser.takes("-p, --patch", "-p", "--patch", action="store_true", help="with what each entry changed, line by line")
+    parser.takes("--oneline", "--oneline", action="store_true", help="each entry in one short line")
     parser.takes("--outside", "--outside", action="store_true", help="only effects outside the files, as a ledger")
+    masks.add_option(parser)
     parser.is_word = is_term
     parser.examples = [
-        ("takeback log -n 5", "the newest five"),
+        ("takeback log -5", "the newest five"),
+        ("takeback log -p -1", "the newest, with its diff"),
         ("takeback log actor:claude since:2h", "what claude did in the last two hours"),
         ("takeback log kind:effect path:src/", "every change in a folder"),
         ("takeback log turn:kxvm", "what one turn of an agent did"),
@@ -52,10 +59,16 @@ def run(context: Context, args: Namespace) -> int:
     most = at_most(args)
     with context.open(when_off=True) as workspace:
         if args.outside:
+            if args.patch or args.oneline:
+                raise UsageError("--outside lists no files", "leave out -p and --oneline")
             return ledger.show(context, workspace, terms(args), most)
         rows = workspace.log(terms(args))[:most]
+        if args.patch:
+            return _patches(context, workspace, rows, args)
         if context.json:
             context.terminal.json({"rows": [shapes.log_row(r) for r in rows]})
+        elif rows and args.oneline:
+            context.terminal.page(oneline(context.terminal, row) for row in rows)
         elif not rows:
             context.terminal.write("nothing in the log matches" if terms(args) else "the log is empty")
         else:
@@ -67,20 +80,56 @@ def run(context: Context, args: Namespace) -> int:
         return 0
 
 
+def _patches(context: Context, workspace: Workspace, rows: Sequence[LogRow], args: Namespace) -> int:
+    """Each entry with the whole of what it changed."""
+    from ... import views
+
+    mask = masks.Mask(context, workspace, args.unmasked)
+    files = {id: mask.files(found) for id, found in views.files_of(workspace, rows).items()}
+    if context.json:
+        shown = [shapes.log_row(r) | {"files": [shapes.file_diff(f) for f in files.get(r.id, ())]} for r in rows]
+        context.terminal.json({"rows": shown, "masked": mask.masked})
+    elif not rows:
+        context.terminal.write("nothing in the log matches" if terms(args) else "the log is empty")
+    else:
+        terminal, out = context.terminal, []
+        now, turns = workspace.clock(), workspace.turns_of(rows)
+        for row in rows:
+            out += [oneline(terminal, row)] if args.oneline else list(lines(terminal, [row], now, turns))
+            if files.get(row.id):
+                out += ["", *diffs.lines(terminal, files[row.id]), ""]
+        terminal.page(out)
+    mask.tell()
+    return 0
+
+
+def oneline(terminal: Terminal, row: LogRow) -> str:
+    """'orqwkryy checkpoint 1 "start" · 3 paths', as one reads a list of commits."""
+    number = f"checkpoint {row.number} " if row.number else ""
+    who = f"{safe(row.actor)}: " if row.actor else ""
+    told = f"{number}{who}{_what(row)}"
+    id = terminal.style(row.id[:8], "bold")
+    return f"{id} {clip(told, max(20, terminal.width - 9)) if terminal.out_is_tty else told}"
+
+
 def is_term(word: str) -> bool:
     """Whether a word that begins like an option is a term turned round: -kind:checkpoint."""
     return re.match(r"-[a-z]{2,}:", word) is not None
 
 
 def at_most(args: Namespace) -> int | None:
-    """The number after -n."""
+    """The number after -n; or -3, as in git."""
+    for word in [w for w in args.filter if re.fullmatch(r"-[0-9]+", w)]:
+        args.filter.remove(word)
+        args.most = word[1:]
     if args.most is not None and not (args.most.isdecimal() and int(args.most) > 0):
         raise UsageError(f"-n needs a whole number from 1 up, not {args.most!r}", "takeback log -n 10")
     return int(args.most) if args.most else None
 
 
 def terms(args: Namespace) -> str:
-    return " ".join(_quoted(word) for word in [*args.filter, *args.after])
+    named = [f"{key}:{value}" for key in ("since", "until") if (value := getattr(args, key, None)) is not None]
+    return " ".join(_quoted(word) for word in [*named, *args.filter, *args.after])
 
 
 def _quoted(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Stores whose root is gone: found for doctor, removed by `prune --orphans`."""
+"""Stores that go: of roots that are gone, found for doctor and removed by `prune --orphans`; or of one, by `forget`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(home: Path) -> list[tuple[Path, str]]:
 def prune(context: Context, dry_run: bool) -> int:
     settings = context.settings()
     context.must_be_on(settings)
-    gone = [(folder, root, _size(folder)) for folder, root in found(settings.home)]
+    gone = [(folder, root, bytes_in(folder)) for folder, root in found(settings.home)]
     shape = {"orphans": [{"store": str(f), "root": root, "bytes": size} for f, root, size in gone]}
     if not context.json:
         if not gone:
@@ -50,7 +50,7 @@ def prune(context: Context, dry_run: bool) -> int:
         context.terminal.json({**shape, "removed": 0, "error": told})
         return 4
     for folder, _, _ in gone:
-        _remove(folder)
+        remove(folder)
     if context.json:
         context.terminal.json({**shape, "removed": len(gone)})
     else:
@@ -58,7 +58,8 @@ def prune(context: Context, dry_run: bool) -> int:
     return 0
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
+    """A store with all that it holds."""
     try:
         (folder / "workspace.json").unlink()  # first: a store half removed is no store
         shutil.rmtree(folder)
@@ -69,7 +70,7 @@ def _remove(folder: Path) -> None:
         ) from error
 
 
-def _size(folder: Path) -> int:
+def bytes_in(folder: Path) -> int:
     total = 0
     for here, _, names in os.walk(folder):
         for name in names:

@@ -147,4 +147,6 @@ def _tell_of_extra(context: Context) -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
-        context.terminal.warn("takeback: the MCP server needs an extra: pip install 'takeback[mcp]'")
+        from ...installed import with_extra
+
+        context.terminal.warn(f"takeback: the MCP server needs an extra: {with_extra('mcp')}")

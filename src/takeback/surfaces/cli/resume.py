@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import acts, outcomes, shapes
+from .approving import only_a_person
 from .capturing import with_progress
 
 TYPE_CHECKING = False
@@ -20,7 +21,7 @@ def add(parser: Parser) -> None:
         "Finishes a take-back that was interrupted, or with --abort goes back to where it began.\n"
         "It was approved when it began, so it does not ask again. At a terminal other take-backs ask\n"
         "first which of the two it shall be. Without one they finish what was killed; what a person\n"
-        "stopped by Ctrl-C they leave alone, exit 4."
+        "stopped by Ctrl-C they leave alone, exit 4; below an agent so does this."
     )
     parser.takes("--abort", "--abort", action="store_true", help="go back instead of finishing")
     parser.examples = [
@@ -31,6 +32,8 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open(tell=False) as workspace:
+        if workspace.was_stopped():
+            only_a_person(context, "settling what a person stopped", workspace)
         outcome = with_progress(context, workspace, lambda: workspace.resume(args.abort), "looking at")
         terminal = context.terminal
         if context.json:

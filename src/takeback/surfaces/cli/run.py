@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from ...effects import DONE, domain_of, raw, text
 from ...errors import TakebackError, UsageError
@@ -16,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ...capture.elsewhere import Elsewhere
     from ...capture.isolate import Layer
     from ...capture.run import Ended, Mask, Prepare
     from ...effects import Checkpoint
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 VARIABLE = "TAKEBACK_RUN"  # tells the command which run it is part of
 _AGENTS = {"claude", "codex", "gemini", "copilot", "qwen", "opencode", "cursor-agent"}  # programs with hooks of ours
 _MOST_LINES = 400  # of a diff
+_MOST_PATHS = 10  # outside the project
 
 
 def add(parser: Parser) -> None:
@@ -218,8 +221,10 @@ class _Plain:
 class _Isolated(_Plain):
     """The command works on a layer over the project, which is kept or dropped afterwards."""
 
+    _elsewhere: Elsewhere
+
     def run(self, argv: list[str], environ: dict[str, str]) -> int:
-        from ...capture import run, runs
+        from ...capture import elsewhere, run, runs
         from ...capture.isolate import Layer
 
         layer = Layer(self._store(), self.before.id, str(self.workspace.root), self.home)
@@ -227,13 +232,17 @@ class _Isolated(_Plain):
             layer.prepare()
             with runs.mark(layer.folder / "lock"):
                 with run.deaf() as mask:
+                    begun = time.time_ns()
                     ended = self._start(argv, environ, layer.enter, mask)
+                    over = time.time_ns()
                     code = _told(self.context, ended)
                 if not ended.ran:
                     if code == 1:
                         self.terminal.warn("  → run it without --isolate: takeback undo takes it back as well")
                     return code
                 layer.entered()
+                ours = (str(self.workspace.root), self.home)
+                self._elsewhere = elsewhere.changed(elsewhere.places(environ, argv), ours, begun, over)
                 return self._decide(layer, code)
         finally:
             layer.close()
@@ -243,7 +252,8 @@ class _Isolated(_Plain):
     def _decide(self, layer: Layer, code: int) -> int:
         found, files = self.workspace.layer_found(layer, self.before)
         if not files and not found.uncovered:
-            self.terminal.hint("takeback: no file changed")
+            self.terminal.hint("takeback: no file of the project changed")
+            self._tell_elsewhere()
             return code
         if not self.terminal.quiet or self._asks:
             mask = masks.Mask(self.context, self.workspace)
@@ -251,12 +261,24 @@ class _Isolated(_Plain):
             mask.tell()
         if found.uncovered:
             self.terminal.warn(f"takeback: not covered, so it is not kept: {listed(found.uncovered)}")
+        self._tell_elsewhere()
         if not self._answer():
             return code
         from ...capture import run
 
         with run.deaf():
             return self._keep(layer, code)
+
+    def _tell_elsewhere(self) -> None:
+        """What was written outside the project stays, whether the rest is kept or dropped."""
+        paths, is_whole = self._elsewhere
+        if paths:
+            self.terminal.warn(
+                f"takeback: written outside the project while it ran, by it or by others: {listed(paths, _MOST_PATHS)}"
+            )
+            self.terminal.warn("  → that is neither isolated nor captured: it stays, and takeback cannot undo it")
+        if not is_whole:
+            self.terminal.hint("takeback: not every place outside the project could be looked through in time")
 
     def _show(self, lines: list[str], totals: str) -> None:
         for line in lines[:_MOST_LINES]:

@@ -12,10 +12,10 @@ from .terminal import age, cells, clip, counted, listed, moment, pad, safe, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ...budget import Standing
-    from ...views import Status
+    from ...views import Changed, Status
     from ...workspace import Workspace
     from .agent_checks import Lost
     from .context import Context
@@ -31,8 +31,9 @@ _OF_LATE = 86_400.0  # seconds
 def add(parser: Parser) -> None:
     parser.synopsis = "[--all]"
     parser.about = (
-        "What changed since the newest named checkpoint, by whom, what is not covered, and how\n"
-        "large the store is. Journals nothing."
+        "What changed since the newest named checkpoint, or since the one that a rollback went back\n"
+        "to; by whom, what is not covered, and how large the store is. Journals nothing. What was\n"
+        "edited comes first; a folder that came or went whole is one line."
     )
     parser.takes("--all", "--all", dest="everything", action="store_true", help="every change and path, however many")
     parser.option("--bare", action="store_true")
@@ -68,19 +69,25 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
         label = f' "{safe(newest.label)}"' if newest.label else ""
         what = counted(len(found.changes), "change") if found.changes else "no file changed"
         when = age(workspace.clock() - newest.at)
-        yield style(f"Since {newest.id[:8]}{label}", "bold") + f" · {when} · {what}"
-    most = len(found.changes) if everything or len(found.changes) < _MANY else max(12, terminal.height - 10)
-    changes = found.changes[:most]
+        led = "" if newest.id == _newest_id(workspace) else " · went back to it"
+        yield style(f"Since {newest.id[:8]}{label}", "bold") + f" · {when}{led} · {what}"
+    shown = [(change, 0) for change in found.changes] if everything else in_order(found.changes)
+    most = len(shown) if everything or len(shown) < _MANY else max(12, terminal.height - 10)
+    changes, below = [change for change, _ in shown[:most]], dict(shown[:most])
     width = max((cells(safe(c.path)) for c in changes), default=0)
     for change in changes:
         kind = change.change if change.change in ("mode", "type") else ""
         who = style(safe(change.actor), "cyan") + style(" (uncertain)", "yellow") * change.uncertain
         took = ", ".join(f"{history.takebacks[id].verb} {id[:8]}" for id in change.takebacks)
-        notes = (style(f"taken back: {took}", "dim") if took else "", style(f"{kind} changed", "dim") if kind else "")
+        notes = (
+            style(f"taken back: {took}", "dim") if took else "",
+            style(f"{kind} changed", "dim") if kind else "",
+            style(f"with {counted(below[change], 'path')} in it", "dim") if below[change] else "",
+        )
         note = "  ".join(word for word in (who, *notes) if word)
-        path = pad(safe(change.path), min(width, 60))
+        path = pad(safe(change.path) + "/" * bool(below[change]), min(width, 60))
         yield f"  {sign(terminal, change.change)} {path}  {note}".rstrip()
-    if hidden := len(found.changes) - len(changes):
+    if hidden := sum(1 + count for _, count in shown[most:]):
         yield style(f"  … and {hidden:,} more (see all: takeback status --all)", "dim")
     if found.git:
         yield f"git: {safe(amount(map(raw, found.git)))}"
@@ -101,6 +108,30 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
         yield style(beyond_budget(found.budget), "yellow")
     if workspace.store.is_read_only:
         yield style("the store can only be read: nothing is captured, and nothing can be taken back", "red")
+
+
+def in_order(changes: Sequence[Changed]) -> list[tuple[Changed, int]]:
+    """What was edited first; then what came and went, a whole folder of it as one, with how many paths were in it."""
+    by_path = {change.path: change for change in changes}
+    inside: dict[Changed, int] = {}
+    out = []
+    for change in sorted(changes, key=lambda c: (c.change in ("new", "deleted"), c.path)):
+        above = change.path
+        while above := above.rpartition("/")[0]:
+            top = by_path.get(above)
+            if top in inside and top[1:] == change[1:]:  # of the same kind, by the same
+                inside[top] += 1
+                break
+        else:
+            if change.change in ("new", "deleted"):
+                inside[change] = 0
+            out.append(change)
+    return [(change, inside.get(change, 0)) for change in out]
+
+
+def _newest_id(workspace: Workspace) -> str:
+    newest = workspace.history().newest_named()
+    return newest.id if newest is not None else ""
 
 
 def _agents(terminal: Terminal, found: Status, now: float) -> Iterator[str]:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .parsing import Namespace, Parser
     from .takebacks import Asked
 
-NEEDS = "install it with pip install 'takeback[ui]'"
-
 
 def add(parser: Parser) -> None:
     parser.synopsis = "[FILTER…]"
@@ -23,7 +21,7 @@ def add(parser: Parser) -> None:
         "The timeline, live, in the whole terminal: turns on the left, opened into calls and effects;\n"
         "on the right what each changed. x takes the chosen one back, after its plan and your yes; b goes\n"
         "back to it; / filters as you type, in the language of takeback log; ? shows every key.\n"
-        "Needs the extra: pip install 'takeback[ui]'."
+        "Needs the extra ui: pip install '.[ui]' in your clone."
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms to begin with, as for takeback log")
     parser.is_word = is_term
@@ -52,7 +50,10 @@ def must_be_there() -> None:
     try:
         import_module("textual")
     except ModuleNotFoundError as error:
-        raise TakebackError(f"the ui needs a package that is not installed: {error.name}", NEEDS) from None
+        from ...installed import with_extra
+
+        hint = f"install it: {with_extra('ui')}"
+        raise TakebackError(f"the ui needs a package that is not installed: {error.name}", hint) from None
 
 
 def above(context: Context, workspace: Workspace) -> str:

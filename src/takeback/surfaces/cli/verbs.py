@@ -19,7 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "track": ("start", "capture just these paths before they change, cheaply"),
     "watch": ("start", "follow the tree and capture each quiet moment, live"),
     "run": ("start", "run a command; all it changes is one turn to undo"),
-    "status": ("see", "what changed since the newest named checkpoint, and by whom"),
+    "status": ("see", "what changed since the checkpoint that one is at, and by whom"),
     "diff": ("see", "the changes line by line: a checkpoint to now, or to another"),
     "log": ("see", "turns, effects, checkpoints and take-backs, newest first"),
     "show": ("see", "one entry of the log in full, or an agent's turn or call"),
@@ -52,6 +52,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "unpin": ("care", "let a checkpoint be pruned again"),
     "verify": ("care", "check the journal's chain and everything stored"),
     "repair": ("care", "set damaged parts of the store aside; nothing is deleted"),
+    "forget": ("care", "init's inverse: remove all that is known of this folder, for good"),
     "unprotect": ("care", "take takeback's hooks out of your agents' configuration"),
     "doctor": ("care", "check the set-up, each failure with its fix"),
     "config": ("care", "every setting with its source; the rules of what is captured"),
@@ -60,6 +61,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 OVERVIEW = (
+    "init",
     "protect",
     "watch",
     "run",
@@ -80,7 +82,6 @@ def overview() -> str:
     """What `takeback --help` prints: one screen, the verbs one needs first."""
     lines = [
         "takeback: undo for AI agents. It shows what changed and takes it back.",
-        "",
         "usage: takeback [-C DIR] [--json] [--yes] [--quiet] [--no-color] [--off] VERB …",
     ]
     for group in ("start", "see", "back"):

@@ -21,7 +21,7 @@ def add(parser: Parser) -> None:
         "and effects as they happen, differences side by side, and take-backs by a plan that you confirm.\n"
         "It listens on this machine alone and lets in only whoever has the address it prints, which\n"
         "holds a token. Where an agent is at work it is refused, but for --read-only.\n"
-        "Needs the extra: pip install 'takeback[web]'."
+        "Needs the extra web: pip install '.[web]' in your clone."
     )
     parser.takes("--port N", "--port", default=None, help="the port; by default one that is free")
     parser.takes("--address A", "--address", default="", help="a loopback address; by default one of its own")
@@ -41,9 +41,11 @@ def run(context: Context, args: Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio", "h11", "click"):
             raise
+        from ...installed import with_extra
+
         raise TakebackError(
             f"the web page needs a package that is not installed: {error.name}",
-            "install it with pip install 'takeback[web]'",
+            f"install it: {with_extra('web')}",
         ) from None
     if args.address:
         server.must_be_loopback(args.address)

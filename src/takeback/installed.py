@@ -1,0 +1,50 @@
+"""How takeback was installed, so that a hint names a command that works: it is on no package index.
+
+A program installed from a clone knows where that clone was (PEP 610); which tool did it shows in the environment's
+path. Read only where something is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def with_extra(extra: str) -> str:
+    """The command that adds an extra."""
+    source = _clone()
+    place = f"{source or '.'}[{extra}]"
+    command = f"{_tool()} '{place}'"
+    return command if source else f"{command} in your clone of takeback"
+
+
+def upgraded() -> str:
+    """The commands that bring a newer version."""
+    source = _clone()
+    if not source:
+        return f"update your clone of takeback, then {_tool()} . in it"
+    return f"update your clone of takeback ({source}), then {_tool()} '{source}'"
+
+
+def _tool() -> str:
+    inside = sys.prefix.replace(os.sep, "/")
+    if "/pipx/venvs/" in inside:
+        return "pipx install --force"
+    if "/uv/tools/" in inside:
+        return "uv tool install --force"
+    return "pip install"
+
+
+def _clone() -> str:
+    """The folder it was installed from; empty where that is not known, or gone."""
+    import json
+    from importlib import metadata
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        told = json.loads(metadata.distribution("takeback").read_text("direct_url.json") or "{}")
+        where = urlsplit(told.get("url", ""))
+    except (metadata.PackageNotFoundError, ValueError, OSError, AttributeError):
+        return ""
+    folder = unquote(where.path) if where.scheme == "file" else ""
+    return folder if os.path.isfile(os.path.join(folder, "pyproject.toml")) else ""
