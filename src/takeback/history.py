@@ -833,8 +833,10 @@ class History:
         for takeback in self.standing.values():
             if newest is not None and takeback.seq < newest.seq:
                 break
-            if takeback.verb == "rollback" and takeback.rows and takeback.request.since and not takeback.request.only:
-                return self._at(takeback.request.since) or newest
+            asked = takeback.request
+            is_part = asked.only or asked.without or asked.leave or asked.actors or asked.threads
+            if takeback.verb == "rollback" and takeback.rows and not is_part:
+                return self._at(asked.since) or newest
         return newest
 
     def _at(self, seq: int) -> Checkpoint | None:

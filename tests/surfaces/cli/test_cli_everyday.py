@@ -57,10 +57,16 @@ def test_a_redo_or_a_new_checkpoint_ends_that(back) -> None:
 
 def test_what_a_rollback_had_to_keep_shows_as_a_change(drifted) -> None:
     drifted.ok("checkpoint", "later")
-    drifted("rollback", "base", "--actor", "claude", "--yes")
+    drifted("rollback", "base", "--yes")
     found = drifted("status", "--json").json
     assert found["checkpoint"]["label"] == "base"
     assert [c["path"] for c in found["changes"]] == ["notes.md"]
+
+
+def test_a_rollback_of_a_part_leads_nowhere_else(back) -> None:
+    back.ok("redo", "--yes")
+    back.ok("rollback", "c1", "--only", "files", "--all", "--yes")
+    assert back("status", "--json").json["checkpoint"]["label"] == "c3"
 
 
 # -- what status shows first ---------------------------------------------------
