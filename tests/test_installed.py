@@ -60,6 +60,7 @@ def test_a_hint_names_the_tool_and_the_clone(tmp_path: Path, monkeypatch, prefix
     (tmp_path / "my clone").mkdir()
     monkeypatch.setattr("sys.prefix", prefix)
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: json.dumps(told))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert installed.with_extra("ui") == f"{tool} '.[ui]' in your clone of takeback", "it is gone"
     (tmp_path / "my clone" / "pyproject.toml").touch()
     assert installed.with_extra("ui") == f"{tool} '{tmp_path}/my clone[ui]'"
@@ -72,5 +73,15 @@ def test_a_hint_names_the_tool_and_the_clone(tmp_path: Path, monkeypatch, prefix
 @pytest.mark.parametrize("told", [None, "", "{", "[]", '{"url": "https://example.com/x.whl"}'])
 def test_where_it_is_not_known_the_clone_is_named_in_words(monkeypatch, told) -> None:
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: told)
+    monkeypatch.setattr("sys.prefix", "/usr")
     assert installed.with_extra("mcp").endswith("'.[mcp]' in your clone of takeback")
     assert installed.upgraded().startswith("update your clone of takeback, then ")
+
+
+def test_extras_that_are_there_stay_where_a_tool_makes_all_anew(monkeypatch) -> None:
+    monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name == "textual" else None)
+    monkeypatch.setattr("sys.prefix", "/home/ada/.local/share/pipx/venvs/takeback")
+    assert installed.with_extra("web") == "pipx install --force '.[ui,web]' in your clone of takeback"
+    monkeypatch.setattr("sys.prefix", "/usr")
+    assert installed.with_extra("web") == "pip install '.[web]' in your clone of takeback"

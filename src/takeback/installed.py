@@ -10,11 +10,17 @@ import os
 import sys
 
 
+_PIP = "pip install"
+_PACKAGES = {"ui": "textual", "web": "uvicorn", "mcp": "mcp"}  # extras of programs: the other tools make all anew
+
+
 def with_extra(extra: str) -> str:
     """The command that adds an extra."""
-    source = _clone()
-    place = f"{source or '.'}[{extra}]"
-    command = f"{_tool()} '{place}'"
+    from importlib.util import find_spec
+
+    source, tool = _clone(), _tool()
+    there = {name for name, package in _PACKAGES.items() if find_spec(package)} if tool != _PIP else set()
+    command = f"{tool} '{source or '.'}[{','.join(sorted({extra, *there}))}]'"
     return command if source else f"{command} in your clone of takeback"
 
 
@@ -32,7 +38,7 @@ def _tool() -> str:
         return "pipx install --force"
     if "/uv/tools/" in inside:
         return "uv tool install --force"
-    return "pip install"
+    return _PIP
 
 
 def _clone() -> str:
