@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 
-
 _PIP = "pip install"
 _PACKAGES = {"ui": "textual", "web": "uvicorn", "mcp": "mcp"}  # extras of programs: the other tools make all anew
 
