@@ -154,7 +154,7 @@ def test_an_entry_without_paths() -> None:
         ("-", "nothing to look for in '-'"),
         ('"open', "a quote is not closed"),
         ('actor:"open', "a quote is not closed"),
-        ("since:yesterday", "'yesterday' is neither a duration nor a date"),
+        ("since:tomorrow", "'tomorrow' is neither a duration nor a date"),
         ("since:2026-13-01", "neither a duration nor a date"),
         ("since:30", "neither a duration nor a date"),
     ],

@@ -117,7 +117,7 @@ def warn_of_cache(context: Context) -> None:
     where = sys.executable.replace("\\", "/")
     if any(part in where for part in _FLEETING):
         context.terminal.warn(f"takeback: {safe(sys.executable)} lies in a cache, and the hooks need it to stay")
-        context.terminal.warn("  → install takeback first, in its clone: uv tool install ., or pipx install .")
+        context.terminal.warn("  → install takeback first: uv tool install . in its clone, or pipx install . there")
 
 
 def named(words: Sequence[str]) -> list[Setup]:
