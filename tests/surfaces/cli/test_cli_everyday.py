@@ -115,7 +115,7 @@ def long(cli):
     return cli
 
 
-@pytest.mark.parametrize("words", [["-3"], ["-n", "3"], ["-n3"], ["--max-count=3"], ["-3", "--json"]])
+@pytest.mark.parametrize("words", [["-3"], ["-n", "3"], ["-n3"], ["-3", "--json"]])
 def test_the_newest_few(long, words) -> None:
     rows = long("log", *words, *([] if "--json" in words else ["--json"])).json["rows"]
     assert [row["kind"] for row in rows] == ["checkpoint", "effect", "checkpoint"]

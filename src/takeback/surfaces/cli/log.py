@@ -36,9 +36,11 @@ def add(parser: Parser) -> None:
         f"- before a term turns it round, other words are looked for in label, summary and prompt:\n{keys}"
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as actor:claude path:src/ since:2h")
-    parser.takes("-n N, -N", "-n", "--max-count", dest="most", default=None, help="at most N entries, as in log -3")
-    parser.takes("--since WHEN", "--since", "--after", dest="since", help='not before: 2h, 2026-01-31, "2 days ago"')
-    parser.takes("--until WHEN", "--until", "--before", dest="until", help="not after, written the same way")
+    parser.takes("-n N, -N", "-n", dest="most", default=None, help="at most N entries, as in log -3")
+    parser.takes(
+        "--since, --after WHEN", "--since", "--after", dest="since", help='not before: 2h, 2026-01-31, "2 days ago"'
+    )
+    parser.takes("--until, --before WHEN", "--until", "--before", dest="until", help="not after, written the same way")
     parser.takes("-p, --patch", "-p", "--patch", action="store_true", help="with what each entry changed, line by line")
     parser.takes("--oneline", "--oneline", action="store_true", help="each entry in one short line")
     parser.takes("--outside", "--outside", action="store_true", help="only effects outside the files, as a ledger")

@@ -17,7 +17,8 @@ def add(parser: Parser) -> None:
         "taking back as tools; what acts outside the files only after a person's yes. With --http\n"
         "it listens on this machine alone and prints one line with its URL and a token, which every\n"
         "request must carry (Authorization: Bearer TOKEN). It serves the project it is started in, and\n"
-        "no folder outside it unless you say --any-root. Needs the extra mcp: pip install '.[mcp]' in your clone."
+        "no folder outside it unless you say --any-root.\n"
+        "Needs the extra mcp: pip install '.[mcp]' in your clone."
     )
     parser.takes("--http", "--http", action="store_true", help="listen on 127.0.0.1 instead")
     parser.takes("--port N", "--port", default=None, help="the port; by default one that is free")

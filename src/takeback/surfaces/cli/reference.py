@@ -98,6 +98,10 @@ _SHAPES = {
         '`{"root", "agents": [{"agent", "scope": "project\\|user", "files": [{"path", "kept", '
         '"change": "new\\|modified\\|deleted\\|none"}], "left_to_do"}]}`; protect also `"created"`'
     ),
+    "`forget`": (
+        '`{"root", "store": {"path", "bytes"}, "lost": {"checkpoints", "since", "pinned", "turns", "effects", '
+        '"outside", "held", "threads"}, "forgotten"}`; of a damaged store `"lost": {"damaged"}`'
+    ),
     "`track`": '`{"id", "paths", "changed", "lacking": [{"path", "why"}]}`',
     "`watch`": (
         'one object on each line: first `{"watching", "how", "checkpoint"}`, then of each moment '
