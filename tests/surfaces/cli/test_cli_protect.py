@@ -80,7 +80,9 @@ def test_on_a_terminal_it_says_what_is_put_in_and_shows_the_diff_when_asked(alon
     assert ran.code == 4
     for path in (".claude/settings.local.json", ".mcp.json", ".claude/commands/takeback/undo.md"):
         assert path in plain, "every file that changes is named"
-    assert "+ 10 hooks: SessionStart, UserPromptSubmit, PreToolUse, PermissionRequest" in plain and "SessionEnd" in plain
+    assert (
+        "+ 10 hooks: SessionStart, UserPromptSubmit, PreToolUse, PermissionRequest" in plain and "SessionEnd" in plain
+    )
     assert "+ mcpServers.takeback = {" in plain and "other" not in plain
     assert plain.count("start.py AGENT EVENT") == 1 and short.count("exec ") == 1
     assert "@@" not in short and "@@" in long and long.count("start.py claude ") == 10
