@@ -73,3 +73,11 @@ def test_without_the_parts_in_c_there_is_json():
     )
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True)
     assert done.stdout == '{"a":"\\u00e9","b":1} [1]\n', done.stderr
+
+
+@pytest.mark.parametrize("torn", ['{"a": "b', '{"a": 1', '"abc', '{"a":1,', "[1", "{", '{"a" 1}'])
+def test_what_is_torn_is_told_as_such_where_json_is_not_loaded(torn: str):
+    """Its part in C raises the errors of `json`, and of none that is not there."""
+    code = "import sys; from takeback import quickjson\nassert 'json' not in sys.modules\nquickjson.loads(sys.argv[1])"
+    ran = subprocess.run([sys.executable, "-c", code, torn], capture_output=True, text=True, check=False)
+    assert "JSONDecodeError" in ran.stderr and "SystemError" not in ran.stderr, ran.stderr

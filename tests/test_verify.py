@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -462,3 +464,15 @@ def test_an_altered_row_of_writes_is_counted(project: Path):
     db.close()
     with takeback.open(project) as ws:
         assert [each.kind for each in ws.verify().lost] == ["writes"]
+
+
+@pytest.mark.parametrize("verb", ["status", "log", "undo"])
+def test_a_torn_workspace_file_is_told_and_not_a_bug(project: Path, verb: str):
+    """In a process of its own: what reads it must not count on anything that other code has loaded."""
+    takeback.open(project, create=True).close()
+    (meta,) = Path(os.environ["TAKEBACK_HOME"]).glob("*/workspace.json")
+    meta.write_text(meta.read_text()[:-20])
+    ran = subprocess.run(
+        [sys.executable, "-m", "takeback", verb], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1 and "cannot be read" in ran.stderr and "takeback repair" in ran.stderr, ran

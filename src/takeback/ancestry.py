@@ -82,6 +82,30 @@ def above_shells(pid: int) -> Process:
     return found if found.pid > 1 else Process(0, 0)
 
 
+def above_launchers(pid: int) -> Process:
+    """The first process above one that did not merely pass its own input on: of a server that is spoken to there, its
+    client, whatever script or program stands between."""
+    own = _input(pid)
+    for process in ancestors(pid):
+        if process.pid == pid:
+            continue
+        if process.pid <= 1:
+            break
+        fed = _input(process.pid)
+        if not (own and fed == own) and not (fed and _name(process.pid) in _SHELLS):
+            return process
+    return Process(0, 0)
+
+
+def _input(pid: int) -> str:
+    """What a process is fed by, where that is a pipe or a socket."""
+    try:
+        found = os.readlink(f"{_PROC}/{pid}/fd/0")
+    except OSError:
+        return ""
+    return found if found.startswith(("pipe:", "socket:")) else ""
+
+
 def started(pid: int) -> int:
     """When a process started, so that a later one of the same number is not taken for it; 0 if nobody can tell."""
     fields = _stat(pid)

@@ -36,7 +36,8 @@ def acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[N
     found: dict[str, NewAct] = {}
     for risk in risks:
         if risk.kind != _UNSEEN and not risk.outside:
-            did = {"why": risk.why, "left_to_do": risk.undo or risk.why}
+            did = {"why": risk.why, "left_to_do": risk.why if risk.request else risk.undo or risk.why}
+            did |= {"request": risk.request} if risk.request else {}
             found[risk.what] = NewAct(domain, risk.what, risk.what, None, IRREVERSIBLE, did)
     uncovered = {"left_to_do": "it lies outside the workspace, where nothing is captured"}
     for path in (*outside, *(path for risk in risks for path in risk.outside)):

@@ -314,6 +314,7 @@ class History:
             summary=body.get("summary", act.summary),
             did={**act.did, **body.get("did", {})},
             target=body.get("target", act.target),
+            domain=body.get("domain", act.domain),
         )
         if "inverse" in body:
             packed = body["inverse"]

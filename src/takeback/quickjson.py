@@ -36,7 +36,7 @@ def loads(text: str | bytes) -> Any:
             value, end = _scan(trimmed, 0)
             if end == len(trimmed):
                 return value
-        except (ValueError, StopIteration):
+        except (ValueError, StopIteration, SystemError):  # the last where `json`, whose errors it raises, is not loaded
             pass
     import json
 

@@ -68,7 +68,7 @@ def facts(ws: Workspace, known: Act, what: Mapping[str, Any]) -> dict[str, Any]:
     """What became of an act, as it may be stored."""
     told = dict(what)
     if inverse := told.get("inverse"):
-        told["inverse"] = ws.outside(known.domain).check(inverse)
+        told["inverse"] = ws.outside(told.get("domain", known.domain)).check(inverse)
     clean = cleaned(NewAct(known.domain, known.summary, known.target, known.inverse)._replace(**told), ws.environ)
     found = {name: getattr(clean, name) for name in told}
     if "inverse" in found:
@@ -110,9 +110,18 @@ def cleaned(act: NewAct, environ: Mapping[str, str]) -> NewAct:
 
 
 def record(
-    ws: Workspace, tree: OpenFolder, act: NewAct, by: Mapping[str, str], content: bytes, instead: Instead | None
+    ws: Workspace,
+    tree: OpenFolder,
+    act: NewAct,
+    by: Mapping[str, str],
+    content: bytes,
+    instead: Instead | None,
+    for_effect: str = "",
 ) -> Act:
-    """Journals an act, unless another one in the ledger stands for it."""
+    """Journals an act, unless another one in the ledger stands for it; one that is in the ledger already, because a
+    hook saw it, is told how it is taken back."""
+    if (seen := already_seen(ws.history(), act, by, for_effect)) is not None:
+        return tell(ws, tree, seen, facts(ws, seen, _more_of(seen, act)))
     if instead is not None and (found := instead(ws.history().ledger())) is not None:
         return found
     _look_before(ws, tree, by.get("actor", ""))
@@ -129,6 +138,76 @@ def tell(ws: Workspace, tree: OpenFolder, known: Act, found: Mapping[str, Any]) 
     _look_before(ws, tree, known.by.get("actor", ""))
     ws.store.journal.append([New("acted", new_id(), {"act": known.id, **found})], ws.clock())
     return ws.history().acts[known.id]
+
+
+def already_seen(history: History, act: NewAct, by: Mapping[str, str], for_effect: str) -> Act | None:
+    """The effect that is being recorded, where a hook saw it and nothing takes it back yet: the one that is named; the
+    only one of the call that it was done in; or the oldest with the same method and URL of the turn it was done in, or,
+    where nobody knows that turn, of the newest."""
+    if for_effect:
+        found = find(history, for_effect)
+        _must_lack_inverse(found)
+        return found
+    lacking: list[Act] = [a for a in reversed(history.ledger()) if a.by.get("surface") == "hook" and not _why_not(a)]
+    call = by.get("call", "") if by.get("surface") != "mcp" else ""  # there it is a number of the protocol
+    in_call: list[Act] = [a for a in lacking if call and call in _names_of_call(history, a)]
+    if len(in_call) == 1:
+        return in_call[0]
+    if act.domain != "http" or not lacking:
+        return None
+    newest = list(history.agent_turns.values())[-1].id if history.agent_turns else ""
+    turn = by.get("turn") or newest
+    request = f"{act.did.get('method')} {act.did.get('url')}"
+    mine = [a for a in in_call or lacking if a.by.get("turn") == turn and _is_same_request(a, request)]
+    return mine[0] if mine else None
+
+
+def _names_of_call(history: History, act: Act) -> tuple[str, ...]:
+    """What the call of an act is called, by us and by its agent."""
+    bracket = history.brackets.get(act.by.get("call", ""))
+    return (bracket.id, bracket.call.key) if bracket is not None else ()
+
+
+def _is_same_request(act: Act, request: str) -> bool:
+    seen = str(act.did.get("request", ""))
+    return bool(seen) and _plain_request(seen) == _plain_request(request)
+
+
+def _plain_request(request: str) -> str:
+    """A method and a URL in one spelling: no query, whose secrets were masked, and no slash at its end."""
+    method, _, url = request.partition(" ")
+    place = url.partition("#")[0].partition("?")[0].rstrip("/").lower()
+    return f"{method.upper()} {place if '://' in place else f'http://{place}'}"
+
+
+def _why_not(act: Act) -> str:
+    """Why an effect cannot be told what takes it back; empty if it can."""
+    if act.undone_by:
+        return f"{act.id[:8]} was taken back already"
+    if act.state == FAILED:
+        return f"{act.id[:8]} did not happen, so there is nothing to take back"
+    if act.inverse is not None:
+        return f"{act.id[:8]} has what takes it back already"
+    return f"{act.id[:8]} is a mail, which nothing calls back" if act.domain == "email" else ""
+
+
+def _must_lack_inverse(act: Act) -> None:
+    if why := _why_not(act):
+        raise UsageError(why, f"takeback show {act.id[:8]} has it in full; without --for it is recorded anew")
+
+
+def _more_of(seen: Act, act: NewAct) -> dict[str, Any]:
+    """What recording an effect that a hook saw tells of it."""
+    found: dict[str, Any] = {"domain": act.domain, "did": {"left_to_do": "", **act.did}}
+    if act.target:
+        found["target"] = act.target
+    if act.state in (DONE, FAILED):
+        found["state"] = act.state
+    if act.inverse is not None:
+        found |= {"inverse": act.inverse, "verdict": act.verdict}
+    elif not found["did"]["left_to_do"]:
+        found["did"]["left_to_do"] = seen.did.get("left_to_do", "")
+    return found
 
 
 def _look_before(ws: Workspace, tree: OpenFolder, actor: str) -> None:

@@ -468,10 +468,16 @@ class Workspace(Hooked, Twins):
     # -- outside the files -----------------------------------------------------
 
     def record(
-        self, act: NewAct, by: Mapping[str, str] | None = None, content: bytes = b"", instead: Instead | None = None
+        self,
+        act: NewAct,
+        by: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        instead: Instead | None = None,
+        for_effect: str = "",
     ) -> Act:
         """Journals an outside effect with its inverse. What changed in the tree before it stands before it. Content
-        that it names is stored with it.
+        that it names is stored with it. An effect that a hook saw, `for_effect` or where it is plain which, is given
+        the inverse instead: one act is one effect.
 
         `instead` is asked first, while nobody else can record: an act that it finds in the ledger stands for it."""
         from . import recording
@@ -479,12 +485,12 @@ class Workspace(Hooked, Twins):
         self.must_be_on()
         act, whose = recording.prepared(self, act, by or {})
         with self.writing(), self.open_tree() as tree:
-            return recording.record(self, tree, act, whose, content, instead)
+            return recording.record(self, tree, act, whose, content, instead, for_effect)
 
     def record_http(
         self,
-        method: str,
-        url: str,
+        method: str = "",
+        url: str = "",
         *,
         status: int | None = 0,
         request_body: Any = None,
@@ -505,6 +511,7 @@ class Workspace(Hooked, Twins):
         summary: str = "",
         depends_on: Iterable[str] = (),
         by: Mapping[str, str] | None = None,
+        for_effect: str = "",
     ) -> Act:
         """Journals an HTTP call that was made, and the request that takes it back.
 
@@ -514,9 +521,16 @@ class Workspace(Hooked, Twins):
         lists the statuses that mean it worked (200 to 299), `gone` those that mean there was nothing left to do (404
         and 410 for a DELETE). A `probe` (url, expect, gone) or `idempotent` settles an inverse whose answer was lost.
         `inverse` has all of these in one table instead: method, url, headers, body, json and so on. Without an inverse
-        the call is recorded as irreversible."""
+        the call is recorded as irreversible.
+
+        A call that a hook saw is in the ledger already: it gets the inverse, and no second effect is made. Which one is
+        plain by its method and URL in the same turn, or `for_effect` says so; then these may be left out."""
         from . import recording
         from .domains.http import Http, recorded
+
+        if for_effect and not (method and url):
+            seen = str(self.find_effect(for_effect).did.get("request", "")).partition(" ")
+            method, url = method or seen[0], url or seen[2]
 
         if inverse is not None and not isinstance(inverse, Mapping):
             raise UsageError("the inverse is a table of method, url, headers, body and so on", "write it so")
@@ -536,7 +550,7 @@ class Workspace(Hooked, Twins):
             summary=summary,
             depends_on=recording.older(self, depends_on),
         )
-        return self.record(act, by or {"surface": "python"})
+        return self.record(act, by or {"surface": "python"}, for_effect=for_effect)
 
     def acted(self, id: str, **what: Any) -> Act:
         """Journals what became of an act: its state, its inverse, a verdict that changed."""
@@ -556,7 +570,7 @@ class Workspace(Hooked, Twins):
 
     def record_command(
         self,
-        description: str,
+        description: str = "",
         *,
         argv: Sequence[str] | None = None,
         shell: str | None = None,
@@ -570,21 +584,25 @@ class Workspace(Hooked, Twins):
         target: str = "",
         depends_on: Iterable[str] = (),
         by: Mapping[str, str] | None = None,
+        for_effect: str = "",
     ) -> Act:
         """Journals what a command did, in words, and the command that takes it back: `argv`, or a `shell` line.
 
         It runs in `run_in` (the project root) with the environment variables that `env` names, `timeout` seconds at
         most; an exit code in `expect` (0) means it took effect. A `probe` (argv or shell, expect, gone) or
-        `idempotent` settles one that was cut off."""
+        `idempotent` settles one that was cut off. An effect that is in the ledger already, `for_effect`, is given the
+        command instead, and keeps its description."""
         from . import recording
         from .domains import command
 
+        if for_effect:
+            description = description or self.find_effect(for_effect).summary
         act = command.recorded(
             command.Command(self._takebacks.world()), description, argv=argv, shell=shell, run_in=run_in, env=env,
             timeout=timeout, expect=expect, probe=probe, idempotent=idempotent or None, idempotent_for=idempotent_for,
             target=target, depends_on=recording.older(self, depends_on),
         )  # fmt: skip
-        return self.record(act, by or {"surface": "python"})
+        return self.record(act, by or {"surface": "python"}, for_effect=for_effect)
 
     def record_note(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from test_hook import Claude, is_denied
 
 import takeback
+from servers.payments import Payments
 
 
 @pytest.fixture
@@ -87,3 +89,101 @@ def test_a_call_that_the_agent_says_failed_is_asked_about_and_settled_by_a_perso
     assert step.verdict == "unknown" and f"takeback resolve {act.id[:8]} --happened or --did-not-happen" in step.note
     assert ws.resolve(act.id, "happened").shown_state == "irreversible"
     assert "force-with-lease" in ws.find_effect(act.id).did["left_to_do"], "what would undo it is still told"
+
+
+# -- one act, one effect --------------------------------------------------------------------
+
+
+@pytest.fixture
+def bank() -> Any:
+    server = Payments().start()
+    yield server
+    server.stop()
+
+
+def charged(session: Claude, bank: Payments, key: str = "1", amount: int = 5) -> dict[str, Any]:
+    """A curl that a hook saw, and what the server answered."""
+    done = ran(session, key, f"curl -s -X POST {bank.url}/v1/charges -d amount={amount}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+UNDO = {"inverse_url": "/v1/refunds", "inverse_json": {"charge": "{response.body.id}"}}
+
+
+def taken_back(ws: Any) -> Any:
+    plan = ws.plan("rollback")
+    ws.approve(plan)
+    return ws.apply(plan)
+
+
+def test_recording_what_a_hook_saw_gives_that_effect_its_inverse(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    answer = charged(session, bank)
+    (seen,) = ws.effects()
+    assert seen.shown_state == "irreversible" and seen.domain == "command"
+    act = ws.record_http("POST", f"{bank.url}/v1/charges", status=201, response_body=answer, **UNDO)
+    (only,) = ws.effects()
+    assert only.id == act.id == seen.id and (only.domain, only.shown_state) == ("http", "live")
+    assert only.by["call"] == seen.by["call"] and only.by["actor"] == "claude", "who did it stays"
+    outcome = taken_back(ws)
+    assert outcome.whole and [each["charge"] for each in bank.refunds.values()] == [answer["id"]]
+    assert ws.plan("rollback").steps == () and ws.find_effect(seen.id).shown_state == "undone"
+
+
+def test_two_calls_are_two_effects_each_with_its_own_inverse(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge both")
+    answers = [charged(session, bank, "1"), charged(session, bank, "2", 6)]
+    for answer in answers:
+        ws.record_http("POST", f"{bank.url}/v1/charges/", status=201, response_body=answer, **UNDO)
+    third = ws.record_http("POST", f"{bank.url}/v1/charges", status=201, response_body={"id": "ch_x"}, **UNDO)
+    assert len(ws.effects()) == 3 and third.by["surface"] == "python", "what nobody saw is an effect of its own"
+    inverses = [act.inverse.args["json"]["charge"] for act in reversed(ws.effects())]
+    assert inverses == [answers[0]["id"], answers[1]["id"], "ch_x"]
+
+
+def test_what_is_not_the_same_is_an_effect_of_its_own(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    charged(session, bank)
+    for method, path in (("PUT", "/v1/charges"), ("POST", "/v1/other")):
+        ws.record_http(method, bank.url + path, status=201, inverse_url="/v1/refunds")
+    assert len(ws.effects()) == 3
+    session.prompt("something else")  # another turn: the same request by now is another one
+    ws.record_http("POST", f"{bank.url}/v1/charges", status=201, inverse_url="/v1/refunds")
+    assert len(ws.effects()) == 4 and ws.effects()[-1].shown_state == "irreversible"
+
+
+def test_a_refusal_that_is_recorded_says_that_it_never_happened(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    charged(session, bank)
+    ws.record_http("POST", f"{bank.url}/v1/charges", status=402)
+    (only,) = ws.effects()
+    assert only.shown_state == "failed"
+
+
+def test_by_its_id_any_effect_that_a_hook_saw_gets_its_inverse(session: Claude, ws: Any, tmp_path: Path) -> None:
+    session.prompt("push it")
+    bare, work = tmp_path / "bare.git", session.project
+    for command in (f"git init -q --bare {bare}", f"git init -q {work}", f"git -C {work} remote add origin {bare}"):
+        subprocess.run(command.split(), check=True)
+    identity = "git -c user.name=a -c user.email=a@example.com"
+    subprocess.run(f"cd {work} && git add . && {identity} commit -qm one", shell=True, check=True)
+    assert ran(session, "toolu_1", "git push -q origin HEAD:main").returncode == 0
+    (seen,) = ws.effects()
+    undo = ["git", "push", "-q", "origin", ":main"]
+    act = ws.record_command(argv=undo, for_effect=seen.id[:8])
+    assert (act.id, act.summary, act.shown_state) == (seen.id, seen.summary, "live")
+    with pytest.raises(takeback.UsageError, match="already"):
+        ws.record_command(argv=undo, for_effect=seen.id)
+    assert taken_back(ws).whole
+    assert subprocess.run(["git", "-C", str(bare), "branch"], capture_output=True, check=True).stdout == b""
+    with pytest.raises(takeback.UsageError, match="taken back"):
+        ws.record_command(argv=undo, for_effect=seen.id)
+
+
+def test_the_call_that_is_named_is_the_one_that_is_meant(session: Claude, ws: Any) -> None:
+    session.prompt("tell them")
+    assert ran(session, "toolu_7", "curl -s -X POST file:///dev/null -d x || true").returncode == 0
+    (seen,) = ws.effects()
+    act = ws.record_command("told them", argv=["true"], by={"surface": "cli", "call": "toolu_7"})
+    assert act.id == seen.id and len(ws.effects()) == 1

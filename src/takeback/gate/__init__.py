@@ -32,6 +32,7 @@ class Risk(NamedTuple):
     undo: str = ""  # what would take it back, as far as can be said
     refuse: bool = False  # whatever the policy says
     outside: tuple[str, ...] = ()  # paths outside the workspace that it writes
+    request: str = ""  # the method and URL, where it is a request to a server
 
 
 def known(environ: Mapping[str, str]) -> dict[str, str]:

@@ -134,7 +134,7 @@ def _of(command: Command, where: Places) -> Iterator[Risk]:
     if request := web.writing_request(name, words):
         kind = rules.FORGE if name == "gh" else rules.HTTP
         yield Risk(kind, said, f"a {request.split()[0]} request changes something on a server, which is not captured",
-                   "takeback record http can journal the request that takes it back")  # fmt: skip
+                   "takeback record http can journal the request that takes it back", request=request)  # fmt: skip
     if web.is_client(name) and (statement := web.destroys(name, words, command.stdin)):
         inside = name.startswith("sqlite") and _is_captured(words, command, where)
         if not inside:

@@ -528,6 +528,23 @@ def test_resolve_refuses_the_words_of_before_and_names_the_new_ones(cli, bank, w
         assert new in ran.err
 
 
+def test_the_hint_after_an_irreversible_one_is_the_command_that_gives_it_an_inverse(cli, bank) -> None:
+    _, body = post(bank, "/v1/charges", amount=5)
+    words = ("record", "http", "POST", f"{bank.url}/v1/charges", "--status", "201", "--response-body", body)
+    ran = cli.ok(*words)
+    (made,) = effects(cli)
+    how = f"takeback record http --for {made['id'][:8]} --inverse-method METHOD --inverse-url URL"
+    assert how in ran.err and how in cli.ok("show", made["id"]).out and how in cli("rollback", "--yes").err
+    given = ("--inverse-url", "/v1/refunds", "--inverse-json", '{"charge": "ch_1"}')
+    cli.ok("record", "http", "--for", made["id"][:8], "POST", f"{bank.url}/v1/charges", *given)
+    assert [(e["id"], e["state"]) for e in effects(cli)] == [(made["id"], "live")]
+    cli.typing("revert", made["id"], answers=[(YES, "yes\n")], env=PLAIN)
+    assert len(bank.refunds) == 1 and state(cli, made["id"]) == "undone"
+    again = cli("record", "http", "--for", made["id"][:8], "POST", f"{bank.url}/v1/charges", *given)
+    assert again.code == 2 and "taken back already" in again.err
+    assert cli("record", "note", "x", "--for", made["id"]).code == 2
+
+
 def lost(cli, bank: Payments, *more: str) -> str:
     """A charge that was sent, and whose answer never came."""
     words = ("record", "http", "POST", f"{bank.url}/v1/charges", "--status", "none", *more, "--json")

@@ -313,3 +313,71 @@ def test_the_inspector_lists_and_calls_the_tools(work: Path, inspector: list[str
     assert (work / "README.md").read_text() == "hello\n"
     refused = inspect("--method", "tools/call", "--tool-name", "takeback_show", "--tool-arg", "id=zzzzzzzz")
     assert refused.returncode in (0, 5) and json.loads(refused.stdout)["isError"], refused  # 5 in some versions
+
+
+# -- half a surrogate, and a launcher ------------------------------------------------------
+
+
+def spoken(folder: Path, *lines: str) -> list[dict[str, Any]]:
+    """What the server answers to these lines, said as they are."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    said = [
+        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        *lines,
+    ]
+    with subprocess.Popen(
+        [*PROGRAM, "mcp"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        found = []
+        for line in said:
+            server.stdin.write(line + "\n")
+            server.stdin.flush()
+            if '"id"' in line:
+                found.append(json.loads(server.stdout.readline()))
+        server.stdin.close()
+        assert server.wait(30) == 0
+    return found
+
+
+async def test_a_call_with_half_a_surrogate_is_answered(work: Path) -> None:
+    call = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "takeback_%s", "arguments": {%s}}}'
+    _, label, path, other, after = spoken(
+        work,
+        call % ("checkpoint", r'"label": "half \ud83d of one"'),
+        call % ("track", r'"paths": ["src/\udce9.py"]'),
+        r'{"jsonrpc": "2.0", "id": "x", "method": "resources/read", "params": {"uri": "takeback://\ud800"}}',
+        call % ("status", ""),
+    )
+    for answer in (label, path):
+        assert answer["id"] == 7 and answer["result"]["isError"]
+        error = answer["result"]["structuredContent"]["error"]
+        assert "cannot be read" in error["message"] and error["hint"] and error["code"] == 2
+    assert other["id"] == "x" and "cannot be read" in other["error"]["message"]
+    assert not after["result"].get("isError"), "it goes on"
+
+
+_LAUNCHERS = {
+    "a shell script": ("sh", "#!/bin/sh\n{command}\nexit $?\n"),
+    "a script in a script": ("sh", "#!/bin/sh\nsh -c 'sh -c \"{command}; true\"; true'\n"),
+    "a pipe before it": ("sh", "#!/bin/sh\ncat | {command}\n"),
+    "a program": (sys.executable, "import subprocess, shlex\nsubprocess.run(shlex.split({command!r}))\n"),
+    "itself": ("sh", "#!/bin/sh\nexec {command}\n"),
+}
+
+
+@pytest.mark.parametrize("launcher", _LAUNCHERS)
+async def test_a_client_that_starts_it_through_a_launcher_is_the_session(
+    work: Path, tmp_path: Path, launcher: str
+) -> None:
+    program, text = _LAUNCHERS[launcher]
+    script = tmp_path / "launch"
+    script.write_text(text.format(command=f"{sys.executable} -m takeback mcp"))
+    start = StdioServerParameters(command=program, args=[str(script)], cwd=work, env={**os.environ})
+    async with connected(start, "legacy") as calls:
+        await calls.ok("status")
+    with takeback.open(work) as ws:
+        assert [session["pid"] for session in ws.history().sessions] == [os.getpid()], "this process is the client"
+    ran = run("approve", "kkkk", cwd=work)
+    assert ran.returncode == 4 and b"is its session" in ran.stderr

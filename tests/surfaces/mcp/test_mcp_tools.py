@@ -18,6 +18,9 @@ from mcp_types import TextResourceContents
 import takeback
 from servers.payments import Payments
 from servers.smtp import Smtp
+from takeback.acts import NewAct
+from takeback.brackets import Call as BracketCall
+from takeback.brackets import Caller
 from takeback.surfaces.mcp import windows
 from takeback.surfaces.mcp.server import Server
 from takeback.surfaces.mcp.wording import TOOLS as TOOL_FOR
@@ -654,3 +657,39 @@ async def test_what_nothing_takes_back_is_noted(work: Path, server: Server, era:
         planned = await calls.ok("rollback", dry_run=True)
         assert "irreversible" in {step["verdict"] for step in planned["plan"]["steps"]}
         await calls.fails("record_note", text="  ")
+
+
+async def test_what_a_hook_saw_gets_its_inverse_and_no_second_effect(
+    server: Server, work: Path, payments: Any, charge: Any
+) -> None:
+    """One act, one effect: by its method and URL, or by its id."""
+    claude, made = Caller("claude", "s"), charge()
+    seen = NewAct("command", "curl", "curl", None, "irreversible", {"request": f"POST {payments.url}/v1/charges"})
+    other = NewAct("command", "kubectl delete pod web", "pod", None, "irreversible", {"left_to_do": "nobody knows"})
+    with takeback.open(work) as ws:
+        ws.begin_turn(claude, "charge it")
+        for key, act in (("1", seen), ("2", other)):
+            ws.begin_call(claude, BracketCall(key, "Bash", act.summary, acts=(act,)))
+            ws.end_call(claude, BracketCall(key, "Bash", ""))
+        pod, curl = ws.effects()
+    async with connected(server) as calls:
+        effect = (await calls.ok("record_http", **made))["effect"]
+        assert (effect["id"], effect["domain"], effect["state"]) == (curl.id, "http", "live")
+        given = {"argv": ["kubectl", "apply", "-f", "web.yaml"], "for": pod.id[:8]}
+        effect = (await calls.ok("record_reversal", **given))["effect"]
+        assert (effect["id"], effect["summary"], effect["state"]) == (pod.id, pod.summary, "live")
+        assert "already" in (await calls.fails("record_reversal", **given))["message"]
+        lone = (await calls.ok("record_http", method="POST", url=f"{payments.url}/v1/other", status=201))["effect"]
+        assert f"takeback_record_http with for_effect {lone['id'][:8]}" in calls.text
+        assert len((await calls.ok("effects"))["effects"]) == 3
+
+
+async def test_bodies_have_their_types_in_the_schema(server: Server) -> None:
+    async with connected(server) as calls:
+        tools = {tool.name: tool.input_schema for tool in (await calls.client.list_tools()).tools}
+    for name in ("request_body", "response_body", "inverse_body"):
+        kinds = {each["type"] for each in tools["takeback_record_http"]["properties"][name]["anyOf"]}
+        assert kinds >= {"object", "array", "string", "null"}
+    for tool, schema in tools.items():
+        for name, about in schema["properties"].items():
+            assert {"type", "anyOf", "$ref", "enum"} & about.keys(), f"{tool}.{name} has no type"

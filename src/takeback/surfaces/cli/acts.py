@@ -59,6 +59,15 @@ def needs(act: Act) -> list[str]:
     return list(dict.fromkeys([*REFERENCE.findall(json.dumps(dict(args))), *map(str, named)]))
 
 
+def giving(act: Act) -> str:
+    """The command that says what takes back an effect that stands without; empty where there is none to be."""
+    if act.inverse is not None or act.undone_by or act.shown_state != "irreversible" or act.domain == "email":
+        return ""
+    if act.domain == "http" or act.did.get("request"):
+        return f"takeback record http --for {act.id[:8]} --inverse-method METHOD --inverse-url URL"
+    return f"takeback record command --for {act.id[:8]} -- COMMAND"
+
+
 def sign(terminal: Terminal, verdict: str) -> str:
     mark, colour = _SIGNS.get(verdict, ("!", "red"))
     return terminal.style(mark, colour)

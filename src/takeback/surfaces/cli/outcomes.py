@@ -221,7 +221,9 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
             continue
         if step.domain != "files":
             act = history.acts.get(text(step.path))
-            yield f"  kept {_act_name(act) if act else safe(text(step.path))}: {safe(step.note)}"
+            how = acts.giving(act) if act else ""
+            more = f" · if something takes it back: {how}" if how else ""
+            yield f"  kept {_act_name(act) if act else safe(text(step.path))}: {safe(step.note)}{more}"
             continue
         yield f"  kept {safe(text(step.path))}{_command(step, history)}"
     for note, paths in staged.items():

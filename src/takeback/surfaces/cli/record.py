@@ -28,6 +28,7 @@ _FOR = {  # option → the kinds that take it
     "probe_shell": _COMMAND, "expect": _HTTP + _COMMAND, "timeout": _HTTP + _COMMAND,
     "probe_expect": _HTTP + _COMMAND, "probe_gone": _HTTP + _COMMAND, "idempotent": _HTTP + _COMMAND,
     "idempotent_for": _HTTP + _COMMAND, "did": _HTTP + _COMMAND, "left_to_do": ("note",),
+    "for_effect": _HTTP + _COMMAND,
 }  # fmt: skip
 
 
@@ -39,6 +40,8 @@ def add(parser: Parser) -> None:
         "({response.body.id}, {response.headers.location}) and to credentials by name (${env:NAME}),\n"
         "whose values are looked up when it is sent. `command` is something done, with the command that\n"
         "takes it back. `note` is something that cannot be taken back, so that the ledger knows of it.\n"
+        "What a hook saw is in the ledger already: --for ID gives it what takes it back, and makes no\n"
+        "second effect; a request with the same method and URL in the same turn is known by itself.\n"
         "TAKEBACK_ACTOR names who did it."
     )
     takes, again = parser.takes, {"action": "append", "default": None}
@@ -72,6 +75,7 @@ def add(parser: Parser) -> None:
     takes("--probe-gone N[,N]", "--probe-gone", help="what means: it did not")
     takes("--idempotent", "--idempotent", action="store_true", help="sent again with the same key it does nothing more")
     takes("--idempotent-for AGE", "--idempotent-for", help="for so long; 24h")
+    takes("--for ID", "--for", dest="for_effect", help="an effect that a hook saw: it gets what takes it back")
     takes("--depends-on ID", "--depends-on", **again, help="an older effect that it stands on; several times")
     takes("--left-to-do TEXT", "--left-to-do", help="note: what a person can still do about it")
     takes("--call ID", "--call", help="the call of an agent in which it was done")
@@ -81,6 +85,7 @@ def add(parser: Parser) -> None:
         ("    --inverse-header 'Authorization: Bearer ${env:STRIPE_KEY}' \\", ""),
         ("    --inverse-body 'charge={response.body.id}' --idempotent", ""),
         ("takeback record command --did 'made bucket demo' -- aws s3 rb s3://demo", ""),
+        ("takeback record http --for kxvm --inverse-url /v1/charges/ch_3P", "what takes back a curl that was seen"),
         ("takeback record note 'rotated the signing key'", ""),
     ]
 
@@ -104,9 +109,9 @@ def run(context: Context, args: Namespace) -> int:
 
 
 def _http(workspace: Workspace, args: Namespace, by: dict[str, str], older: list[str]) -> Act:
-    if len(args.words) != 2 or args.after:
+    if (len(args.words) != 2 and not (args.for_effect and not args.words)) or args.after:
         raise UsageError("record http needs a method and a URL", "takeback record http POST https://…")
-    method, url = args.words
+    method, url = args.words or ("", "")
     return workspace.record_http(
         method,
         url,
@@ -128,6 +133,7 @@ def _http(workspace: Workspace, args: Namespace, by: dict[str, str], older: list
         summary=args.did or "",
         depends_on=older,
         by=by,
+        for_effect=args.for_effect or "",
     )
 
 
@@ -155,6 +161,7 @@ def _command(workspace: Workspace, args: Namespace, by: dict[str, str], older: l
         target=args.target or "",
         depends_on=older,
         by=by,
+        for_effect=args.for_effect or "",
         **{name: value for name, value in more.items() if value is not None},
     )
 
@@ -177,6 +184,8 @@ def _tell(context: Context, workspace: Workspace, act: Act, inverse: str) -> Non
         terminal.hint(f"nobody knows whether it happened: find out, then {act.resolving}")
     else:
         terminal.hint(f"nothing takes it back: {safe(str(act.did.get('left_to_do', 'no inverse was recorded')))}")
+        if how := acts.giving(act):
+            terminal.hint(f"if something does: {how}")
 
 
 # -- what was typed ------------------------------------------------------------
@@ -186,7 +195,7 @@ def _refuse_others(args: Namespace) -> None:
     """An option that means nothing for this kind would be lost without a word."""
     for option, kinds in _FOR.items():
         if getattr(args, option) not in (None, False) and args.kind not in kinds:
-            flag = "--" + option.replace("_", "-")
+            flag = "--for" if option == "for_effect" else "--" + option.replace("_", "-")
             raise UsageError(f"{flag} means nothing for record {args.kind}", "see takeback help record")
 
 

@@ -169,6 +169,8 @@ def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
                 yield terminal.style(f"           {name}: {safe(_brief(args[name]))}", "dim")
     else:
         yield "  inverse  none: " + safe(str(act.did.get("left_to_do", "it cannot be taken back")))
+        if how := acts.giving(act):
+            yield f"           if something takes it back: {how}"
     for id in found.stands_on:
         yield f"  on       {id[:8]}, which it depends on"
     for id in found.carries:

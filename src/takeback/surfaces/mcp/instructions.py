@@ -8,6 +8,7 @@ take back on its own. Where nothing is protected yet, call takeback_init at the 
 2. Record the inverse as you act. Right after an HTTP call that changes something, call takeback_record_http with its \
 answer and the request that takes it back; after anything else outside the files (a bucket, a migration, a \
 deployment), takeback_record_reversal with the command that takes it back; where nothing does, takeback_record_note. \
+What your hooks saw already stays one effect: it gets this inverse (for_effect names it, where method and URL do not). \
 Name credentials as ${env:NAME}; never write them out. File changes need no record.
 3. Stage mail instead of sending it: takeback_email_stage holds it as a draft that can still be cancelled. Releasing \
 it is for a person to approve.

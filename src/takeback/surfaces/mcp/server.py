@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
@@ -22,7 +24,7 @@ from ...errors import TakebackError, UsageError
 from ...settings import home
 from ..cli.failures import of_the_system
 from ..cli.terminal import safe
-from . import resources, schemas
+from . import resources, schemas, unread
 from .answers import failure
 from .instructions import INSTRUCTIONS
 from .tools import back, capture, mail, record, see, threads
@@ -38,7 +40,8 @@ _ALIASES: Mapping[str, Mapping[str, str]] = {
     "takeback_rollback": {"to": "checkpoint", "except": "without"},
     "takeback_email_release": {"draft_id": "draft", "id": "draft"},
     "takeback_email_cancel": {"draft_id": "draft", "id": "draft"},
-    "takeback_record_http": record.HTTP_ALIASES,
+    "takeback_record_http": {**record.HTTP_ALIASES, **record.FOR},
+    "takeback_record_reversal": record.FOR,
 }
 
 
@@ -90,6 +93,23 @@ class Server(MCPServer[Any]):
             except TakebackError:
                 return  # somebody else is writing, or nobody can: the call itself will say so
             self._noted.add(workspace.root)
+
+    async def run_stdio_async(self) -> None:
+        """As the SDK has it, but a request that it cannot read is answered too: whoever asked would wait for ever."""
+        async with stdio_server() as (asked, answers):
+            heard, readable = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+            async def read() -> None:
+                async with heard:
+                    async for message in asked:
+                        answer = unread.answer(message) if isinstance(message, ValidationError) else None
+                        await (heard.send(message) if answer is None else answers.send(SessionMessage(answer)))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                options = self._lowlevel_server.create_initialization_options()
+                await self._lowlevel_server.run(readable, answers, options)
+                tasks.cancel_scope.cancel()
 
     def offer(self, tool: Callable[..., Any], title: str, does: ToolAnnotations) -> None:
         """Adds a tool under our prefix, its docstring as one paragraph, with the schema of what it answers."""
@@ -146,7 +166,8 @@ def _known(tool: str, cause: BaseException | None) -> TakebackError | None:
 
 def over_stdio(cwd: Path, environ: Mapping[str, str], any_root: bool = False) -> None:
     """For the agent that started us, until it hangs up."""
-    server = Server(cwd, environ, os.getppid(), any_root)
+    client = ancestry.above_launchers(os.getpid()).pid or os.getppid()  # before the SDK takes our input away
+    server = Server(cwd, environ, client, any_root)
     anyio.run(_until_done, server, server.run_stdio_async)
 
 

@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 
 # What other servers of this kind call the parts of an inverse.
 HTTP_ALIASES = {f"compensator_{part}": f"inverse_{part}" for part in ("method", "url", "headers", "body")}
+FOR = {"for": "for_effect", "effect": "for_effect"}
 
+Body = dict[str, Any] | list[Any] | str | int | float | bool | None  # whatever JSON has, by its types
 DependsOn = Annotated[list[str], Field(description="Ids of earlier effects that this one stands on")]
 Idempotent = Annotated[bool, Field(description="Sending it twice with the same key does nothing more")]
+ForEffect = Annotated[
+    str, Field(description="Id of an effect that is in the ledger already, as your hooks saw it: it gets this inverse")
+]
 Timeout = Annotated[float, Field(ge=0, description="Seconds until it is given up; 0: the default")]
 
 
@@ -35,14 +40,14 @@ def add(server: Server) -> None:
 
 def record_http(
     ctx: Ctx,
-    method: Annotated[str, Field(description="The method of the call you made, such as POST")],
-    url: Annotated[str, Field(description="Its URL")],
+    method: Annotated[str, Field(description="The method of the call you made, such as POST")] = "",
+    url: Annotated[str, Field(description="Its URL. Only with for_effect may it and the method be left out")] = "",
     status: Annotated[
         int | None, Field(description="The status that came back; null: no answer came. Default: not said")
     ] = 0,
-    request_body: Annotated[Any, Field(description="What you sent; an excerpt is kept, without secrets")] = None,
+    request_body: Annotated[Body, Field(description="What you sent; an excerpt is kept, without secrets")] = None,
     response_headers: Annotated[dict[str, str] | None, Field(description="The headers that came back")] = None,
-    response_body: Annotated[Any, Field(description="The body that came back: JSON or text")] = None,
+    response_body: Annotated[Body, Field(description="The body that came back: JSON or text")] = None,
     inverse_method: Annotated[
         str, Field(description="The method of the request that takes it back. Default: DELETE, with a body POST")
     ] = "",
@@ -54,7 +59,7 @@ def record_http(
         dict[str, str] | None, Field(description="Its headers; credentials by name only: Bearer ${env:STRIPE_KEY}")
     ] = None,
     inverse_body: Annotated[
-        Any, Field(description="Its body: JSON (an object) or text; may hold references too")
+        Body, Field(description="Its body: JSON (an object) or text; may hold references too")
     ] = None,
     expect: Annotated[list[int], Field(description="Its statuses that mean it worked. Default: 200 to 299")] = [],  # noqa: B006
     gone: Annotated[
@@ -69,12 +74,13 @@ def record_http(
     idempotent_for: Annotated[float, Field(ge=0, description="Seconds for which that holds. Default: a day")] = 0.0,
     summary: Annotated[str, Field(description="What was done, in a line")] = "",
     depends_on: DependsOn = [],  # noqa: B006
+    for_effect: ForEffect = "",
     cwd: Cwd = "",
 ) -> CallToolResult:
     """Journals an HTTP call that you made, with the request that takes it back, so that rollback can send it later.
     Call it right after the call, with the answer: its id is known now. Nothing is sent. Without an inverse the call is
-    recorded as irreversible."""
-    body = {"inverse_body" if isinstance(inverse_body, str) else "inverse_json": inverse_body}
+    recorded as irreversible. A call that your hooks saw gets the inverse, and no second effect is made."""
+    body: dict[str, Any] = {"inverse_body" if isinstance(inverse_body, str) else "inverse_json": inverse_body}
     call = call_of(ctx, cwd)
     with call.open() as workspace:
         act = workspace.record_http(
@@ -82,14 +88,14 @@ def record_http(
             response_body=response_body, inverse_method=inverse_method, inverse_url=inverse_url,
             inverse_headers=inverse_headers, expect=expect or None, gone=gone or None, timeout=timeout or None,
             probe=probe, idempotent=idempotent, idempotent_for=idempotent_for or None, summary=summary,
-            depends_on=depends_on, by=call.by, **body,
+            depends_on=depends_on, by=call.by, for_effect=for_effect, **body,
         )  # fmt: skip
         return recorded(workspace, act)
 
 
 def record_reversal(
     ctx: Ctx,
-    description: Annotated[str, Field(description="What you did, in a line: created bucket demo-1")],
+    description: Annotated[str, Field(description="What you did, in a line: created bucket demo-1")] = "",
     command: Annotated[str, Field(description="What takes it back, as a line for the shell; prefer argv")] = "",
     argv: Annotated[list[str], Field(description='The same as words: ["aws", "s3", "rb", "s3://demo-1"]')] = [],  # noqa: B006
     run_in: Annotated[str, Field(description="The folder it runs in. Default: the project root")] = "",
@@ -103,6 +109,7 @@ def record_reversal(
     idempotent: Idempotent = False,
     target: Annotated[str, Field(description="What it touched, so that later effects on the same are known")] = "",
     depends_on: DependsOn = [],  # noqa: B006
+    for_effect: ForEffect = "",
     cwd: Cwd = "",
 ) -> CallToolResult:
     """Journals something that you did outside the files, with the command that takes it back: give exactly one of
@@ -117,7 +124,7 @@ def record_reversal(
     with call.open() as workspace:
         act = workspace.record_command(
             description, argv=argv or None, shell=command or None, target=target, depends_on=depends_on, by=call.by,
-            **{name: value for name, value in more.items() if value},
+            for_effect=for_effect, **{name: value for name, value in more.items() if value},
         )  # fmt: skip
         return recorded(workspace, act)
 
@@ -138,6 +145,10 @@ def record_note(
         )  # fmt: skip
 
 
+def _tool_for(act: Act) -> str:
+    return "takeback_record_http" if act.domain == "http" else "takeback_record_reversal"
+
+
 def recorded(workspace: Workspace, act: Act) -> CallToolResult:
     undo = acts.describer(workspace)(act) if act.inverse else ""
     page = Page()
@@ -150,4 +161,5 @@ def recorded(workspace: Workspace, act: Act) -> CallToolResult:
         page.say(f"nobody knows whether it happened; a person finds out, then runs {act.resolving}")
     else:
         page.say("nothing takes it back: it has no inverse")
+        page.say(f"if something does: call {_tool_for(act)} with for_effect {act.id[:8]}")
     return answer(page, {"effect": shapes.effect(act, workspace.history(), undo)})
