@@ -70,6 +70,8 @@ class Ends:
             terminal.press(*agent.stop)
             self.is_over(place)
             place.put("mine.txt", "by hand\n")
+            (place.project.parent / "enough").touch()  # where it went on all the same
+            time.sleep(0.3)
             place.takeback("checkpoint")
 
     def is_over(self, place: Place) -> None:
