@@ -13,6 +13,7 @@ import pytest
 
 from takeback import ancestry
 from takeback.ancestry import MARKERS, agent_above, ancestors, started
+from takeback.callers import Caller
 from takeback.workspace import Workspace
 
 PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells of more than the parent")
@@ -136,3 +137,13 @@ def test_the_agent_of_a_hook_is_the_first_above_it_that_is_no_shell():
     words = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}; true"  # with a command after it, the shell stays
     ran = subprocess.run(["sh", "-c", f"sh -c {shlex.quote(words)}; true"], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == [str(os.getpid()), str(ancestry.started(os.getpid()))]
+
+
+@PROC
+def test_a_dead_process_that_nobody_cleared_away_is_gone():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        caller = Caller("claude", "s", pid=process.pid, started=ancestry.started(process.pid))
+        assert caller.started and not caller.is_gone
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays as it is
+        assert caller.is_gone

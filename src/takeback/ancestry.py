@@ -32,6 +32,7 @@ MARKERS: Mapping[str, str] = {
 _UNSET = ("", "0", "false")
 _MOST = 256  # ancestors: no chain is that long, and a loop must end
 _PROC = "/proc"
+_DEAD = (b"Z", b"X")  # states of a process that nobody has cleared away
 _SHELLS = frozenset((b"sh", b"bash", b"dash", b"zsh", b"fish", b"ksh", b"ash", b"busybox", b"env", b"timeout"))
 
 
@@ -107,9 +108,10 @@ def _input(pid: int) -> str:
 
 
 def started(pid: int) -> int:
-    """When a process started, so that a later one of the same number is not taken for it; 0 if nobody can tell."""
+    """When a process started, so that a later one of the same number is not taken for it; 0 if nobody can tell, or if
+    it is over and only its parent has not asked how it ended."""
     fields = _stat(pid)
-    return int(fields[19]) if len(fields) > 19 else 0
+    return int(fields[19]) if len(fields) > 19 and fields[0] not in _DEAD else 0
 
 
 def _parent(pid: int) -> int:

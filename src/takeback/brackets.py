@@ -252,7 +252,7 @@ class Span(NamedTuple):
 def span_of(bracket: Bracket, end: End | None, begun: float | None) -> Span:
     """What is known of a call's work: how it ended, if it has, and when it began, if that was told. What a call names
     is its own, however long a person was asked."""
-    if begun is None and end is not None and end.began:
+    if begun is None and bracket.prompted and end is not None and end.began:
         begun = end.began - EARLY
     since = begun if begun is not None else None if bracket.prompted and bracket.call.scans else 0.0
     return Span(since, *((math.inf,) if end is None else (end.at or None, end.goes_on)))

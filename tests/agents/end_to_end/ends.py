@@ -8,7 +8,7 @@ import pytest
 
 from agents.drivers import Driver
 from agents.drivers.terminal import has_tmux
-from agents.model import Turn
+from agents.model import Model, Turn
 
 from .place import Place
 
@@ -73,6 +73,39 @@ class Ends:
             (place.project.parent / "enough").touch()  # where it went on all the same
             time.sleep(0.3)
             place.takeback("checkpoint")
+
+    def test_what_changes_after_its_agent_was_killed_is_not_the_calls(self, place: Place):
+        agent = place.driver()
+        with Model([Turn("", [agent.shell("echo 1 > one.txt; sleep 100")])]) as model:
+            running = place.driver(model).start("slowly")
+            place.wait_for("one.txt")
+            running.kill()
+        time.sleep(1)
+        place.put("mine.txt", "by hand\n")
+        place.takeback("checkpoint")
+        assert place.whose()["one.txt"] <= {"slowly", "slowly?"}
+        assert place.whose()["mine.txt"] <= {"nobody", "slowly?"}, "never the call's for certain"
+        place.takeback("undo", "--yes", code=None)
+        assert place.read("mine.txt") == "by hand\n"
+        if place.whose()["one.txt"] == {"slowly"}:  # somebody saw its end
+            assert not (place.project / "one.txt").exists()
+
+    def test_what_a_command_writes_in_the_background_is_never_another_calls(self, place: Place):
+        agent = place.driver()
+        late = "until [ -e ../go ]; do sleep 0.02; done; echo late > late.txt"
+
+        def go() -> None:
+            (place.project.parent / "go").touch()
+            place.wait_for("late.txt")
+
+        place.play(Turn("", [agent.behind(late)]), Turn("", [agent.write("other.txt", "other\n")], go), Turn("done"))
+        place.takeback("checkpoint")
+        whose = {path: effect.calls for effect in place.effects() for path in effect.changes}
+        assert place.whose()["other.txt"] == {"please"}
+        assert not set(whose[b"late.txt"]) & set(whose[b"other.txt"])
+        place.takeback("undo", "--yes", code=None)
+        assert not (place.project / "other.txt").exists()
+        assert (place.project / "late.txt").exists() or place.whose()["late.txt"] == {"please"}
 
     def is_over(self, place: Place) -> None:
         """Waits until nothing is written any more, and then as long as a person takes."""

@@ -25,6 +25,7 @@ class TestCodex(Scenarios, Ends):
         assert place.whose() == {"begun.txt": {"go"}, "tick.txt": {"go?"}, "mine.txt": {"go?"}}
         place.takeback("undo", "--yes", code=None)
         assert not (place.project / "begun.txt").exists()
+        assert place.read("mine.txt") == "by hand\n"
 
     def is_over(self, place: Place) -> None:
         time.sleep(0.5)

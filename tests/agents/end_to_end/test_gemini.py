@@ -14,3 +14,5 @@ class TestGemini(Scenarios, OwnCommand, Ends):
         """Nobody says when the prompt was answered: what changed since then may be either's."""
         asked, (first, *later) = {"do it?"}, MINE
         assert place.whose() == {"one.txt": asked, first: asked} | {path: {"nobody"} for path in later}
+        place.takeback("undo", "--yes", code=None)
+        assert [place.read(path) for path in MINE] == ["by hand\n"] * 4
