@@ -138,6 +138,20 @@ class Remains(NamedTuple):
     command: str  # what a person can do about it; may be empty
 
 
+class GateTold(NamedTuple):
+    """A call of an agent that was stopped in the span, and what a person said to that."""
+
+    call: str
+    agent: str
+    session: str
+    at: float
+    state: str  # asked, refused, approved or passed
+    summary: str
+    why: str
+    approved: float  # 0 where nobody has
+    passed: float
+
+
 class Bin(NamedTuple):
     at: float
     effects: Mapping[str, int]  # domain → effects
@@ -209,3 +223,4 @@ class Report(NamedTuple):
     checkpoints: tuple[Mark, ...]
     integrity: Integrity
     notes: tuple[str, ...]  # what is left out
+    gate: tuple[GateTold, ...] = ()  # oldest first

@@ -190,6 +190,14 @@ class Stopped(NamedTuple):
     why: str
     command: str = ""  # all of it; empty where it is too long to be looked at, or an older program kept it
     risks: tuple[tuple[str, str, str], ...] = ()  # kind, what, why of each
+    seq: int = 0  # its row
+    approved: float = 0.0  # when a person let it pass once
+    passed: float = 0.0  # when it did
+
+    @property
+    def state(self) -> str:
+        """One word for people: asked, refused, approved (and not made again yet) or passed."""
+        return "passed" if self.passed else "approved" if self.approved else self.what
 
 
 def depends(newer: Act, older: Act) -> bool:

@@ -16,8 +16,10 @@ from .errors import UsageError
 from .typed import NamedTuple, Protocol
 from .units import parse_duration
 
-KINDS = ("checkpoint", "effect", "takeback")
-STATES = ("live", "undone", "failed", "sending", "unknown", "held", "irreversible")
+KINDS = ("checkpoint", "effect", "takeback", "gate")
+STATES = (
+    "live", "undone", "failed", "sending", "unknown", "held", "irreversible", "asked", "refused", "approved", "passed",
+)  # fmt: skip
 
 
 class Row(Protocol):

@@ -283,7 +283,7 @@ class History:
             told = (body[key] for key in ("agent", "session", "fingerprint", "kind", "summary", "why"))
             risks = tuple((kind, part, why) for kind, part, why in body.get("risks", ()))
             stopped = Stopped(row.id, row.at, what, *told)
-            self.stopped[row.id] = stopped._replace(command=body.get("command", ""), risks=risks)
+            self.stopped[row.id] = stopped._replace(command=body.get("command", ""), risks=risks, seq=row.seq)
 
     def _fold_act(self, row: Row, body: Mapping[str, Any]) -> None:
         act = recorded(row.id, row.seq, row.at, body)
@@ -369,8 +369,13 @@ class History:
             self.approvals[row.id] = Approval(row.id, body["plan"], body["hash"], row.at, allowed)
         elif "call" in body:
             self.call_approvals[row.id] = body["call"]
+            self._fold_let_pass(body["call"], approved=row.at)
         elif "used" in body:
-            self.call_approvals.pop(body["used"], None)
+            self._fold_let_pass(self.call_approvals.pop(body["used"], ""), passed=row.at)
+
+    def _fold_let_pass(self, call: str, approved: float = 0.0, passed: float = 0.0) -> None:
+        if (was := self.stopped.get(call)) is not None:
+            self.stopped[call] = was._replace(approved=was.approved or approved, passed=was.passed or passed)
 
     def _fold_plan(self, row: Row, body: Mapping[str, Any]) -> None:
         self.plans[row.id] = body

@@ -25,6 +25,7 @@ from .account import (
     Difference,
     EffectTold,
     FileTold,
+    GateTold,
     Integrity,
     Loss,
     Remains,
@@ -106,8 +107,17 @@ class _Writer:
             self.span.said, begins, ends, since, until, agents, self._totals(turns, takebacks, remains),
             _activity(turns, takebacks), turns, takebacks, remains,
             tuple(sorted(marks.values(), key=lambda mark: mark.at)), integrity, tuple(self._notes()),
+            tuple(self._gate()),
         )  # fmt: skip
         return Report(*_clean(found, {}))
+
+    def _gate(self) -> Iterable[GateTold]:
+        """Calls that were stopped in the span, and those of its session or turn alone."""
+        for call in self.history.stopped.values():
+            of_session = not self.span.session or call.session.casefold().startswith(self.span.session.casefold())
+            if of_session and not self.span.only and self.span.holds(call.seq, call.at):
+                told = (call.id, call.agent, call.session, call.at, call.state, call.summary, call.why)
+                yield GateTold(*told, call.approved, call.passed)
 
     def _chosen(self) -> list[TurnItem]:
         """The items of the span, newest first; with them the take-backs that took from those."""

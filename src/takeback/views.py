@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from . import budget, filters, names, repository, textdiff, trees, turns
-from .acts import Act, Undo, depends
+from .acts import Act, Stopped, Undo, depends
 from .brackets import AgentTurn, Owners
 from .effects import (
     FILE,
+    IRREVERSIBLE,
     KIND_NAMES,
     LINK,
     UNSEEN,
@@ -394,7 +395,7 @@ class LogRow(NamedTuple):
     """One line of the log. `verdict` is how well it could be taken back; `live` whether it still stands."""
 
     id: str
-    kind: str  # checkpoint, effect, takeback; of `show` also turn and call
+    kind: str  # checkpoint, effect, takeback, gate (a call that was stopped); of `show` also turn and call
     number: int  # of a checkpoint; 0 of all else, which goes by its id
     label: str
     at: float
@@ -418,7 +419,8 @@ class LogRow(NamedTuple):
     seq: int = 0  # its place in the journal
 
 
-def log(ws: Workspace, filter: str = "") -> list[LogRow]:
+def log(ws: Workspace, filter: str = "", gate: bool = False) -> list[LogRow]:
+    """Checkpoints, effects and take-backs; asked for, also what the gate stopped."""
     history = ws.history()
     wanted = filters.parse(filter)
     now = ws.clock()
@@ -432,8 +434,26 @@ def log(ws: Workspace, filter: str = "") -> list[LogRow]:
     ]
     cut_off = any(t.interrupted for t in history.takebacks.values()) and bool(ws.interrupted())
     rows += [_takeback_row(t, history, lengths, cut_off) for t in history.takebacks.values()]
+    rows += [_gate_row(call, history) for call in history.stopped.values()] if gate else []
     rows.sort(key=lambda r: -r.seq)
     return [row for row in rows if wanted.matches(row, now)]
+
+
+def _gate_row(call: Stopped, history: History) -> LogRow:
+    """A call of an agent that was asked about or refused, and what a person said to that."""
+    told = {
+        "asked": "asked about",
+        "refused": "refused",
+        "approved": "approved, for once",
+        "passed": "approved, and made",
+    }
+    row = LogRow(
+        call.id, "gate", 0, "", call.at, call.agent, f"{told[call.state]}: {call.summary}", True, (),
+        "gate", IRREVERSIBLE, state=call.state, seq=call.seq,
+    )  # fmt: skip
+    asked = [t for t in history.agent_turns.values() if t.seq < call.seq and t.caller.session == call.session]
+    mine = [t for t in asked if t.caller.agent == call.agent]
+    return _asked(row, mine[-1:])._replace(sessions=(call.session,))
 
 
 def _checkpoint_row(c: Checkpoint, history: History, lengths: dict[str, int]) -> LogRow:
@@ -559,11 +579,17 @@ class Shown(NamedTuple):
     effects: tuple[LogRow, ...] = ()  # what was found in a turn or call, oldest first
     threads: tuple[tuple[str, str, str], ...] = ()  # (thread, state checkpoint before, and after) that it moved
     more: int = 0  # paths that changed too, where only the first ones were asked for
+    stopped: Stopped | None = None  # a call that the gate stopped
 
 
 def show(ws: Workspace, name: str) -> Shown:
     rows = {row.id: row for row in log(ws)}
-    named = names.resolve(ws.history(), name)
+    try:
+        named = names.resolve(ws.history(), name)
+    except NotFound:
+        if (call := ws.stopped_call(name)) is None:
+            raise
+        return Shown(_gate_row(call, ws.history()), stopped=call)
     if named.kind == "checkpoint" and named.label == name:  # a prompt is the label of its checkpoint too
         turn = names.work(ws.history(), named)
         named = turn if turn.kind == "turn" else named

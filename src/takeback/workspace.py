@@ -798,11 +798,11 @@ class Workspace(Hooked, Twins):
             return views.diff(self, a, b, [self.relative(p) for p in paths])
 
     def log(self, filter: str = "") -> list[views.LogRow]:
-        """Checkpoints, effects and take-backs, newest first."""
+        """Checkpoints, effects, take-backs, and calls that the gate stopped, newest first."""
         from . import views
 
         with self.alone():
-            return views.log(self, filter)
+            return views.log(self, filter, gate=True)
 
     def turns_of(self, rows: Iterable[views.LogRow]) -> dict[str, TurnSeen]:
         """The agents' turns that rows of the log belong to, each with its prompt and totals, by id."""

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from ...errors import ApprovalNeeded
-from . import approving, plans
-from .terminal import counted, safe
+from ...errors import ApprovalNeeded, TakebackError
+from . import approving, plans, shapes
+from .terminal import age, counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...acts import Stopped
+    from ...effects import Plan
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
 
 
+_DAY = 86_400.0  # seconds for which a call that was stopped is worth a look
+_MOST = 20  # saved plans that are looked at, the newest
+
+
 def add(parser: Parser) -> None:
-    parser.synopsis = "PLAN | CALL"
+    parser.synopsis = "[PLAN | CALL]"
     parser.about = (
         "Shows a saved plan and asks, by a typed yes, for what it does outside the files, and for each\n"
         "credential that would go where no setting binds it. `takeback apply PLAN` then runs exactly that\n"
         "plan, once, from anywhere. Given a call of an agent that was stopped, it lets that very call pass\n"
         "once, in that session. It needs a terminal, and is refused where an agent is at work: an agent\n"
-        "plans, a person approves. --yes does not answer for you."
+        "plans, a person approves. --yes does not answer for you. Without an id it lists what waits."
     )
-    parser.takes("PLAN", "plan", help="how the plan's id begins, or the call's, as the agent was told it")
+    parser.takes(
+        "PLAN", "plan", nargs="?", default="", help="how the plan's id begins, or the call's, as the agent was told it"
+    )
     parser.examples = [
+        ("takeback approve", "what waits for a yes: saved plans, and calls that were stopped"),
         ("takeback plan rollback", "an agent, or you: prints the plan and its id"),
         ("takeback approve nmlk", "you: look at it, and type yes"),
         ("takeback apply nmlk", "anybody, once"),
@@ -34,6 +42,8 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
+        if not args.plan:
+            return _list(context, workspace)
         approving.only_a_person(context, "approving", workspace)
         if not context.terminal.interactive:
             raise ApprovalNeeded(
@@ -61,6 +71,53 @@ def run(context: Context, args: Namespace) -> int:
             terminal.say(f"approved, for once: plan {safe(plan.id)}")
             terminal.hint(f"do exactly this: takeback apply {plan.id[:8]}")
         return 0
+
+
+def _list(context: Context, workspace: Workspace) -> int:
+    """What waits for a person, newest first. Looking is anybody's."""
+    terminal, now = context.terminal, workspace.clock()
+    calls, plans_ = _waiting_calls(workspace), _waiting_plans(workspace)
+    if context.json:
+        shown = [{"id": plan.id, "verb": plan.request.verb, "outside": len(plan.outside)} for plan in plans_]
+        terminal.json({"plans": shown, "calls": [shapes.stopped(call) for call in calls]})
+        return 0
+    if not calls and not plans_:
+        terminal.write("nothing waits for an approval")
+        return 0
+    for plan in plans_:
+        what = f"{counted(len(plan.outside), 'step')} outside the files"
+        terminal.write(f"plan {terminal.style(plan.id[:8], 'bold')}  {safe(plan.request.verb)}: {what}")
+    for call in calls:
+        said = (
+            f"{safe(call.agent)} {'was asked about' if call.what == 'asked' else 'was refused'}: {safe(call.summary)}"
+        )
+        terminal.write(f"call {terminal.style(call.id[:8], 'bold')}  {age(now - call.at)}  {said}")
+    terminal.hint("look at one, and type yes: takeback approve ID; takeback show ID has a call in full")
+    return 0
+
+
+def _waiting_calls(workspace: Workspace) -> list[Stopped]:
+    """Calls of the last day that nobody has let pass, the newest first, each once."""
+    since = workspace.clock() - _DAY
+    found = [c for c in workspace.history().stopped.values() if not c.approved and c.at >= since]
+    return list({(c.session, c.fingerprint): c for c in found}.values())[::-1]
+
+
+def _waiting_plans(workspace: Workspace) -> list[Plan]:
+    """Saved plans that would still do what they say, and need a yes that nobody has given."""
+    history = workspace.history()
+    found: list[Plan] = []
+    approved = {approval.hash for approval in history.approvals.values()}
+    for id in list(history.plans)[: -_MOST - 1 : -1]:
+        if history.plans[id].get("hash") in approved:
+            continue
+        try:
+            plan = workspace.saved_plan(id)
+        except TakebackError:  # stale, or of a store that cannot be looked at just now
+            continue
+        if any(workspace.unapproved(plan)) and plan.hash not in {other.hash for other in found}:
+            found.append(plan)
+    return found
 
 
 def _stopped(workspace: Workspace, name: str) -> Stopped | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .parsing import Namespace, Parser
     from .terminal import Terminal
 
-_MARKS = {"effect": "~", "track": "·", "takeback": "↩", "turn": "◆", "call": "◇"}
+_MARKS = {"effect": "~", "track": "·", "takeback": "↩", "turn": "◆", "call": "◇", "gate": "⊘"}
 
 
 def add(parser: Parser) -> None:
@@ -228,7 +228,9 @@ def mark(terminal: Terminal, row: LogRow) -> str:
         return terminal.style("●", "green") if row.named else terminal.style("○", "green")
     if row.kind == "effect" and row.domain not in STATES:
         return terminal.style("»", "cyan")
-    return terminal.style(_MARKS[row.kind], {"effect": "yellow", "takeback": "magenta"}.get(row.kind, "cyan"))
+    return terminal.style(
+        _MARKS[row.kind], {"effect": "yellow", "takeback": "magenta", "gate": "red"}.get(row.kind, "cyan")
+    )
 
 
 def _what(row: LogRow, inside: bool = False) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from ...acts import Act, Undo
+    from ...acts import Act, Stopped, Undo
     from ...brackets import AgentTurn
     from ...budget import Standing
     from ...history import History
@@ -67,6 +67,14 @@ def log_row(row: LogRow) -> dict[str, Any]:
         "cut": row.uncertain,  # its name until 0.1
         "uncertain": row.uncertain,
     }
+
+
+def stopped(found: Stopped) -> dict[str, Any]:
+    """An agent's call that the gate did not let pass."""
+    risks = [{"kind": kind, "what": what, "why": why} for kind, what, why in found.risks]
+    told = found._asdict() | {"risks": risks, "state": found.state}
+    told |= {"approved": found.approved or None, "passed": found.passed or None}
+    return {name: value for name, value in told.items() if name not in ("fingerprint", "seq")}
 
 
 def turn(found: TurnSeen) -> dict[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from ...acts import Act, Undo
+    from ...acts import Act, Stopped, Undo
     from ...turns import TurnSeen
     from ...views import Shown
     from .context import Context
@@ -66,7 +66,9 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
     yield from _work(terminal, found)
     if row.kind not in ("turn", "call"):
         yield f"  summary  {safe(row.summary)}"
-    if found.act is not None:
+    if found.stopped is not None:
+        yield from _stopped(terminal, found.stopped)
+    elif found.act is not None:
         yield from _outside(terminal, found, found.act)
     elif row.kind == "effect" or found.effects:
         yield f"  live     {'yes' if row.live else 'no, taken back'}"
@@ -128,6 +130,22 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             yield f"  outside  {row.id[:8]} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
         elif kind == "call" or row.domain != "files":
             yield f"  effect   {row.id[:8]} {safe(row.summary)}"
+
+
+def _stopped(terminal: Terminal, call: Stopped) -> Iterator[str]:
+    """A call that the gate stopped: all of it, why, and what a person said to that."""
+    yield f"  session  {safe(call.session)}"
+    yield f"  state    {call.state}"
+    for line in call.command.split("\n") if call.command else ():
+        yield f"  call     {safe(line)}"
+    for kind, what, why in call.risks or ((call.kind, call.summary, call.why),):
+        yield f"  {'asked' if call.what == 'asked' else 'refused':<8} {safe(kind)}: {safe(what)}: {safe(why)}"
+    if call.approved:
+        yield f"  approved {moment(call.approved)}, for once"
+    if call.passed:
+        yield f"  passed   {moment(call.passed)}"
+    if not call.approved:
+        yield terminal.style(f"  → let it pass once: takeback approve {call.id[:8]}", "magenta")
 
 
 def _in_words(found: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -205,6 +223,7 @@ def shape(found: Shown) -> dict[str, object]:
         "undone_by": list(found.undone_by),
         "threads": [{"thread": thread, "before": was, "after": now} for thread, was, now in found.threads],
         **_shape_of_act(found),
+        "stopped": None if found.stopped is None else shapes.stopped(found.stopped),
         **_shape_of_work(found),
         "tree": [{"path": p, "kind": k, "mode": m, "size": s} for p, k, m, s in found.tree],
     }

@@ -27,6 +27,11 @@ def _lines(report: Report) -> Iterator[str]:
         yield "Everything in this span was taken back, or still can be."
     for each in report.remains:
         yield from _remaining(each)
+    if report.gate:
+        yield from _heading("What was stopped")
+    for call in report.gate:
+        yield f"- {code(call.summary)} by {code(call.agent)}, {words.moment(call.at)}: {words.stopped(call)}"
+        yield f"  - why: {code(call.why)}; call {code(call.call[:8])}"
     yield from _heading("What was taken back")
     if not report.takebacks:
         yield "Nothing was."

@@ -33,7 +33,8 @@ def written(report: Report) -> str:
         tag("style", Markup(style)),
     ]
     body = tag(
-        "body", _header(report), tag("main", _activity(report), _remains(report), _takebacks(report), _turns(report),
+        "body", _header(report), tag("main", _activity(report), _remains(report), _gate(report), _takebacks(report),
+                                     _turns(report),
                                      _checkpoints(report), _integrity(report), _notes(report)),
     )  # fmt: skip
     return document(head, body)
@@ -80,6 +81,26 @@ def _remains(report: Report) -> Markup:
     else:
         told = tag("ul", *(_remaining(each, known) for each in report.remains), class_="entries")
     return _section("remains", "What could not be taken back", told)
+
+
+def _gate(report: Report) -> Markup | None:
+    if not report.gate:
+        return None
+    rows = [
+        tag(
+            "li",
+            tag("p", _badge(call.state), " ", call.summary),
+            tag("p", call.why, class_="why"),
+            tag(
+                "p",
+                f"{words.moment(call.at)} · {call.agent} · {words.stopped(call)} · call ",
+                tag("code", call.call[:8]),
+                class_="meta",
+            ),
+        )
+        for call in report.gate
+    ]
+    return _section("gate", "What was stopped", tag("ul", *rows, class_="entries"))
 
 
 def _remaining(found: Remains, known: frozenset[str]) -> Markup:

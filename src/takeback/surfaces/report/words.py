@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from ...account import EffectTold, FileTold, Integrity, Report, TakebackTold, Totals, TurnTold
+from ...account import EffectTold, FileTold, GateTold, Integrity, Report, TakebackTold, Totals, TurnTold
 from ...board import NONE, PART, Mark
 from ...units import format_duration
 from ..cli.terminal import counted
@@ -97,6 +97,13 @@ def changed(found: FileTold) -> list[str]:
 
 def marked(found: Mark) -> str:
     return ", ".join(word for word, is_so in (("named", found.named), ("pinned", found.pinned)) if is_so)
+
+
+def stopped(found: GateTold) -> str:
+    """'refused', 'asked about', 'refused; approved 2026-01-31 14:02, and made 14:03'"""
+    said = {"asked": "asked about", "refused": "refused"}.get(found.state, "stopped")
+    said += f"; approved for once {moment(found.approved)}" if found.approved else ""
+    return said + (f", and made {moment(found.passed)}" if found.passed else "")
 
 
 def headline(report: Report) -> list[tuple[str, str, str]]:
