@@ -318,6 +318,13 @@ class Packs:
         else:
             yield from self.large.stream(id)
 
+    def extents(self, id: bytes) -> Iterator[tuple[int, bytes]]:
+        """The same with where each chunk lies; between them are zeros."""
+        if id in self._fresh or self._find(id) is not None:
+            yield 0, self.get(id)
+        else:
+            yield from self.large.extents(id)
+
     def is_sparse(self, id: bytes) -> bool:
         return self.large.is_sparse(id)
 

@@ -10,11 +10,12 @@ import os
 import stat
 import time
 
-from . import trees
+from . import chunked, trees
 from .blobs import BIG, Blobs
 from .digests import sha256, stream
-from .effects import FILE, FOLDER, LINK, Entry
+from .effects import FILE, FOLDER, LINK, Entry, State
 from .errors import TakebackError
+from .records import sparse_chunks
 from .safefs import Folder as OpenFolder
 from .safefs import keys
 
@@ -29,12 +30,15 @@ class StoreFailed(TakebackError):
 class Reader:
     def __init__(self, put: Blobs | None) -> None:
         self.put = put
+        self.plain: set[tuple[int, bytes]] = set()  # sizes and plain identities of large files that may be met again
 
-    def read(self, here: OpenFolder, name: bytes, st: os.stat_result) -> tuple[Entry | str, os.stat_result]:
-        """An entry with its bytes stored, or why that failed (empty: it is gone)."""
+    def read(
+        self, here: OpenFolder, name: bytes, st: os.stat_result, known: State = None
+    ) -> tuple[Entry | str, os.stat_result]:
+        """An entry with its bytes stored, or why that failed (empty: it is gone). As `known`, it keeps its identity."""
         try:
             if stat.S_ISREG(st.st_mode):
-                return self.read_file(here, name)
+                return self.read_file(here, name, known)
             if stat.S_ISLNK(st.st_mode):
                 target = here.readlink(name)
                 id = self._store(target)
@@ -53,7 +57,7 @@ class Reader:
         except OSError as error:
             return f"cannot be read: {error.strerror}", st
 
-    def read_file(self, here: OpenFolder, name: bytes) -> tuple[Entry | str, os.stat_result]:
+    def read_file(self, here: OpenFolder, name: bytes, known: State = None) -> tuple[Entry | str, os.stat_result]:
         """Bytes and stat of one version: both are taken again if the file changed in between."""
         for attempt in range(_TRIES):
             if attempt:
@@ -65,11 +69,13 @@ class Reader:
                     return "cannot be read: it is no regular file any more", st
                 blocks = getattr(st, "st_blocks", None)
                 sparse = blocks is not None and blocks * 512 < st.st_size and st.st_size >= _SPARSE_FROM
-                if st.st_size >= BIG or sparse:
+                if id := self._as_before(fd, st.st_size, known):
+                    size = st.st_size
+                elif st.st_size >= min(BIG, chunked.FROM) or sparse:
                     id, size = self._store_stream(fd, st.st_size, sparse)
                 else:
                     data = _read_up_to(fd, st.st_size)
-                    id, size = None, len(data)
+                    size = len(data)
                 xattrs = here.xattrs(fd)
                 if size == st.st_size and keys.key_of(os.fstat(fd)) == keys.key_of(st):
                     id = id or self._store(data)
@@ -79,6 +85,22 @@ class Reader:
             finally:
                 os.close(fd)
         return "kept changing while it was read", st
+
+    def _as_before(self, fd: int, size: int, known: State) -> bytes:
+        """The plain identity of a large file that was stored before those had one by chunks; else nothing."""
+        if size < chunked.FROM:
+            return b""
+        plain = {id for length, id in self.plain if length == size}
+        if known is not None and known.kind == FILE and known.size == size and not chunked.is_chunked(known.content):
+            plain.add(known.content)
+        if not plain:
+            return b""
+        digest = stream()
+        for chunk in sparse_chunks(fd):
+            digest.update(chunk)
+        id = digest.digest()
+        os.lseek(fd, 0, os.SEEK_SET)
+        return id if id in plain and (self.put is None or self.put.has(id)) else b""
 
     def _store(self, data: bytes) -> bytes:
         id = sha256(data).digest()
@@ -100,6 +122,8 @@ class Reader:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
                     raise _store_failed(error) from error
                 raise
+        if size >= chunked.FROM:
+            return chunked.identity(fd, size), size
         digest, size = stream(), 0
         while chunk := os.read(fd, 1 << 20):
             digest.update(chunk)

@@ -24,6 +24,7 @@ CRC = struct.Struct("<I")
 HEAD = RECORD.size + CRC.size
 RAW, ZLIB, ZSTD = 0, 1, 2
 SPARSE = 1  # a flag: zeros are written as holes again
+EXTENTS = 2  # a flag: only the chunks that are not zeros are stored, followed by which ones they are
 CHUNK = 1 << 20
 NOT_THOSE = "the bytes are not those of its hash"
 WORTH = 0.9  # compress only where it saves a tenth

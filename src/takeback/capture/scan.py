@@ -419,7 +419,7 @@ class Scan:
                     if named:
                         lacking.append((path, reason))
                     continue
-                entry, key_stat = self.reader.read(here, name, st)
+                entry, key_stat = self.reader.read(here, name, st, before)
                 if isinstance(entry, str):
                     lacking.append((path, entry))
                     continue
@@ -535,7 +535,7 @@ class Scan:
                 if reason := self._no_room(st):
                     fresh.gaps.append(Gap(name, reason))
                     continue
-                found, st = self.reader.read(here, name, st)
+                found, st = self.reader.read(here, name, st, was[1] if was is not None else None)
                 if isinstance(found, str):
                     if found:
                         fresh.keep(name, was[1] if was is not None else None, found)

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from .. import changes as change_lists
-from .. import trees, workers
+from .. import chunked, trees, workers
 from ..blobs import Blobs
+from ..chunked import ZEROS
 from ..digests import sha256, stream
 from ..effects import (
     DONE,
@@ -39,12 +40,13 @@ from ..effects import (
 )
 from ..errors import TakebackError
 from ..reading import Reader
-from ..records import pread
+from ..records import pread, sparse_chunks
 from ..safefs import ABSENT, TEMPORARY, components
 from ..safefs import Folder as OpenFolder
 from ..typed import NamedTuple
 
 _BLOCK = 1 << 16
+_PAGE = 1 << 12  # of zeros, so many are a hole again
 _WORTH_FORKING = 600
 _LOT = 400  # steps at most that are handed out at a time
 _WORTH_PACKING = 30_000  # steps
@@ -88,8 +90,8 @@ class Files:
         self.fork = fork
         self.foresee = foresee  # hears what will have been done if all goes well, while a second process is at it
         self._parent: OpenFolder | None = None  # the folder of the last step: neighbours share it
-        reader = Reader(None)
-        self._read, self._read_file = reader.read, reader.read_file
+        self._reader = Reader(None)
+        self._read, self._read_file = self._reader.read, self._reader.read_file
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
         self._placed: dict[bytes, bytes] = {}  # hard-link group → path of a member that is in place
         self._displaced: list[_Displaced] = []  # old files, compared and stored, still to be unlinked
@@ -106,6 +108,12 @@ class Files:
                 return self._state(here, names[-1])
         except ABSENT:
             return None
+
+    def _expect(self, states: Iterable[State]) -> None:
+        """Large files that were stored with a plain identity are met with it again."""
+        for state in states:
+            if state is not None and state.size >= chunked.FROM and not chunked.is_chunked(state.content):
+                self._reader.plain.add((state.size, state.content))
 
     def _state(self, here: OpenFolder, name: bytes) -> State:
         try:
@@ -129,6 +137,7 @@ class Files:
         """Removals deepest first, then folders, then files and links, then the folders' modes and times."""
         numbered = {step.path: n for n, step in enumerate(steps)}
         results: dict[bytes, Result] = {}
+        self._expect(state for step in steps for state in (step.expected, step.goal))
         self._placed.clear()
         self._key = key
         self._again = again
@@ -598,7 +607,7 @@ class Files:
                 os.fchmod(fd, goal.mode)
             if goal.xattrs:
                 here.set_xattrs(fd, self._attributes(goal).items())
-            if _hash(fd, goal.size) != goal.content:
+            if _hash(fd, goal) != goal.content:
                 raise TakebackError("what was written does not read back the same")
             if os.utime in os.supports_fd:
                 os.utime(fd, ns=(goal.mtime_ns, goal.mtime_ns))
@@ -612,18 +621,15 @@ class Files:
         if goal.size < (4 << 20) and not sparse:
             _write_all(fd, self.blobs.get(goal.content))
             return
-        for chunk in self.blobs.stream(goal.content):
-            if not sparse:
+        if not sparse:
+            for chunk in self.blobs.stream(goal.content):
                 _write_all(fd, chunk)
-                continue
-            for at in range(0, len(chunk), _BLOCK):
-                block = chunk[at : at + _BLOCK]
-                if block.count(0) == len(block):
-                    os.lseek(fd, len(block), os.SEEK_CUR)
-                else:
-                    _write_all(fd, block)
-        if sparse:
-            os.ftruncate(fd, goal.size)
+            return
+        for start, chunk in self.blobs.extents(goal.content):
+            for at, block in _without_zeros(chunk):
+                os.lseek(fd, start + at, os.SEEK_SET)
+                _write_all(fd, block)
+        os.ftruncate(fd, goal.size)
 
     def _link_beside(self, here: OpenFolder, beside: bytes, goal: Entry, path: bytes) -> bool:
         """Another name for a member of the group that is in place; False if none is."""
@@ -710,6 +716,7 @@ class Files:
         """Removes the files an interrupted `apply` left beside their targets; a file that is neither what was
         expected nor what was aimed at is somebody's, and goes back."""
         prefix = temporary_prefix(key)
+        self._expect(state for step in steps for state in (step.expected, step.goal))
         folders = {trees.parent(s.path) for s in steps}
         for folder in folders:
             try:
@@ -835,18 +842,33 @@ def _alike(now: State, wanted: State) -> bool:
     return now[:5] == wanted[:5]
 
 
+def _without_zeros(chunk: bytes) -> Iterator[tuple[int, bytes]]:
+    """What of a chunk has to be written for it to be the same in a file full of holes."""
+    start = 0
+    for at in range(0, len(chunk) + 1, _PAGE):
+        block = chunk[at : at + _PAGE]
+        if not block or block == ZEROS[: len(block)]:
+            if start < at:
+                yield start, chunk[start:at]
+            start = at + len(block)
+    if start < len(chunk):
+        yield start, chunk[start:]
+
+
 def _write_all(fd: int, data: bytes) -> None:
     done = os.write(fd, data)
     while done < len(data):
         done += os.write(fd, memoryview(data)[done:])
 
 
-def _hash(fd: int, size: int) -> bytes:
-    if size < 1 << 20:
-        return sha256(pread(fd, size + 1, 0)).digest()
+def _hash(fd: int, goal: Entry) -> bytes:
+    if chunked.is_chunked(goal.content):
+        return chunked.identity(fd, os.fstat(fd).st_size)
+    if goal.size < 1 << 20:
+        return sha256(pread(fd, goal.size + 1, 0)).digest()
     os.lseek(fd, 0, os.SEEK_SET)
     digest = stream()
-    while chunk := os.read(fd, 1 << 20):
+    for chunk in sparse_chunks(fd):
         digest.update(chunk)
     return digest.digest()
 
@@ -862,6 +884,7 @@ def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]],
     """Writes entries of a snapshot below another folder (`restore --to`), replacing nothing unless asked."""
     files = Files(root, blobs)
     found = list(found)
+    files._expect(entry for _, entry in found)
     files.sweep_exports({trees.parent(path) for path, _ in found})
     steps = []
     results = []
