@@ -32,6 +32,7 @@ LAYERS = [
     {
         "journal",
         "blobs",
+        "chunked",
         "packs",
         "large",
         "records",
