@@ -106,7 +106,9 @@ def test_what_did_not_change_is_not_read_again(looking: Looking, project: Path, 
     looking.whole()
     read = []
     real = Reader.read_file
-    monkeypatch.setattr(Reader, "read_file", lambda self, here, name: read.append(name) or real(self, here, name))
+    monkeypatch.setattr(
+        Reader, "read_file", lambda self, here, name, *known: read.append(name) or real(self, here, name, *known)
+    )
     (project / "f7").write_text("2")
     looking.whole()
     assert read == [b"f7"]

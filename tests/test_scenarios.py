@@ -397,10 +397,10 @@ def test_15b_an_unreadable_file_is_named_and_an_older_state_is_never_passed_off_
     (project / "closed").write_text("2\n")
     read = Reader.read_file
 
-    def refuse(self, here, name):
+    def refuse(self, here, name, *known):
         if name == b"closed":
             raise PermissionError(13, "Permission denied")
-        return read(self, here, name)
+        return read(self, here, name, *known)
 
     monkeypatch.setattr(Reader, "read_file", refuse)
     found = ws.checkpoint("partial")

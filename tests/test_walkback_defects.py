@@ -42,11 +42,11 @@ def test_a_fifo_swapped_in_while_the_tree_is_read_does_not_hang_it(ws: Workspace
     (project / "f").write_text("1\n")
     read = Reader.read_file
 
-    def swap(self, here, name):
+    def swap(self, here, name, *known):
         if name == b"f" and (project / "f").is_file():
             (project / "f").unlink()
             os.mkfifo(project / "f")
-        return read(self, here, name)
+        return read(self, here, name, *known)
 
     monkeypatch.setattr(Reader, "read_file", swap)
     found = ws.checkpoint("mark")
