@@ -27,7 +27,7 @@ def back(cli):
 
 def test_after_a_rollback_status_and_diff_compare_with_where_one_is(back) -> None:
     first = back.ok("status").out.splitlines()[0]
-    assert '"c2"' in first and first.endswith("· went back to it · nothing changed")
+    assert '"c2"' in first and first.endswith("· went back to it · no file changed")
     assert "no difference" in back.ok("diff").out
     (back.project / "mine.txt").write_text("mine\n")
     found = back("status", "--json").json
