@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..typed import NamedTuple
 
-_TICK = 20_000_000  # ns: the times of files may lag behind the clock by a tick of the kernel
+_TICK = 10_000_000  # ns: the times of files may lag behind the clock by a tick of the kernel
 _SECONDS = 3.0
 _PATH = re.compile(r"(?:~|/)[^\s'\"`;|&<>()$]*")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -257,6 +258,7 @@ def test_what_an_isolated_command_wrote_elsewhere_is_named(isolated, tmp_path: P
     home = tmp_path / "home-of-it"
     (home / "cache").mkdir(parents=True)
     (home / "old").write_text("old\n")
+    time.sleep(0.1)  # the times of files are as coarse as the kernel's clock
     script = f"echo x > inside; echo y > {home}/made; mkdir {home}/new; echo z > {home}/cache/deep"
     ran = isolated("run", "--isolate", "--drop", "--", "sh", "-c", script, env={"HOME": str(home)})
     assert ran.code == 0 and not (isolated.project / "inside").exists()
