@@ -73,7 +73,7 @@ def is_below_agent(home: Path, root: Path | None, environ: Mapping[str, str]) ->
     if ancestry.agent_above([], environ):
         return True
     journal = store.folder_of(home, root) / "journal.db" if root is not None else None
-    if journal is None or not journal.is_file():
+    if journal is None or not os.path.isfile(journal):
         return False
     try:
         return bool(ancestry.agent_above(_sessions(journal), environ))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .steps import WorkStep
 
 
+_REFUSED = ("22", "23", "25", "40", "42", "44")  # SQLSTATE: data, constraints, the transaction, the statement
+_NOT_KNOWN = "40003"  # "statement completion unknown"
 _COMMITTED = "committed"
 
 
@@ -117,7 +119,8 @@ class Transaction:
         try:
             return self.connection.commit()
         except Exception as error:
-            if _is_sqlite(self.connection) and self.connection.in_transaction:
+            is_open = _is_sqlite(self.connection) and self.connection.in_transaction
+            if is_open or _is_refused(error):
                 raise _NotCommitted from error
             raise
 
@@ -175,6 +178,16 @@ def _told_plainly() -> Iterator[None]:
 
 def _is_async() -> UsageError:
     return UsageError("the connection is async, and the step is not", "use async with workspace.astep(…)")
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether the database itself said no to a commit: then nothing was committed. Where the connection was lost, or
+    the database says that it does not know, nobody does."""
+    said = getattr(error, "orig", error)  # SQLAlchemy wraps what the driver said
+    state = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
+    if isinstance(state, str):
+        return state[:2] in _REFUSED and state != _NOT_KNOWN
+    return any(kind.__name__ == "IntegrityError" for kind in type(said).__mro__)
 
 
 def _is_sqlite(connection: Any) -> bool:
