@@ -82,7 +82,7 @@ class Twins:
     async def arecord_http(self, method: str, url: str, **what: Any) -> Act:
         return await _in_thread(lambda: _of(self).record_http(method, url, **what))
 
-    async def arecord_command(self, description: str, **more: Any) -> Act:
+    async def arecord_command(self, description: str = "", **more: Any) -> Act:
         return await _in_thread(lambda: _of(self).record_command(description, **more))
 
     async def arecord_note(self, text: str, **more: Any) -> Act:

@@ -85,7 +85,7 @@ def add(parser: Parser) -> None:
         ("    --inverse-header 'Authorization: Bearer ${env:STRIPE_KEY}' \\", ""),
         ("    --inverse-body 'charge={response.body.id}' --idempotent", ""),
         ("takeback record command --did 'made bucket demo' -- aws s3 rb s3://demo", ""),
-        ("takeback record http --for kxvm --inverse-url /v1/charges/ch_3P", "what takes back a curl that was seen"),
+        ("takeback record http --for kxvm --inverse-url /v1/charges/ch_3P", ""),
         ("takeback record note 'rotated the signing key'", ""),
     ]
 

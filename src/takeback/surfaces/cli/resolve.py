@@ -43,10 +43,10 @@ def add(parser: Parser) -> None:
     parser.retired = {"--done": _EITHER, "--not-done": _EITHER}
     parser.examples = [
         ("takeback effects state:unknown", "what is in doubt"),
-        ("takeback resolve kxvm --did-not-happen", "the charge is not in the other side's books"),
+        ("takeback resolve kxvm --did-not-happen", "the other side has no such charge"),
         ('takeback resolve kxvm --happened --result \'{"id": "ch_3P"}\'', "it is: this is its id"),
-        ("takeback resolve kxvm --undone", "the refund is in the other side's books"),
-        ("takeback resolve kxvm --not-undone", "it is not; then takeback compensate --execute"),
+        ("takeback resolve kxvm --undone", "the other side has the refund"),
+        ("takeback resolve kxvm --not-undone", "it has not; then takeback undo again"),
     ]
 
 
