@@ -17,6 +17,7 @@ LAYERS = [
         "effects",
         "errors",
         "ids",
+        "installed",
         "typed",
         "units",
         "acts",
@@ -189,6 +190,7 @@ def test_the_core_never_prints_prompts_or_reads_the_environment(path: Path):
 OUTSIDE = [p for p in CORE if part_of(p) in ("mail", "exchange") or (part_of(p) == "domains" and p.name != "files.py")]
 OUTSIDE += [SOURCE / "capture" / name for name in ("run.py", "isolate.py")]  # runs what its owner asked it to run
 OUTSIDE += [SOURCE / "agents" / "forgetting.py"]  # asks an agent's own program, when a person says so
+OUTSIDE += [SOURCE / "installed.py"]  # reads an address of its own folder, and asks nobody
 
 
 @pytest.mark.parametrize("path", sorted({*CORE} - {*OUTSIDE}), ids=lambda p: str(p.relative_to(SOURCE)))
