@@ -24,6 +24,20 @@ _UNSEEN = "unknown"  # a risk of which nothing is known, and so nothing to journ
 _NEVER_RAN = {126: ("Permission denied", "cannot execute"), 127: ("command not found", "not found", "No such file")}
 _CURL_SENT_NOTHING = (1, 2, 3, 5, 6, 7, 35, 60)  # no such protocol, host or connection, or no certificate to trust
 _CURL_REFUSED = 22  # with --fail
+# Options of curl with which one URL is one request; with any other nobody here can tell.
+_CURL_FLAGS = "#0146fgGiIjJkNnOqRsSv"
+_CURL_LONG_FLAGS = (
+    "--compressed", "--fail", "--fail-with-body", "--get", "--globoff", "--head", "--http1.1", "--http2", "--include",
+    "--insecure", "--ipv4", "--ipv6", "--no-buffer", "--no-progress-meter", "--progress-bar", "--remote-name",
+    "--show-error", "--silent", "--tlsv1.2", "--verbose",
+)  # fmt: skip
+_CURL_VALUES = "AbcdDeFHmouwX"
+_CURL_LONG_VALUES = (
+    "--cacert", "--cert", "--connect-timeout", "--cookie", "--cookie-jar", "--data", "--data-ascii", "--data-binary",
+    "--data-raw", "--data-urlencode", "--form", "--form-string", "--header", "--json", "--key", "--max-time",
+    "--output", "--oauth2-bearer", "--referer", "--request", "--url", "--user", "--user-agent", "--write-out",
+)  # fmt: skip
+_QUOTED = r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\""""
 _EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "notebookedit"), "Patch": ("patch",)}
 
 
@@ -54,8 +68,7 @@ def nothing_came_of(event: Event) -> str:
     program = os.path.basename(words[0].strip("'\""))
     if event.exit in _NEVER_RAN and any(f"{program}: {why}" in event.said for why in _NEVER_RAN[event.exit]):
         return f"it was never run: {program} could not be started (exit {event.exit})"
-    once = not any(word in ("-L", "--location") or word.startswith(("--retry", "--next")) for word in words)
-    if program == "curl" and once and event.command.count("://") <= 1:
+    if program == "curl" and _is_one_request(event.command):
         if event.exit in _CURL_SENT_NOTHING:
             return f"nothing was sent: curl could not reach the server (exit {event.exit})"
         if event.exit == _CURL_REFUSED and "returned error: 4" in event.said:
@@ -66,6 +79,38 @@ def nothing_came_of(event: Event) -> str:
 def _joined(command: str) -> bool:
     """Whether a line holds more than one command, or one that a shell or another program makes of it."""
     return any(part in command.strip() for part in (";", "&", "|", "\n", "`", "$(", "<(", ">("))
+
+
+def _is_one_request(command: str) -> bool:
+    """Whether a line is a curl that sends exactly one request, as far as it can be read."""
+    import re
+    import shlex
+
+    if any(sign in re.sub(_QUOTED, "", command) for sign in "${}[]*<>"):  # of which a shell may make several words
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that nothing closes
+        return False
+    while words and os.path.basename(words[0]) != "curl":  # what is set for it alone
+        words.pop(0)
+    urls: list[str] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if not word.startswith("-"):
+            urls.append(word)
+        elif word in _CURL_LONG_VALUES:
+            value = next(rest, "")
+            urls += [value] if word == "--url" else []
+        elif not word.startswith("--"):
+            flags = word[1:].lstrip(_CURL_FLAGS)
+            if flags and flags[0] not in _CURL_VALUES:
+                return False
+            if len(flags) == 1:
+                next(rest, "")
+        elif word not in _CURL_LONG_FLAGS:
+            return False
+    return len(urls) == 1 and not any(sign in urls[0] for sign in "${}[]")
 
 
 def _said(event: Event) -> str:

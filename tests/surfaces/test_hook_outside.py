@@ -51,6 +51,7 @@ def ran(session: Claude, key: str, command: str) -> subprocess.CompletedProcess[
         ("stripe charges create --amount 500", 127, "never run"),
         ("curl -X POST http://127.0.0.1:9/v1/charges -d amount=5", 7, "nothing was sent"),
         ("curl -X POST http://no-such-host.invalid/v1/charges -d amount=5", 6, "nothing was sent"),
+        ("""curl -sSXPOST 'http://127.0.0.1:9/a' -H "X-Key: $HOME" --json '{"a": [1]}'""", 7, "nothing was sent"),
     ],
 )
 def test_a_call_whose_exit_code_tells_settles_itself(
@@ -70,6 +71,17 @@ def test_a_call_whose_exit_code_tells_settles_itself(
         "curl --retry 1 --retry-delay 1 --retry-connrefused -X POST http://127.0.0.1:9/v1/charges -d amount=5",
         "curl -X POST http://127.0.0.1:9/a -d amount=5 || false",
         "kubectl() { return 127; }; kubectl delete pod web",
+        "curl -X POST 127.0.0.1:9/charge no-such-host.invalid/y",
+        "curl -X POST http://127.0.0.1:9/charge --url no-such-host.invalid/y",
+        "curl -X POST http://127.0.0.1:9/charge{1,2}",
+        "curl -X POST 'http://127.0.0.1:9/charge{1,2}'",
+        "curl -X POST 'http://127.0.0.1:9/charge[1-2]'",
+        "curl -X POST http://127.0.0.1:9/charge -d {a,no-such-host.invalid}",
+        "curl -X POST http://127.0.0.1:9/charge -K /dev/null",
+        "curl -X POST http://127.0.0.1:9/charge -sK/dev/null",
+        "curl -X POST http://127.0.0.1:9/charge --config /dev/null",
+        "curl -Z -X POST http://127.0.0.1:9/charge",
+        "curl -sSLX POST http://127.0.0.1:9/charge",
     ],
 )
 def test_an_exit_code_that_may_be_another_commands_settles_nothing(session: Claude, ws: Any, command: str) -> None:
