@@ -190,6 +190,25 @@ def test_what_was_saved_before_the_setting_is_read_after_it_and_the_other_way_ro
         assert ws.threads.load(ws.threads.get("main")) == {"note": "swordfish " * 100}
 
 
+def test_the_key_lies_beside_the_configuration_that_holds_also_below_an_agent(
+    chosen: Path, server: walrus.WalrusServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for words in (["init"], ["thread", "save", "main", "--state", json.dumps(STATE)]):
+        subprocess.run([sys.executable, "-m", "takeback", *words], cwd=chosen, check=True, capture_output=True)
+    assert (tmp_path / "config/takeback/walrus.key").exists()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another"))
+    words = ["thread", "show", "main", "--json"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "takeback", *words], cwd=chosen, check=False, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+    subprocess.run(
+        [sys.executable, "-m", "takeback", "thread", "save", "main", "--state", '{"a": 1}'], cwd=chosen, check=True
+    )
+    assert not list((tmp_path / "another").rglob("*.key"))
+
+
 def test_a_key_file_that_is_named_and_missing_is_not_made(
     chosen: Path, server: walrus.WalrusServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

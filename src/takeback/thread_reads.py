@@ -43,9 +43,9 @@ class ThreadReads:
         self._is_reading = False  # the one thread that may be inside
 
     def _configured(self, name: str) -> StateStore:
-        from . import settings, state_stores
+        from . import state_stores
 
-        key = settings.user_config(self.ws.environ).with_name(f"{name}.key")
+        key = self.ws.settings.config.with_name(f"{name}.key")  # an agent's environment does not say where that is
         return state_stores.from_settings(name, self.ws.settings, self.ws.environ, key)
 
     @contextmanager

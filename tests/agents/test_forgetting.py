@@ -62,6 +62,18 @@ def test_a_program_that_answers_nonsense_changes_nothing_and_is_told(agent: str,
     assert found.why and not found.new_session and not found.command
 
 
+@pytest.mark.parametrize("message", ["add a login", {"content": ["add a login"]}, [1]])
+def test_a_transcript_of_another_shape_is_told_and_raises_nothing(tmp_path: Path, message: object) -> None:
+    program = tmp_path / "claude"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    transcript = tmp_path / ".claude/projects/p" / f"{asked().session}.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text(json.dumps({"type": "user", "message": message, "timestamp": "1970-01-01T00:16:40Z"}) + "\n")
+    found = forget(asked(), {"PATH": str(tmp_path), "HOME": str(tmp_path)}, tmp_path)
+    assert found.why == "claude answered otherwise than it should" and found.by_hand and not found.new_session
+
+
 def test_a_session_that_is_no_id_is_no_path(tmp_path: Path) -> None:
     program = tmp_path / "claude"
     program.write_text("#!/bin/sh\n")

@@ -129,6 +129,9 @@ def test_of_calls_alike_it_is_the_last_one(tmp_path: Path):
     again = Written(tmp_path, "copilot", "Esc at the prompt")
     again.path.write_text("".join(json.dumps(line) + "\n" for line in [*again.lines, again.lines[0]]))
     assert again.end(prompted=True) is None, "it was called once more, and is at work"
+    first = Written(tmp_path, "copilot", "Esc at the prompt")
+    assert first.end(since=_at("09:53:38.000")) == End(_at("09:53:38.495"), refused=True)
+    assert first.end(since=_at("09:53:39.000")) is None, "it was called once more, which is not written down yet"
     numbered = Written(tmp_path, "gemini", "no at the prompt")
     numbered.key += ".1"
     assert numbered.end() == End(_at("09:53:38.884"), refused=True)

@@ -61,7 +61,7 @@ class Copilot(Dialect):
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
         from . import copilot_events
 
-        return copilot_events.end_of(transcript, key)
+        return copilot_events.end_of(transcript, key, since)
 
     def began(self, transcript: str, key: str) -> float:
         from . import copilot_events

@@ -29,9 +29,10 @@ def file_of(session: str, environ: Mapping[str, str]) -> str:
     return os.path.join(home, "session-state", session, "events.jsonl") if home and session else ""
 
 
-def end_of(path: str, key: str) -> End | None:
-    """How the call of that key ended; None if nothing is said of its end."""
-    return _last(path, key)[0]
+def end_of(path: str, key: str, since: float) -> End | None:
+    """How the call ended that was announced under that key at some moment; None if nothing is said of its end."""
+    end = _last(path, key)[0]
+    return end if end is not None and end.at >= since else None  # an earlier one was of another call, just like it
 
 
 def began(path: str, key: str) -> float:

@@ -76,7 +76,9 @@ def forget(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Forgotten:
     quiet = {**{n: v for n, v in environ.items() if n not in _WITHOUT}, "TAKEBACK": "off"}
     try:
         new = fork(_Program(binary, quiet, cwd), asked)
-    except (TakebackError, OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
+    except (
+        TakebackError, OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError
+    ) as error:  # fmt: skip
         why = error.message if isinstance(error, TakebackError) else f"{name} answered otherwise than it should"
         return Forgotten(asked.agent, asked.session, why=why, by_hand=by_hand)
     if not new:
