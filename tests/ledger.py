@@ -32,6 +32,7 @@ spies: list[Callable[[Inverse, str], None]] = []  # called before a line is writ
 
 class Ledger:
     name = "ledger"
+    runs_code = True
 
     def __init__(self, world: World) -> None:
         self.world = world

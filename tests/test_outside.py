@@ -10,8 +10,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,39 @@ def test_what_somebody_else_wrote_meanwhile_is_drift_as_before(ws: Workspace, pr
     with pytest.raises(takeback.Stale):
         ws.apply(plan.id)
     assert (project / "f").read_text() == "mine\n"
+
+
+def test_what_a_person_saves_while_a_request_is_under_way_is_kept(ws: Workspace, project: Path):
+    """A request writes no files here: what moved meanwhile is somebody's, and no step of the plan may take it."""
+
+    class Shop(BaseHTTPRequestHandler):
+        def do_DELETE(self) -> None:
+            (project / "a.txt").write_text("a person saved this\n")
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Not here."""
+
+    (project / "a.txt").write_text("one\n")
+    (project / "b.txt").write_text("one\n")
+    ws.checkpoint("before")
+    (project / "a.txt").write_text("two\n")
+    (project / "b.txt").write_text("two\n")
+    ws.checkpoint(actor="claude", named=False)
+    with HTTPServer(("127.0.0.1", 0), Shop) as shop:
+        threading.Thread(target=shop.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{shop.server_port}/charges"
+        act = ws.record_http("POST", url, status=201, inverse_method="DELETE", inverse_url=f"{url}/1")
+        outcome = approved(ws, "rollback", "before")
+        shop.shutdown()
+    assert results(outcome) == {act.id: "done", "a.txt": "kept", "b.txt": "done"} and not outcome.whole
+    assert (project / "a.txt").read_text() == "a person saved this\n"
+    assert (project / "b.txt").read_text() == "one\n"
+    saved = [e for e in ws.history().effects if b"a.txt" in e.changes][-1]
+    assert not saved.takeback and not saved.has_agent, "it is the person's in the journal too"
+    assert_folded_whole(ws)
+    assert ws.verify(data=True).ok
 
 
 # -- the guarantees, as far as recorded effects go -------------------------------

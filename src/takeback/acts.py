@@ -258,6 +258,8 @@ class Outside(Protocol):
 
     # A domain may also have `lacks(inverse) -> str`: what it needs and is not there, a credential that is not set. Then
     # nothing of a plan is begun.
+    # And `runs_code = True`, where its inverses run code on this machine that may write files: only then does what
+    # moved in the tree meanwhile belong to the take-back.
 
     def run(self, inverse: Inverse, key: str) -> Answer:
         """Sends it, at most once for a key if the other side honours that."""

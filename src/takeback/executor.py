@@ -66,7 +66,7 @@ class Outer(NamedTuple):
 
     unlocked: Callable[[], AbstractContextManager[None]] = nullcontext  # the store is free while it runs
     stands_on: Callable[[bytes, bytes], bool] = lambda newer, older: False  # whether one act depends on another
-    look: Callable[[str], Iterable[Change]] = lambda takeback: ()  # journals what an act changed, as the take-back's
+    look: Callable[[str], Iterable[Change]] = lambda takeback: ()  # journals what moved, as this take-back's if named
     forbids: Callable[[Step], str] = lambda step: ""  # why an act of an interrupted take-back is left alone
     told: Told | None = None  # hears of each part before it is done, and after, with what came of it
     made: Callable[[list[Change]], None] = lambda changes: None  # hears what changed in the tree, while that is written
@@ -175,7 +175,10 @@ class Executor:
         else:
             with self.outer.unlocked():
                 found = list(domain.apply(steps, key, times, again))
-            _follow(moved, self.outer.look(id))
+            if getattr(domain, "runs_code", False):
+                _follow(moved, self.outer.look(id))
+            else:
+                self.outer.look("")
         if self.outer.told is not None:
             self.outer.told(steps, found)
         return found

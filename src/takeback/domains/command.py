@@ -61,6 +61,7 @@ class Command:
     """Runs a recorded command as the inverse of another."""
 
     name = "command"
+    runs_code = True
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -44,6 +44,14 @@ class Acts:
     def present(self, path: bytes) -> State:
         return self._act_of(path).entry
 
+    @property
+    def runs_code(self) -> bool:
+        """Whether its inverses are code that runs here: then what moved in the tree meanwhile is taken to be theirs."""
+        try:
+            return bool(getattr(self._load(), "runs_code", False))
+        except Exception:  # a domain may be anybody's; one that cannot be loaded has run nothing
+            return False
+
     def apply(
         self, steps: Sequence[Step], key: str, times: Mapping[bytes, Entry], again: bool = False
     ) -> Iterator[Result]:

@@ -118,6 +118,7 @@ class Python:
     """Calls a registered function as the inverse of another."""
 
     name = "python"
+    runs_code = True
 
     def __init__(self, world: World) -> None:
         self._world = world
