@@ -391,11 +391,12 @@ class Workspace:
     def without_uncertain(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
         """Whether a turn did it nobody knows: it stays unless a person says so, and is asked about once."""
         named = request.verb == "revert" and isinstance(request.target[0], int)
-        if "uncertain" in request.also or request.everything or request.verb == "redo" or named:
+        if request.everything or request.verb == "redo" or named:
             return ours, left
         uncertain = {u for u in ours if self.journal[u.seq].uncertain}
-        asked = lambda u: request.verb != "undo" or self.turns(u.seq) & set(request.target)
-        return ours - uncertain, left | {u for u in uncertain if asked(u)}
+        asked = {u for u in uncertain if request.verb != "undo" or self.turns(u.seq) & set(request.target)}
+        ours = ours - (uncertain - asked)
+        return (ours, left) if "uncertain" in request.also else (ours - asked, left | asked)
 
     def select_revert(self, what: int | str, live: set[Unit]) -> tuple[set[Unit], set[Unit]]:
         if isinstance(what, int):

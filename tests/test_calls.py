@@ -13,6 +13,7 @@ import pytest
 import takeback
 from takeback import ancestry, calls
 from takeback.acts import NewAct
+from takeback.ancestry import Process
 from takeback.brackets import Call, Caller
 from takeback.capture import runs
 from takeback.effects import IRREVERSIBLE, RUN
@@ -448,7 +449,7 @@ def test_a_killed_agent_owns_what_changed_until_it_was_seen_to_be_gone(ws):
     a_while()
     (ws.root / "mine.txt").write_text("a person's\n")
     (ws.root / "late.txt").unlink()
-    ws.end_gone(died)
+    ws.end_gone(Process(caller.pid, caller.started), died)
     assert whose(ws) == {"d": "", "made.txt": "claude", "d/early.txt": "claude", "mine.txt": "", "late.txt": "claude?"}
     (bracket,) = ws.history().brackets.values()
     assert bracket.cut and bracket.ended == died
@@ -654,3 +655,63 @@ def test_what_is_uncertain_lies_above_what_is_the_agents(killed):
     (step,) = killed.plan("undo").steps
     assert (step.path, step.verdict) == (b"c.txt", "drifted")
     assert killed.take_back("undo", also=["uncertain"]).whole and not (killed.root / "c.txt").exists()
+
+
+def test_the_death_of_one_agent_tells_nothing_of_another_that_died_unseen(ws):
+    def agent(session):
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        return process, Caller("claude", session, "", process.pid, ancestry.started(process.pid))
+
+    (one, first), (two, second) = agent("s1"), agent("s2")
+    ws.begin_turn(first, "this")
+    ws.begin_call(first, bash("1"))
+    one.communicate(b"\n")
+    (ws.root / "mine.txt").write_text("a person's, or of the one that died unseen\n")
+    ws.begin_turn(second, "that")
+    ws.begin_call(second, write("2", "b.txt"))
+    two.communicate(b"\n")
+    ws.end_gone(Process(second.pid, second.started), time.time())
+    ws.checkpoint("later")
+    assert whose(ws) == {"mine.txt": "claude?"}
+
+
+def test_a_call_that_goes_on_in_another_process_is_a_new_one(ws):
+    """A run that was killed, and is gone on with under the same names."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    first = Caller("langgraph", "alice", "", process.pid, ancestry.started(process.pid))
+    ws.begin_turn(first, "go")
+    ws.begin_call(first, bash("turn"))
+    process.communicate(b"\n")
+    again = first._replace(pid=os.getpid(), started=ancestry.started(os.getpid()))
+    ws.begin_call(again, bash("turn"))
+    (ws.root / "made.txt").write_text("by the one that goes on\n")
+    ws.checkpoint("meanwhile")
+    (ws.root / "more.txt").write_text("by the one that goes on\n")
+    ws.end_call(again, bash("turn"))
+    assert whose(ws) == {"made.txt": "langgraph", "more.txt": "langgraph"}
+
+
+def test_calls_that_were_left_are_waited_for_once(ws, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    transcript.touch()
+    ws.begin_turn(CLAUDE, "many")
+    for key in "12345678":
+        ws.begin_call(CLAUDE, bash(key)._replace(transcript=str(transcript)))
+    waited = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("takeback.ends.time.sleep", waited.append)
+        patched.setattr("takeback.ends.time.monotonic", lambda: 100.0 + sum(waited))
+        ws.begin_turn(CLAUDE, "go on")
+    assert 0 < sum(waited) < 0.6
+
+
+def test_uncertain_work_that_a_person_kept_is_no_part_of_the_next_undo(killed):
+    killed.undo()  # keeps unsure.txt
+    other = Caller("codex", "s9", pid=1, started=5)
+    killed.begin_turn(other, "more")
+    killed.begin_call(other, bash("2"))
+    (killed.root / "second.txt").write_text("whose?\n")
+    killed.checkpoint("later")
+    outcome = killed.take_back("undo", also=["uncertain"])
+    assert [step.path for step in outcome.plan.steps] == [b"second.txt"]
+    assert (killed.root / "unsure.txt").exists()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .capture.change_times import Moment
 
 KINDS = ("open", "ask", "close")
-EARLY = 0.1  # seconds by which a change may seem to lie before the moment in which its cause began
+EARLY = 1.0  # seconds by which a change may seem to lie before the moment in which its cause is said to have begun
 
 
 class Bracket(NamedTuple):

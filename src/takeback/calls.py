@@ -74,7 +74,7 @@ def begin_turn(
         (seq,) = journal.append([begun], ws.clock())
         return Begun(Turn(caller.agent, begun.id), "", told, seq=seq)
     look = _scan(ws, tree, thorough=True)
-    found = ws.observer.rows_of(look, over=_ends(left))
+    found = ws.observer.rows_of(look, over=ends.ends_of_left(left))
     if before is not None and not found and not told and _is_heard_twice(ws, before, line):
         ws.observer.journal_look(look, [])
         return Begun(before.turn, "", (), seq=before.seq)
@@ -110,13 +110,14 @@ def begin_call(
     once that has been looked at: if it says yes, nothing is journaled."""
     journal = ws.store.journal
     found = brackets.open_ones(journal)
-    known = [b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)]
+    meant = [b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)]
+    known, dead = [b for b in meant if not b.caller.is_gone], [b for b in meant if b.caller.is_gone]
     if known and call.key.startswith(brackets.BY_CONTENT):
         call = call._replace(key=f"{call.key}.{new_id()[:8]}")  # another one, with the same content
     elif known:
         return None if unless is not None and unless() else Opened(known[0])
     call = call._replace(summary=redact.text(call.summary), acts=_cleaned(ws, call))
-    over = [b for b in found if caller.one_at_a_time and _same_lane(b.caller, caller)]
+    over = [b for b in found if b in dead or (caller.one_at_a_time and _same_lane(b.caller, caller))]
     granular = ws.settings.granularity == CALL
     if call.scans or granular or any(b.call.scans for b in over):
         look = _scan(ws, tree)
@@ -124,7 +125,7 @@ def begin_call(
         look = _named(ws, tree, [*call.paths, *(path for b in over for path in b.call.paths)])
     if unless is not None and unless():
         return None
-    rows = ws.observer.rows_of(look, over=_ends(over), at_work=found)
+    rows = ws.observer.rows_of(look, over=ends.ends_of_left(over), at_work=found)
     turn = brackets.newest_turn(journal, caller)
     if turn is None:
         rows.append(brackets.turn_row(caller, ""))
@@ -194,14 +195,14 @@ def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> t
     """A session, or a subagent of it, rests: the brackets that it left open are closed. Ids of what they did."""
     mine = _same_session if whole_session else _same_lane
     left = [b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller)]
-    return _close(ws, tree, left, _ends(left), thorough=whole_session)
+    return _close(ws, tree, left, ends.ends_of_left(left), thorough=whole_session)
 
 
-def end_gone(ws: Guarded, tree: OpenFolder, at: float) -> tuple[str, ...]:
-    """An agent's process was seen to end just now: its calls ended with it. Ids of what they did."""
-    left = [b for b in brackets.open_ones(ws.store.journal) if b.caller.is_gone]
-    known = {b.id: ends.end_of_left(b) for b in left}
-    return _close(ws, tree, left, {id: End(at) if end == End() else end for id, end in known.items()}, thorough=False)
+def end_gone(ws: Guarded, tree: OpenFolder, process: ancestry.Process, at: float) -> tuple[str, ...]:
+    """An agent's process was seen to end at that moment: its calls ended with it. Ids of what they did."""
+    left = [b for b in brackets.open_ones(ws.store.journal) if (b.caller.pid, b.caller.started) == process]
+    known = {id: End(at) if end == End() else end for id, end in ends.ends_of_left(left).items()}
+    return _close(ws, tree, left, known, thorough=False)
 
 
 def _close(
@@ -215,11 +216,6 @@ def _close(
     rows = ws.observer.rows_of(look, over=over)
     ws.observer.journal_look(look, rows)
     return tuple(row.id for row in rows if row.kind == "change")
-
-
-def _ends(over: Sequence[Bracket]) -> dict[str, End]:
-    """What became of calls whose session went on without a word of them."""
-    return {b.id: ends.end_of_left(b) for b in over}
 
 
 def turn_above(ws: Guarded) -> AgentTurn | None:

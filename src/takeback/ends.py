@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 
 from .brackets import EARLY, Bracket, End
 from .typed import TYPE_CHECKING
@@ -27,11 +28,17 @@ def end_of(bracket: Bracket) -> End | None:
     return None if found is not None and found.awaited else found
 
 
-def end_of_left(bracket: Bracket) -> End:
-    """The same of a call whose session has gone on: it is over, and may just be being written down."""
-    until = time.monotonic() + (_WRITING if os.path.exists(bracket.call.transcript) else 0)
+def ends_of_left(left: Iterable[Bracket]) -> dict[str, End]:
+    """The same of calls whose session has gone on, by the ids of their brackets: they are over, and that may just be
+    being written down. Waits once for all of them."""
+    until = time.monotonic() + _WRITING
+    return {bracket.id: _end_of_left(bracket, until) for bracket in left}
+
+
+def _end_of_left(bracket: Bracket, until: float) -> End:
+    can_wait = not bracket.caller.is_gone and os.path.exists(bracket.call.transcript)
     while (end := _written(bracket)) is None:
-        if bracket.caller.is_gone or time.monotonic() > until:
+        if not can_wait or time.monotonic() > until:
             return End()
         time.sleep(_AGAIN)
     return end

@@ -16,6 +16,7 @@ from .typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import calls
     from .acts import Stopped
+    from .ancestry import Process
     from .brackets import AgentTurn, Call, Caller
 
 
@@ -78,12 +79,12 @@ class Hooked(Guarded):
         with self._hooked() as tree:
             return calls.end_call(self, tree, caller, call, failed, did_act, ran, at, nothing)
 
-    def end_gone(self, at: float) -> tuple[str, ...]:
+    def end_gone(self, process: Process, at: float) -> tuple[str, ...]:
         """A process was seen to end at this moment: the calls that were at work in it ended then."""
         from . import calls
 
         with self._hooked() as tree:
-            return calls.end_gone(self, tree, at)
+            return calls.end_gone(self, tree, process, at)
 
     def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
         """An agent rests, or a session ends: calls that nobody said were over are taken to be. While it rests nobody

@@ -252,13 +252,14 @@ class Planner:
         """Whether it was theirs whose work goes back nobody knows, so that it stays unless a person says otherwise.
         What earlier undos left so was asked about then, and is no part of this one."""
         history = self.history
-        if UNCERTAIN in request.also or request.everything or not history.uncertain_rows or request.verb == "redo":
+        if request.everything or not history.uncertain_rows or request.verb == "redo":
             return ours, left
         uncertain = {u for u in ours if u.seq in history.uncertain_rows and domain_of(u.path) != "state"}
+        asked = uncertain
         if request.verb == "undo":
-            wanted = set(request.turns)
-            return ours - uncertain, left | {u for u in uncertain if history.turns(u.seq) & wanted}
-        return ours - uncertain, left | uncertain
+            asked = {u for u in uncertain if history.turns(u.seq) & set(request.turns)}
+            ours = ours - (uncertain - asked)
+        return (ours, left) if UNCERTAIN in request.also else (ours - asked, left | asked)
 
     def _asks(self, left: Iterable[Unit], request: Request) -> dict[str, frozenset[Unit]]:
         """What is left, by kind, where a person may say that it goes too. A take-back that is narrow by itself, or was

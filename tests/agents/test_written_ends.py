@@ -193,3 +193,13 @@ def test_no_content_is_too_odd(tmp_path_factory: pytest.TempPathFactory, agent: 
         end = reader.end_of(str(session), key, prompted, 0.0)
         assert end is None or isinstance(end, End)
         assert isinstance(reader.began(str(session), key), float)
+
+
+def test_codex_says_in_its_rollout_that_a_command_failed(tmp_path: Path) -> None:
+    rollout = tmp_path / "rollout.jsonl"
+    for code in (0, 2):
+        item = {"type": "CommandExecution", "id": "call_1", "exit_code": code, "duration": {"secs": 1, "nanos": 0}}
+        line = {"type": "event_msg", "payload": {"type": "item_completed", "item": item, "completed_at_ms": 5000}}
+        rollout.write_text(json.dumps(line) + "\n")
+        said = {"hook_event_name": "PostToolUse", "tool_use_id": "call_1", "transcript_path": str(rollout)}
+        assert agents.load("codex").has_failed({**said, "tool_response": ""}) is (code != 0)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import takeback
+from takeback import brackets, ends
 from takeback.surfaces.hook import Asked, answer
 
 
@@ -53,6 +54,13 @@ class Told:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
+
+
+@pytest.fixture(autouse=True)
+def said_exactly(monkeypatch):
+    """What these sessions say of when a call began is exact, so that the tests need not wait for long."""
+    for module in (brackets, ends):
+        monkeypatch.setattr(module, "EARLY", 0.1)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
-from .dialect import Dialect, table
+from .dialect import Dialect, table, text
 from .events import Answer, Event, Reply
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class Codex(Dialect):
         response = payload.get("tool_response")
         if isinstance(response, str) and response.startswith("Exit code: "):
             return not response.startswith("Exit code: 0")
+        if text(payload, "hook_event_name") == "PostToolUse" and text(payload, "tool_use_id"):
+            from . import codex_rollout
+
+            if codex_rollout.has_failed(text(payload, "transcript_path"), text(payload, "tool_use_id")):
+                return True
         return bool(table(payload, "tool_response").get("isError"))
 
     def render(self, event: Event, answer: Answer) -> Reply:

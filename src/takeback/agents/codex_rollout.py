@@ -40,6 +40,12 @@ def end_of(path: str, key: str, prompted: bool) -> End | None:
     return run or left
 
 
+def has_failed(path: str, key: str) -> bool:
+    """Whether the command of that key is said to have ended with another code than 0."""
+    found = (payload for line in transcripts.told(path, key) if _is_of(payload := table(line, "payload"), key))
+    return any(isinstance(code := table(p, "item").get("exit_code"), int) and code != 0 for p in found)
+
+
 def began(path: str, key: str) -> float:
     """When a command that is over began to run, after whatever a person was asked; 0 if nothing is said of that."""
     found = (payload for line in transcripts.told(path, key) if _is_of(payload := table(line, "payload"), key))

@@ -3,11 +3,11 @@ cannot be read says nothing."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from .. import quickjson
 from ..typed import Any
 
 _READ = 4 << 20  # bytes from the end: what has just become of a call stands there
@@ -34,7 +34,7 @@ def told(path: str, *words: str) -> Iterator[Mapping[str, Any]]:
 def said(line: bytes) -> Mapping[str, Any]:
     """Nothing where it is no table."""
     try:
-        read = json.loads(line)
+        read = quickjson.loads(line.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}

@@ -81,7 +81,7 @@ def _doubts(units: Iterable[Unit], history: History) -> Iterator[str]:
     """Why it is not known whose work it is."""
     ids = dict.fromkeys(id for seq in sorted({unit.seq for unit in units}) for id in history.by_seq[seq].calls)
     for bracket in (history.brackets[id] for id in ids if id in history.brackets):
-        why = "nobody knows when it began" if bracket.prompted and not bracket.cut else "nobody knows when it ended"
+        why = "nobody knows when it began" if bracket.prompted else "nobody knows when it ended"
         yield f"  {safe(bracket.caller.agent)} or you: {why} ({safe(clip(bracket.call.summary, 60))})"
 
 

@@ -50,13 +50,13 @@ class Deaths:
         with self._lock:
             return list(self._called)
 
-    def ended(self, ready: Sequence[object]) -> list[Called]:
-        """Where those called that have ended, by their descriptors."""
+    def ended(self, ready: Sequence[object]) -> list[tuple[Process, Called]]:
+        """Those that have ended, by their descriptors, and where each of them called."""
         with self._lock:
-            over = [held for held in self._called if held in ready]
-            found = [called for held in over for called in self._called.pop(held).values()]
-            self._held = {process: held for process, held in self._held.items() if held not in over}
-        for held in over:
+            over = {process: held for process, held in self._held.items() if held in ready}
+            found = [(process, called) for process, held in over.items() for called in self._called.pop(held).values()]
+            self._held = {process: held for process, held in self._held.items() if process not in over}
+        for held in over.values():
             os.close(held)
         return found
 

@@ -176,8 +176,8 @@ class Server:
         pause = _HEARTBEAT if self._at_work else _TEND if busy else _REST
         watched: list[Any] = [listening, self._woken, *self.deaths.descriptors]
         ready, _, _ = select.select(watched, [], [], min(pause, self._idle()))
-        for called in self.deaths.ended(ready):
-            self._thread(partial(self._end_gone, called, time.time()))
+        for process, called in self.deaths.ended(ready):
+            self._thread(partial(self._end_gone, process, called, time.time()))
         if listening in ready:
             call = Call(listening.accept()[0])
             with self._lock:
@@ -271,13 +271,13 @@ class Server:
 
         return opening
 
-    def _end_gone(self, called: Called, at: float) -> None:
+    def _end_gone(self, process: ancestry.Process, called: Called, at: float) -> None:
         work = object()
         with self._lock:
             self._at_work.add(work)
         try:
             with self.kept.open(*called) as workspace:
-                workspace.end_gone(at)
+                workspace.end_gone(process, at)
         except TakebackError:
             return  # the next look closes what is open, and knows less
         finally:
