@@ -315,6 +315,9 @@ class History:
             did={**act.did, **body.get("did", {})},
             target=body.get("target", act.target),
             domain=body.get("domain", act.domain),
+            depends_on=tuple(body.get("depends_on", act.depends_on)),
+            key=body.get("key", act.key),
+            step=body.get("step", act.step),
         )
         if "inverse" in body:
             packed = body["inverse"]

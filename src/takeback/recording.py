@@ -121,16 +121,22 @@ def record(
     """Journals an act, unless another one in the ledger stands for it; one that is in the ledger already, because a
     hook saw it, is told how it is taken back."""
     if (seen := already_seen(ws.history(), act, by, for_effect)) is not None:
-        return tell(ws, tree, seen, facts(ws, seen, _more_of(seen, act)))
+        told = facts(ws, seen, _more_of(seen, act))
+        _keep(ws, content)
+        return tell(ws, tree, seen, told)
     if instead is not None and (found := instead(ws.history().ledger())) is not None:
         return found
     _look_before(ws, tree, by.get("actor", ""))
-    if content:
-        ws.store.blobs.put(content)
-        ws.store.blobs.flush()
+    _keep(ws, content)
     id = new_id()
     ws.store.journal.append([New("act", id, body_of(act, by))], ws.clock())
     return ws.history().acts[id]
+
+
+def _keep(ws: Workspace, content: bytes) -> None:
+    if content:
+        ws.store.blobs.put(content)
+        ws.store.blobs.flush()
 
 
 def tell(ws: Workspace, tree: OpenFolder, known: Act, found: Mapping[str, Any]) -> Act:
@@ -203,6 +209,9 @@ def _more_of(seen: Act, act: NewAct) -> dict[str, Any]:
         found["target"] = act.target
     if act.state in (DONE, FAILED):
         found["state"] = act.state
+    if others := tuple(id for id in act.depends_on if id != seen.id):
+        found["depends_on"] = tuple(dict.fromkeys((*seen.depends_on, *others)))
+    found |= {name: said for name, said in (("key", act.key), ("step", act.step)) if said}
     if act.inverse is not None:
         found |= {"inverse": act.inverse, "verdict": act.verdict}
     elif not found["did"]["left_to_do"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from test_hook import Claude, is_denied
 
 import takeback
 from servers.payments import Payments
+from takeback.acts import Inverse, NewAct
 
 
 @pytest.fixture
@@ -163,6 +165,33 @@ def test_what_is_not_the_same_is_an_effect_of_its_own(session: Claude, ws: Any, 
     session.prompt("something else")  # another turn: the same request by now is another one
     ws.record_http("POST", f"{bank.url}/v1/charges", status=201, inverse_url="/v1/refunds")
     assert len(ws.effects()) == 4 and ws.effects()[-1].shown_state == "irreversible"
+
+
+def test_what_an_effect_stands_on_is_kept_when_it_gets_its_inverse(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    account = ws.record_command("made an account", argv=["true"])
+    answer = charged(session, bank)
+    seen = ws.effects()[0]
+    url = f"{bank.url}/v1/charges"
+    depends = [account.id[:8], seen.id]
+    act = ws.record_http("POST", url, status=201, response_body=answer, depends_on=depends, **UNDO)
+    assert act.id == seen.id and act.depends_on == (account.id,), "and on itself nothing stands"
+    with takeback.open(ws.root) as again:
+        assert again.find_effect(seen.id).depends_on == (account.id,)
+    (step,) = ws.plan("revert", account.id).steps
+    assert step.note.startswith(f"{seen.id[:8]} stands on it and stays")
+
+
+def test_what_a_step_tells_of_an_effect_that_a_hook_saw_is_kept(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    answer = charged(session, bank)
+    (seen,) = ws.effects()
+    new = NewAct("command", "told", "", Inverse("run", {"argv": ["true"]}), did={"got": answer["id"]}, key="order-17")
+    with ws.step("charge") as step:
+        content = b"the letter"
+        act = ws.record(new, content=content, for_effect=seen.id)
+    assert (act.id, act.key, act.step) == (seen.id, "order-17", step.path)
+    assert ws.store.blobs.get(sha256(content).digest()) == content
 
 
 def test_a_refusal_that_is_recorded_says_that_it_never_happened(session: Claude, ws: Any, bank: Payments) -> None:
