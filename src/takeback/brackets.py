@@ -133,6 +133,28 @@ def act_rows(bracket: Bracket, in_doubt: bool, nothing: str = "") -> list[New]:
     return [New("act", new_id(), body_of(act, by)) for act in acts]
 
 
+def unrecorded(journal: Journal, bracket: Bracket, found: Sequence[Bracket]) -> Bracket:
+    """A call without the requests that its own turn recorded while it ran: one act is one effect. Where another call
+    made the same request meanwhile nobody can tell whose was recorded, and all stay. `found` are the open ones."""
+    is_request = any("request" in act.did for act in bracket.call.acts)
+    rows = [row.body or {} for row in journal.rows(bracket.seq, ("act",))] if is_request else []
+    if not rows:
+        return bracket
+    from .recording import is_same_request
+
+    seen = [body.get("did", {}) for body in rows if body.get("by", {}).get("surface") == "hook"]
+    seen += [act.did for b in found if b.id != bracket.id for act in b.call.acts]
+    mine = [body for body in rows if body.get("by", {}).get("turn") == bracket.turn.number]
+    told = [body.get("did", {}) for body in mine if body.get("domain") == "http"]
+    requests = [f"{did.get('method')} {did.get('url')}" for did in told if "method" in did]
+    plain = [request for request in requests if not any(is_same_request(did, request) for did in seen)]
+    acts = list(bracket.call.acts)
+    for request in plain:
+        if (same := next((act for act in acts if is_same_request(act.did, request)), None)) is not None:
+            acts.remove(same)
+    return bracket._replace(call=bracket.call._replace(acts=tuple(acts)))
+
+
 def cut_rows(bracket: Bracket, end: End, oldest: int) -> list[New]:
     """Closes a call of which no after-event said that it was over."""
     acts = [] if end.refused else act_rows(bracket, in_doubt=not end.done)

@@ -177,7 +177,8 @@ def end_call(
     rows = ws.observer.rows_of(look, ending=bracket.id if bracket is not None else "", begun=begun, at_work=found)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
-        rows += brackets.act_rows(bracket, in_doubt=failed, nothing=nothing) if did_act else []
+        did = brackets.unrecorded(ws.store.journal, bracket, found)
+        rows += brackets.act_rows(did, in_doubt=failed, nothing=nothing) if did_act else []
         oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
         rows.append(brackets.close_row(bracket, oldest, failed=failed))
     ws.observer.journal_look(look, rows)

@@ -503,7 +503,8 @@ class Observer:
     def _closing(self, found: Sequence[Bracket], ends: Mapping[str, End]) -> list[New]:
         """Brackets of calls that are over: what they did has just been found."""
         oldest = min((b.seq for b in found if b.id not in ends), default=0)
-        return [row for b in found if b.id in ends for row in brackets.cut_rows(b, ends[b.id], oldest)]
+        over = [brackets.unrecorded(self.store.journal, b, found) for b in found if b.id in ends]
+        return [row for b in over for row in brackets.cut_rows(b, ends[b.id], oldest)]
 
     def look(self, tree: OpenFolder, actor: str = "", takeback: str = "") -> Look:
         """Looks at the whole tree and journals what differs."""

@@ -164,7 +164,7 @@ def already_seen(history: History, act: NewAct, by: Mapping[str, str], for_effec
     newest = list(history.agent_turns.values())[-1].id if history.agent_turns else ""
     turn = by.get("turn") or newest
     request = f"{act.did.get('method')} {act.did.get('url')}"
-    mine = [a for a in in_call or lacking if a.by.get("turn") == turn and _is_same_request(a, request)]
+    mine = [a for a in in_call or lacking if a.by.get("turn") == turn and is_same_request(a.did, request)]
     return mine[0] if mine else None
 
 
@@ -174,8 +174,9 @@ def _names_of_call(history: History, act: Act) -> tuple[str, ...]:
     return (bracket.id, bracket.call.key) if bracket is not None else ()
 
 
-def _is_same_request(act: Act, request: str) -> bool:
-    seen = str(act.did.get("request", ""))
+def is_same_request(did: Mapping[str, Any], request: str) -> bool:
+    """Whether what a hook saw of an act is that method and URL."""
+    seen = str(did.get("request", ""))
     return bool(seen) and _plain_request(seen) == _plain_request(request)
 
 

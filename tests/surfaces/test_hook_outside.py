@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from test_hook import Claude, is_denied
 
 import takeback
 from servers.payments import Payments
+from takeback import ancestry
 from takeback.acts import Inverse, NewAct
 
 
@@ -192,6 +194,40 @@ def test_what_a_step_tells_of_an_effect_that_a_hook_saw_is_kept(session: Claude,
         act = ws.record(new, content=content, for_effect=seen.id)
     assert (act.id, act.key, act.step) == (seen.id, "order-17", step.path)
     assert ws.store.blobs.get(sha256(content).digest()) == content
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_what_is_recorded_inside_the_call_that_did_it_is_one_effect(
+    project: Path, ws: Any, bank: Payments, is_cut: bool
+) -> None:
+    session = Claude(project, pid=os.getpid(), started=ancestry.started(os.getpid()))
+    session.prompt("charge the card")
+    url = f"{bank.url}/v1/charges"
+    record = f"{sys.executable} -m takeback record http POST {url} --status 201 --inverse-url /v1/refunds"
+    command = f"curl -s -X POST {url} -d amount=5 && {record}"
+    if is_cut:
+        session.before("1", "Bash", {"command": command})
+        subprocess.run(["bash", "-c", command], cwd=project, check=True, capture_output=True)
+        session.send("Stop")
+    else:
+        assert ran(session, "1", command).returncode == 0
+    (only,) = ws.effects()
+    assert (only.domain, only.shown_state, only.by["actor"]) == ("http", "live", "claude")
+    charged(session, bank, "2")
+    assert len(ws.effects()) == 2, "the next one is another"
+
+
+def test_of_two_calls_alike_at_once_none_is_lost(project: Path, ws: Any, bank: Payments) -> None:
+    session = Claude(project, pid=os.getpid(), started=ancestry.started(os.getpid()))
+    session.prompt("charge both")
+    command = f"curl -s -X POST {bank.url}/v1/charges -d amount=5"
+    for key in "12":
+        session.before(key, "Bash", {"command": command})
+    words = ["record", "http", "POST", f"{bank.url}/v1/charges", "--status", "201", "--inverse-url", "/v1/refunds"]
+    subprocess.run([sys.executable, "-m", "takeback", *words], cwd=project, check=True, capture_output=True)
+    for key in "12":
+        session.after(key, "Bash", {"command": command}, tool_response={})
+    assert len(ws.effects()) == 3, "nobody can tell which of them was recorded"
 
 
 def test_a_refusal_that_is_recorded_says_that_it_never_happened(session: Claude, ws: Any, bank: Payments) -> None:
