@@ -210,6 +210,19 @@ def depends(newer: Act, older: Act) -> bool:
     return a == b or b.startswith(a.rstrip("/") + "/")
 
 
+def is_same_request(did: Mapping[str, Any], request: str) -> bool:
+    """Whether what a hook saw of an act is that method and URL."""
+    seen = str(did.get("request", ""))
+    return bool(seen) and _plain_request(seen) == _plain_request(request)
+
+
+def _plain_request(request: str) -> str:
+    """A method and a URL in one spelling: no query, whose secrets were masked, and no slash at its end."""
+    method, _, url = request.partition(" ")
+    place = url.partition("#")[0].partition("?")[0].rstrip("/").lower()
+    return f"{method.upper()} {place if '://' in place else f'http://{place}'}"
+
+
 # -- the seam for a domain of the outside world --------------------------------
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from .acts import BEGUN, NewAct, body_of
+from .acts import BEGUN, NewAct, body_of, is_same_request
 from .callers import BY_CONTENT as BY_CONTENT
 from .callers import TURN
 from .callers import Call as Call
@@ -140,8 +140,6 @@ def unrecorded(journal: Journal, bracket: Bracket, found: Sequence[Bracket]) -> 
     rows = [row.body or {} for row in journal.rows(bracket.seq, ("act",))] if is_request else []
     if not rows:
         return bracket
-    from .recording import is_same_request
-
     seen = [body.get("did", {}) for body in rows if body.get("by", {}).get("surface") == "hook"]
     seen += [act.did for b in found if b.id != bracket.id for act in b.call.acts]
     mine = [body for body in rows if body.get("by", {}).get("turn") == bracket.turn.number]

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from . import names, redact
-from .acts import BEGUN, DID_NOT_HAPPEN, HAPPENED, SAYINGS, UNDONE, Act, Inverse, NewAct, body_of
+from .acts import BEGUN, DID_NOT_HAPPEN, HAPPENED, SAYINGS, UNDONE, Act, Inverse, NewAct, body_of, is_same_request
 from .effects import ACT_VERDICTS, COMPENSATING, DONE, FAILED, IRREVERSIBLE, STATES
 from .errors import NotFound, TakebackError, UsageError
 from .history import History
@@ -172,19 +172,6 @@ def _names_of_call(history: History, act: Act) -> tuple[str, ...]:
     """What the call of an act is called, by us and by its agent."""
     bracket = history.brackets.get(act.by.get("call", ""))
     return (bracket.id, bracket.call.key) if bracket is not None else ()
-
-
-def is_same_request(did: Mapping[str, Any], request: str) -> bool:
-    """Whether what a hook saw of an act is that method and URL."""
-    seen = str(did.get("request", ""))
-    return bool(seen) and _plain_request(seen) == _plain_request(request)
-
-
-def _plain_request(request: str) -> str:
-    """A method and a URL in one spelling: no query, whose secrets were masked, and no slash at its end."""
-    method, _, url = request.partition(" ")
-    place = url.partition("#")[0].partition("?")[0].rstrip("/").lower()
-    return f"{method.upper()} {place if '://' in place else f'http://{place}'}"
 
 
 def _why_not(act: Act) -> str:
