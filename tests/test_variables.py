@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 import tomllib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from takeback import variables
+from takeback import settings, variables
+from takeback.errors import ApprovalNeeded, Stale
+from takeback.marks import Marks
+from takeback.workspace import Workspace, open_workspace
 
 TABLE = tomllib.loads(Path(variables.__file__).with_name("variables.toml").read_text())
 
@@ -90,3 +96,81 @@ def test_the_table_is_sound() -> None:
     harmless = {"AWS_ENDPOINT_URL", "PULUMI_BACKEND_URL", "OS_AUTH_URL", "TWINE_REPOSITORY_URL"}
     assert not [name for name in TABLE["places"] if secret.search(name) and name not in harmless], "never unasked"
     assert not set(TABLE["files_only"]) & set(TABLE["programs"])
+
+
+def log_at_host(ws: Workspace) -> str:
+    return ws.record_command("made db", shell='echo "drop $DB at $PGHOST" >> log').id
+
+
+def workspace(tmp_path: Path, environ: dict[str, str]) -> Workspace:
+    """As another process would open it, with its own environment."""
+    root = tmp_path / "project"
+    root.mkdir(exist_ok=True)
+    return open_workspace(root, settings.load(None, {"TAKEBACK_HOME": str(tmp_path / "store")}), True, environ=environ)
+
+
+@given(
+    then=st.fixed_dictionaries({"DB": st.sampled_from(["a", "b"]), "PGHOST": st.sampled_from(["x", "y"])}),
+    now=st.fixed_dictionaries({"DB": st.sampled_from(["a", "b", ""]), "PGHOST": st.sampled_from(["x", "y", ""])}),
+)
+@hypothesis_settings(max_examples=12, deadline=None)
+def test_what_was_approved_runs_with_the_values_that_were_seen_or_not_at_all(
+    then: dict[str, str], now: dict[str, str]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        environ = {"PATH": os.environ["PATH"], **then}
+        with workspace(Path(folder), environ) as ws:
+            id = log_at_host(ws)
+            plan = ws.plan("revert", id, save=True)
+            ws.approve(plan, ws.unapproved(plan)[1])
+        log = Path(folder) / "project" / "log"
+        with workspace(Path(folder), {**environ, **now}) as ws:
+            if now == then:
+                ws.apply(plan.id)
+                assert log.read_text() == f"drop {now['DB']} at {now['PGHOST']}\n"
+                return
+            with pytest.raises(ApprovalNeeded) as refused:
+                ws.apply(plan.id)
+        assert not log.exists()
+        if all(now.values()):
+            assert isinstance(refused.value, Stale)
+            assert {name for name, _, _ in refused.value.differing} == {n for n in now if now[n] != then[n]}
+
+
+def test_a_value_that_changes_between_a_plan_and_its_apply_makes_it_stale(tmp_path: Path) -> None:
+    """In one process, as between the plan at a prompt and the yes."""
+    environ = {"PATH": os.environ["PATH"], "DB": "shop", "PGHOST": "localhost"}
+    with workspace(tmp_path, environ) as ws:
+        plan = ws.plan("revert", log_at_host(ws))
+        environ["PGHOST"] = "prodhost"
+        ws.approve(plan, ws.unapproved(plan)[1])
+        with pytest.raises(Stale, match="PGHOST has another value"):
+            ws.apply(plan)
+        assert not (tmp_path / "project" / "log").exists()
+        environ["PGHOST"] = "localhost"
+        ws.apply(plan)
+    assert (tmp_path / "project" / "log").read_text() == "drop shop at localhost\n"
+
+
+def test_a_home_that_the_line_names_is_part_of_what_is_approved(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    with workspace(tmp_path, environ) as ws:
+        plan = ws.plan("revert", ws.record_command("made it", shell='echo x > "$HOME/gone"').id, save=True)
+        ws.approve(plan)
+        environ["HOME"] = str(tmp_path / "project")
+        with pytest.raises(Stale, match="HOME"):
+            ws.apply(plan.id)
+    assert not list(tmp_path.rglob("gone"))
+
+
+def test_marks_tell_same_from_other_and_need_the_key(tmp_path: Path) -> None:
+    here, again = Marks(tmp_path), Marks(tmp_path)
+    assert here.of({"A": "x"}) == again.of({"A": "x"}) != here.of({"A": "y"})
+    assert here.of({"A": "x"})["A"] != here.of({"B": "x"})["B"], "equal values of two variables do not show"
+    assert here.of({"A": ""}) == {"A": ""}
+    (tmp_path / "marks.key").unlink()
+    assert Marks(tmp_path).of({"A": "x"}) != here.of({"A": "x"})
+    assert Marks(None).of({"A": "x"}) != Marks(None).of({"A": "x"})
+    (tmp_path / "marks.key").write_bytes(b"cut")
+    assert Marks(tmp_path).of({"A": "x"}) == Marks(tmp_path).of({"A": "x"}), "what is no key is made anew"
+    assert [p.name for p in tmp_path.iterdir()] == ["marks.key"]

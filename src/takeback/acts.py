@@ -66,6 +66,7 @@ class NewAct(NamedTuple):
     state: str = DONE  # or BEGUN, if it is recorded before it is done
     key: str = ""  # a harness's own name for it, under which it is done once
     step: str = ""  # the step of a harness that it is part of
+    marks: Mapping[str, str] = {}  # of the values that its inverse would have used when it was recorded (marks.py)
 
 
 class Act(NamedTuple):
@@ -88,6 +89,7 @@ class Act(NamedTuple):
     in_doubt: str = ""  # the take-back that sent its inverse and never learned what came of it
     sent_at: float = 0.0  # when that was
     undone_by: str = ""  # the take-back, or the person, that took it back
+    marks: Mapping[str, str] = {}  # of the values that its inverse would have used when it was recorded
 
     @property
     def path(self) -> bytes:
@@ -174,6 +176,7 @@ class Approval(NamedTuple):
     hash: str
     at: float
     credentials: tuple[tuple[str, str], ...] = ()
+    marks: Mapping[str, str] = {}  # of the values of variables that were seen, or not set
 
 
 class Stopped(NamedTuple):
@@ -270,7 +273,8 @@ class Outside(Protocol):
         """The secrets it needs that are not bound to where they would go."""
 
     # A domain may also have `lacks(inverse) -> str`: what it needs and is not there, a credential that is not set. Then
-    # nothing of a plan is begun.
+    # nothing of a plan is begun. And `uses(inverse) -> dict[str, str]`: the variables that decide what it does, with
+    # their values here, empty where one is not set: a yes is for these. Else they are the references that are set.
     # And `runs_code = True`, where its inverses run code on this machine that may write files: only then does what
     # moved in the tree meanwhile belong to the take-back.
 
@@ -304,6 +308,7 @@ def recorded(row_id: str, seq: int, at: float, body: Mapping[str, Any]) -> Act:
         Inverse(packed["op"], packed["args"]) if packed else None,
         body["verdict"], body.get("did", {}), body.get("by", {}), tuple(body.get("depends_on", ())),
         body.get("state", DONE), body.get("key", ""), body.get("step", ""),
+        marks=body.get("marks", {}),
     )  # fmt: skip
 
 
@@ -316,6 +321,7 @@ def _is_sound(body: Mapping[str, Any]) -> bool:
         and body.get("verdict") in ACT_VERDICTS and body.get("state", DONE) in (DONE, FAILED, BEGUN)
         and isinstance(by, dict) and all(isinstance(each, str) for each in by.values())
         and isinstance(body.get("did", {}), dict)
+        and isinstance(body.get("marks", {}), dict)
         and isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)
         and is_inverse(inverse)
     )  # fmt: skip
@@ -345,6 +351,7 @@ def body_of(act: NewAct, by: Mapping[str, str]) -> dict[str, Any]:
         "by": dict(by),
     }
     more = {"did": dict(act.did), "depends_on": list(act.depends_on), "key": act.key, "step": act.step}
+    more["marks"] = dict(act.marks)
     body.update({name: value for name, value in more.items() if value})
     if act.state != DONE:
         body["state"] = act.state

@@ -327,6 +327,7 @@ class Distance(NamedTuple):
 
 _NO_TIMES: Mapping[bytes, Entry] = {}
 _NO_UNITS: Mapping[str, frozenset[Unit]] = {}
+_NO_MARKS: Mapping[str, str] = {}
 
 
 class Plan(NamedTuple):
@@ -341,6 +342,7 @@ class Plan(NamedTuple):
     own: frozenset[bytes] = frozenset()  # left too, as they are an agent's own: taken back only by name
     distance: Distance = Distance()
     asks: Mapping[str, frozenset[Unit]] = _NO_UNITS  # of what is left, by kind: a person may say that it goes too
+    marks: Mapping[str, str] = _NO_MARKS  # of the values of variables that its outside steps use (marks.py)
 
     @property
     def taken(self) -> list[Step]:

@@ -318,6 +318,7 @@ class History:
             depends_on=tuple(body.get("depends_on", act.depends_on)),
             key=body.get("key", act.key),
             step=body.get("step", act.step),
+            marks=body.get("marks", act.marks),
         )
         if "inverse" in body:
             packed = body["inverse"]
@@ -369,7 +370,8 @@ class History:
     def _fold_approval(self, row: Row, body: Mapping[str, Any]) -> None:
         if "plan" in body:
             allowed = tuple((name, origin) for name, origin in body.get("credentials", ()))
-            self.approvals[row.id] = Approval(row.id, body["plan"], body["hash"], row.at, allowed)
+            marks = body.get("marks", {})
+            self.approvals[row.id] = Approval(row.id, body["plan"], body["hash"], row.at, allowed, marks)
         elif "call" in body:
             self.call_approvals[row.id] = body["call"]
             self._fold_let_pass(body["call"], approved=row.at)

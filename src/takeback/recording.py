@@ -42,6 +42,7 @@ def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct,
     act = cleaned(act._replace(depends_on=older(ws, act.depends_on)), ws.environ)
     if act.inverse is not None:
         act = act._replace(inverse=ws.outside(act.domain).check(act.inverse))
+        act = act._replace(marks=_marks(ws, act.domain, act.inverse))
     return act, redact.value(dict(by))
 
 
@@ -73,7 +74,14 @@ def facts(ws: Workspace, known: Act, what: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: getattr(clean, name) for name in told}
     if "inverse" in found:
         found["inverse"] = clean.inverse.to_json() if clean.inverse else None
+        if marks := _marks(ws, clean.domain, clean.inverse):
+            found["marks"] = marks
     return found
+
+
+def _marks(ws: Workspace, domain: str, inverse: Inverse | None) -> dict[str, str]:
+    """Of what a command uses: its variables choose what it acts on. A request goes where it went, whatever its key."""
+    return ws.marks_of(domain, inverse) if domain == "command" and inverse is not None else {}
 
 
 def cleaned(act: NewAct, environ: Mapping[str, str]) -> NewAct:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from . import domains, git_steps, names, requests, trees
-from .acts import Act, Approval, Credential, World, depends
+from . import domains, git_steps, names, redact, requests, trees
+from .acts import Act, Approval, Credential, Inverse, World, depends
 from .capture.scan import Look
 from .domains.files import Files, export
 from .domains.git import Git
@@ -52,6 +52,7 @@ from .history import History, pack_list
 from .ids import new_id
 from .index import Index
 from .journal import New
+from .marks import Marks
 from .merging import Merger
 from .observer import MANY, Observer, children_of, give_back_memory, let_go, links_of, states
 from .planner import Planner, takes_threads
@@ -83,6 +84,7 @@ class Takebacks:
         self.environ = environ
         self.unlocked = unlocked
         self.store = observer.store
+        self.marks = Marks(self.store.folder)
         self.merged: dict[bytes, bytes] = {}  # texts the last plan merges; stored when it is applied
         self._ahead: tuple[Index, list[Change]] | None = None  # the known tree with changes of a running take-back
 
@@ -91,7 +93,7 @@ class Takebacks:
     def plan(self, tree: OpenFolder | None, ask: Ask) -> Plan:
         """Looks, then plans on what is there; without a tree, at the threads alone."""
         plan = self._plan(tree, ask) if tree is not None else self._plan_of_threads(ask)
-        return plan._replace(distance=self._distance(plan.request))
+        return plan._replace(distance=self._distance(plan.request), marks=self._marks_of(plan.outside))
 
     def planner(self) -> Planner:
         """For what is known, without a look; it merges nothing."""
@@ -387,6 +389,8 @@ class Takebacks:
     def save(self, plan: Plan) -> Plan:
         id = new_id()
         body = {"request": plan.request.to_json(), "hash": plan.hash, "steps": [_saved_step(s) for s in plan.steps]}
+        if plan.marks:
+            body["marks"] = dict(plan.marks)
         self.store.journal.append([New("plan", id, body)], self.observer.clock())
         return plan._replace(id=id)
 
@@ -404,11 +408,16 @@ class Takebacks:
             history = self.observer.history()
             id = names.resolve(history, plan, plans=True).id
             hash, seen = history.plans[id]["hash"], history.plans[id]["steps"]
+            marks = history.plans[id].get("marks", {})
         else:
-            id, hash, seen = plan.id, plan.hash, [_saved_step(s) for s in plan.steps]
+            id, hash, seen, marks = plan.id, plan.hash, [_saved_step(s) for s in plan.steps], plan.marks
         fresh = self.plan(tree, lambda _: request)
         if fresh.hash != hash:
             raise _stale(seen, fresh)
+        # What was not set when it was planned may be set by whoever approves it: that person sees it.
+        differing = _differing({name: mark for name, mark in marks.items() if mark}, fresh.marks)
+        if any(fresh.marks.get(name) for name in differing) or (differing and not self._lacking(fresh.outside)):
+            raise _stale_values(differing, fresh.marks, "planned", "look at it again: takeback plan")
         return fresh._replace(id=id)
 
     # -- applying ------------------------------------------------------------
@@ -497,7 +506,10 @@ class Takebacks:
     def approve(self, plan: Plan, credentials: Iterable[Credential] = ()) -> Approval:
         """A person says yes to exactly this plan, for once."""
         id = new_id()
-        body = {"plan": plan.id, "hash": plan.hash, "credentials": sorted([c.name, c.origin] for c in credentials)}
+        pairs = sorted([c.name, c.origin] for c in credentials)
+        body: dict[str, Any] = {"plan": plan.id, "hash": plan.hash, "credentials": pairs}
+        if plan.marks:
+            body["marks"] = dict(plan.marks)
         self.store.journal.append([New("approval", id, body)], self.observer.clock())
         return self.observer.history().approvals[id]
 
@@ -507,13 +519,48 @@ class Takebacks:
         if not steps and not unbound:
             return None
         wanted = {(c.name, c.origin) for c in unbound}
-        found = None
-        for approval in self.observer.history().approvals.values():
-            if approval.hash == plan.hash and wanted <= set(approval.credentials):
-                found = approval
-        if found is None:
-            raise _not_approved(plan, steps, unbound)
+        given = [
+            approval
+            for approval in self.observer.history().approvals.values()
+            if approval.hash == plan.hash and wanted <= set(approval.credentials)
+        ]
+        if found := [approval for approval in given if not _differing(approval.marks, plan.marks)]:
+            return found[-1]
+        for approval in given:
+            if approval.plan and approval.plan == plan.id:
+                self.must_be_ready(plan)
+                differing = _differing(approval.marks, plan.marks)
+                raise _stale_values(differing, plan.marks, "approved", "look at it again: takeback plan")
+        raise _not_approved(plan, steps, unbound)
+
+    def marks_of(self, domain: str, inverse: Inverse) -> dict[str, str]:
+        """Marks of the values here that decide what an inverse does."""
+        return self.marks.of(self._used(domain, inverse))
+
+    def changed_since_recorded(self, act: Act) -> list[str]:
+        """The variables of an act's inverse that are set here, and had another value when it was recorded."""
+        if act.inverse is None or not act.marks:
+            return []
+        now = self.marks_of(act.domain, act.inverse)
+        return [name for name in _differing(act.marks, now) if now.get(name) and act.marks[name]]
+
+    def _marks_of(self, steps: Iterable[Step]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for step in steps:
+            act = self.observer.history().acts.get(text(step.path))
+            if act is not None and act.inverse is not None:
+                found |= self.marks_of(act.domain, act.inverse)
         return found
+
+    def _used(self, domain: str, inverse: Inverse) -> dict[str, str]:
+        try:
+            ask = getattr(domains.load(domain, self.world()), "uses", None)
+            if ask is not None:
+                return dict(ask(inverse))
+        except Exception:  # a domain may be anybody's; what is wrong with it is told when it is run
+            return {}
+        names = redact.references(inverse.args)
+        return {name: value for name in names if (value := self.environ.get(name))}
 
     def must_be_ready(self, plan: Plan) -> None:
         """Nothing is begun where a credential that a step needs is not there: it would only fail, half-way. What was
@@ -524,13 +571,13 @@ class Takebacks:
         self._must_be_ready(plan.outside, way)
 
     def _must_be_ready(self, steps: Iterable[Step], way: str) -> None:
-        found: list[str] = []
-        acts = self.observer.history().acts
-        for act in (acts[text(step.path)] for step in steps if text(step.path) in acts):
-            if (why := self.lacks(act)) and why not in found:
-                found.append(why)
-        if found:
+        if found := self._lacking(steps):
             raise CredentialNeeded(f"nothing was changed: {'; '.join(found)}", way)
+
+    def _lacking(self, steps: Iterable[Step]) -> list[str]:
+        acts = self.observer.history().acts
+        known = [acts[text(step.path)] for step in steps if text(step.path) in acts]
+        return list(dict.fromkeys(why for act in known if (why := self.lacks(act))))
 
     def lacks(self, act: Act) -> str:
         """What the inverse of an act needs and is not there; empty where nobody can say so beforehand."""
@@ -636,10 +683,13 @@ class Takebacks:
         outside = any(segment.domain not in STATES for segment in segments)
         approval = self._approval_of(takeback) if outside else None
         if not abort:
-            self._must_be_ready(
-                [step for step in steps if step.domain not in STATES],
-                "set it and run takeback resume again, or go back with takeback resume --abort",
-            )
+            waiting = [step for step in steps if step.domain not in STATES]
+            self._must_be_ready(waiting, "set it and run takeback resume again, or takeback resume --abort goes back")
+            now = self._marks_of(waiting)
+            seen = {name: mark for name, mark in approval.marks.items() if name in now} if approval else {}
+            if differing := _differing(seen, now):
+                way = "set it as it was and run takeback resume again, or takeback resume --abort goes back"
+                raise _stale_values(differing, now, "approved", way)
         executor = self._executor(tree, approval, outside, takeback.request, head)
         try:
             done = executor.finish(takeback, segments, abort, self.observer.known().state)
@@ -665,7 +715,7 @@ class Takebacks:
         if used is None or used.body is None or used.kind != "approval" or used.body.get("hash") != begun.get("hash"):
             return None
         pairs = tuple((name, origin) for name, origin in used.body.get("credentials", ()))
-        return Approval(used.id, used.body["plan"], used.body["hash"], used.at, pairs)
+        return Approval(used.id, used.body["plan"], used.body["hash"], used.at, pairs, used.body.get("marks", {}))
 
     # -- out of the workspace --------------------------------------------------
 
@@ -814,3 +864,15 @@ def _stale(seen: Sequence[Any], fresh: Plan) -> Stale:
         "look at it again: takeback plan",
         differing,
     )
+
+
+def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The variables that had another value then, or none."""
+    return [name for name, mark in then.items() if mark != now.get(name, "")]
+
+
+def _stale_values(differing: Sequence[str], now: Mapping[str, str], when: str, way: str) -> Stale:
+    listed = ", ".join(differing)
+    verb = "has another value" if len(differing) == 1 else "have other values"
+    told = tuple((name, f"as it was {when}", "another value" if now.get(name) else "not set") for name in differing)
+    return Stale(f"the plan is stale: {listed} {verb} here than when it was {when}; nothing was changed", way, told)

@@ -26,9 +26,9 @@ _SET = re.compile(
 _INNER = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_SHELLS)})\s+(?:-\w+\s+)*-\w*c\s+'([^']*)'|\beval\s+'([^']*)'")
 
 
-def named(words: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+def named(words: Mapping[str, Any], environ: Mapping[str, str] | None) -> list[str]:
     """The variables that a command names: in a shell's line, or in the words of one that is given to a shell. One with
-    a default of its own counts where it is set."""
+    a default of its own counts where it is set; without an environment, always."""
     argv = words.get("argv")
     if argv is None:
         return _named_in(str(words.get("shell", "")), environ)
@@ -58,14 +58,15 @@ def is_place(name: str) -> bool:
     return name in _table()["places"]
 
 
-def _named_in(line: str, environ: Mapping[str, str]) -> list[str]:
+def _named_in(line: str, environ: Mapping[str, str] | None) -> list[str]:
     inner = [name for found in _INNER.finditer(line) for name in _named_in(found[1] or found[2] or "", environ)]
     seen = _expanded(line)
     own = {name for found in _SET.finditer(seen) for part in found.groups() if part for name in part.split()}
     found: dict[str, None] = {}
     for match in _NAMED.finditer(seen):
         name, has_default = match[1] or match[2], bool(match[3])
-        if name not in own and name not in _SHELLS_OWN and (not has_default or environ.get(name)):
+        counts = not has_default or environ is None or bool(environ.get(name))
+        if name not in own and name not in _SHELLS_OWN and counts:
             found[name] = None
     return list(dict.fromkeys([*found, *(name for name in inner if name not in own)]))
 

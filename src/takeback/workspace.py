@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from . import blame, views
-    from .acts import Act, Approval, Credential, NewAct, Outside
+    from .acts import Act, Approval, Credential, Inverse, NewAct, Outside
     from .capture.isolate import Found, Layer
     from .capture.watching import Watcher
     from .doing import Recorder
@@ -672,6 +672,15 @@ class Workspace(Hooked, Twins):
         """What taking an act back needs and is not there, in words: a credential that is not set; empty if nothing."""
         with self.alone():
             return self._takebacks.lacks(act)
+
+    def changed_since_recorded(self, act: Act) -> list[str]:
+        """The variables that taking an act back would use, and that had another value when it was recorded."""
+        with self.alone():
+            return self._takebacks.changed_since_recorded(act)
+
+    def marks_of(self, domain: str, inverse: Inverse) -> dict[str, str]:
+        """Marks of the values here that decide what an inverse does: whether they are the same later, never which."""
+        return self._takebacks.marks_of(domain, inverse)
 
     def approve(self, plan: Plan, credentials: Iterable[Credential] = ()) -> Approval:
         """A person's yes to exactly this plan, good for one apply."""

@@ -111,6 +111,14 @@ class Command:
         unset = [name for name in wanted if not self._world.environ.get(name)]
         return f"{', '.join(unset)} {'is' if len(unset) == 1 else 'are'} not set here" if unset else ""
 
+    def uses(self, inverse: Inverse) -> dict[str, str]:
+        """Every variable that decides what it does, with its value here; empty where it is not set."""
+        args = self.check(inverse).args
+        names: dict[str, None] = {}
+        for words in (args, args.get("probe", {})):
+            names |= dict.fromkeys([*_referenced(args, words), *variables.named(words, None)])
+        return {name: self._world.environ.get(name, "") for name in names}
+
     def _folder_to_record(self, given: str) -> str:
         """A folder in the project relative to it, and one elsewhere by its real path: no link decides where later."""
         if not isinstance(given, str):

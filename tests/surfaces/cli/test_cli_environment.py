@@ -3,6 +3,7 @@ nothing is begun."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,83 @@ def test_yes_does_not_ask_for_an_approval_that_is_not_what_is_missing(cli: Any, 
     ran = cli("revert", id, "--yes")
     assert ran.code == 4 and "PAY_KEY is not set here" in ran.err and "takeback approve" not in ran.err
     assert cli.ok("revert", id, "--yes", env=PLAIN).code == 0 and len(bank.refunds) == 1
+
+
+LOCAL = {"NO_COLOR": "1", "DB": "shop", "PGHOST": "localhost"}
+
+
+def log_line(cli: Any, **env: str) -> str:
+    return recorded(cli, "--shell", 'echo "drop $DB at $PGHOST" >> log', **env)
+
+
+def approve(cli: Any, plan: str, env: dict[str, str]) -> None:
+    ran = cli.typing("approve", plan, answers=[(YES, "yes\n"), (f"{SEND} DB", "yes\n")], env=env)
+    assert ran.code == 0, ran.out
+
+
+@pytest.mark.parametrize(("name", "other"), [("PGHOST", "prodhost"), ("DB", "prod")])
+def test_a_yes_is_for_the_values_that_were_there(cli: Any, name: str, other: str) -> None:
+    """A plan that was approved for localhost ran at prodhost, exit 0."""
+    id = log_line(cli, DB="shop", PGHOST="localhost")
+    plan = cli.ok("plan", "revert", id, "--json", env=LOCAL).json["plan"]["id"]
+    approve(cli, plan, LOCAL)
+    ran = cli("apply", plan, env={**LOCAL, name: other})
+    assert ran.code == 4 and "stale" in ran.err and name in ran.err and "nothing was changed" in ran.err, ran
+    assert not (cli.project / "log").exists() and state(cli, id) == "live"
+    assert cli("approve", plan, "--json", env={**LOCAL, name: other}).code == 4
+    unset = cli("apply", plan, env={key: value for key, value in LOCAL.items() if key != name})
+    assert unset.code == 4 and f"{name} is not set here" in unset.err
+    cli.ok("apply", plan, env=LOCAL)  # the yes stands for what it was given to
+    assert (cli.project / "log").read_text() == "drop shop at localhost\n" and state(cli, id) == "undone"
+
+
+def test_a_yes_for_one_place_is_none_for_a_new_plan_in_another(cli: Any) -> None:
+    id = log_line(cli, DB="shop", PGHOST="localhost")
+    approve(cli, cli.ok("plan", "revert", id, "--json", env=LOCAL).json["plan"]["id"], LOCAL)
+    elsewhere = {**LOCAL, "PGHOST": "prodhost"}
+    plan = cli.ok("plan", "revert", id, "--json", env=elsewhere).json["plan"]["id"]
+    ran = cli("apply", plan, env=elsewhere)
+    assert ran.code == 4 and "takeback approve" in ran.err and not (cli.project / "log").exists()
+    assert plan[:8] in cli.ok("approve", env=elsewhere).out, "it waits for a yes of its own"
+    approve(cli, plan, elsewhere)
+    cli.ok("apply", plan, env=elsewhere)
+    assert (cli.project / "log").read_text() == "drop shop at prodhost\n"
+
+
+def test_what_was_not_set_when_it_was_approved_cannot_be_chosen_afterwards(cli: Any) -> None:
+    """But it may be when it is only planned: an agent plans, and a person sees the value and approves it."""
+    id = log_line(cli, DB="shop", PGHOST="localhost")
+    bare = {"NO_COLOR": "1"}
+    plan = cli.ok("plan", "revert", id, "--json", env=bare).json["plan"]["id"]
+    approve(cli, plan, LOCAL)
+    stale = cli("apply", plan, env={**LOCAL, "PGHOST": "prodhost"})
+    assert stale.code == 4 and "PGHOST" in stale.err and "approved" in stale.err
+    cli.ok("apply", plan, env=LOCAL)
+    assert (cli.project / "log").read_text() == "drop shop at localhost\n"
+
+
+def test_a_default_that_is_overruled_later_is_another_plan(cli: Any) -> None:
+    id = recorded(cli, "--shell", "echo ${PGHOST:-localhost} >> log")
+    plan = cli.ok("plan", "revert", id, "--json").json["plan"]["id"]
+    assert cli.typing("approve", plan, answers=[(YES, "yes\n")], env={"NO_COLOR": "1"}).code == 0
+    ran = cli("apply", plan, env={"PGHOST": "prodhost"})
+    assert ran.code == 4 and "PGHOST" in ran.err and not (cli.project / "log").exists()
+    cli.ok("apply", plan)
+    assert (cli.project / "log").read_text() == "localhost\n"
+
+
+def test_a_plan_says_that_a_secret_differs_and_nothing_stored_tells_it(cli: Any, own_home: Path) -> None:
+    id = log_line(cli, DB="hunter2", PGHOST="localhost")
+    same = cli.ok("compensate", env={"DB": "hunter2", "PGHOST": "localhost"}).out
+    assert "differ" not in same
+    other = cli.ok("compensate", env={"DB": "hunter3", "PGHOST": "localhost"}).out
+    assert "DB differs from when it was recorded" in other and "hunter" not in other
+    plan = cli.ok("plan", "revert", id, "--json", env={**LOCAL, "DB": "hunter2"}).json["plan"]["id"]
+    approve(cli, plan, {**LOCAL, "DB": "hunter2"})
+    stored = b"".join(p.read_bytes() for p in cli.project.parent.rglob("journal.db*"))
+    for value in (b"hunter2", b"DB\0hunter2", b"DB=hunter2"):
+        digest = hashlib.sha256(value)
+        assert value not in stored and digest.hexdigest().encode() not in stored and digest.digest() not in stored
+    (key,) = cli.project.parent.rglob("marks.key")
+    assert key.stat().st_mode & 0o777 == 0o600 and key.read_bytes() not in stored
+    assert key.read_bytes().hex().encode() not in stored and "hunter" not in cli.ok("show", id, "--json").out

@@ -8,7 +8,7 @@ from .terminal import age, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from ...acts import Act
     from ...effects import Step
@@ -73,8 +73,10 @@ def sign(terminal: Terminal, verdict: str) -> str:
     return terminal.style(mark, colour)
 
 
-def verdict(terminal: Terminal, step: Step, act: Act, does: str, environ: Mapping[str, str]) -> str:
+def verdict(terminal: Terminal, step: Step, act: Act, does: str, workspace: Workspace) -> str:
     """'compensates POST /v1/charges ch_3P (needs STRIPE_KEY)', beside what it does, which may name the key already."""
+    from ...variables import is_place
+
     note, what = safe(step.note), safe(act.summary)
     colour = _SIGNS.get(step.verdict, ("", "red"))[1]
     if not step.taken:
@@ -83,13 +85,16 @@ def verdict(terminal: Terminal, step: Step, act: Act, does: str, environ: Mappin
     if step.verdict == HELD:
         return f"{terminal.style('held', colour)}: {what} never left; dropped" + (f" · {note}" if note else "")
     word = "compensates" if step.verdict == COMPENSATING else step.verdict + ":"
-    wanted = needs(act)
+    wanted, environ = needs(act), workspace.environ
     unsaid, unset = [n for n in wanted if n not in does], [n for n in wanted if n not in environ]
     told = f" (needs {safe(', '.join(unsaid))})" if unsaid else ""
     told += terminal.style(f" · {safe(', '.join(unset))} {'is' if len(unset) == 1 else 'are'} not set", "red") * bool(
         unset
     )
     told += "".join(_place(terminal, act, name, environ[name]) for name in wanted if environ.get(name))
+    if changed := [name for name in workspace.changed_since_recorded(act) if not is_place(name)]:
+        verb = "differs" if len(changed) == 1 else "differ"
+        told += terminal.style(f" · {safe(', '.join(changed))} {verb} from when it was recorded", "red")
     return f"{terminal.style(word, colour)} {what}{told}" + (f" · {note}" if note else "")
 
 

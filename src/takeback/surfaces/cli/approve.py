@@ -107,9 +107,10 @@ def _waiting_plans(workspace: Workspace) -> list[Plan]:
     """Saved plans that would still do what they say, and need a yes that nobody has given."""
     history = workspace.history()
     found: list[Plan] = []
-    approved = {approval.hash for approval in history.approvals.values()}
+    approvals = history.approvals.values()
     for id in list(history.plans)[: -_MOST - 1 : -1]:
-        if history.plans[id].get("hash") in approved:
+        seen = history.plans[id].get("hash"), history.plans[id].get("marks", {})
+        if any(approval.plan == id or (approval.hash, approval.marks) == seen for approval in approvals):
             continue
         try:
             plan = workspace.saved_plan(id)

@@ -109,5 +109,5 @@ def listing(terminal: Terminal, workspace: Workspace, steps: list[Step]) -> None
         indent = " " * cells(head)
         for shown in (head + line[0], *line[1:]):
             terminal.write(shown)
-        terminal.write(indent + acts.verdict(terminal, step, act, does, workspace.environ))
+        terminal.write(indent + acts.verdict(terminal, step, act, does, workspace))
         terminal.write(indent + terminal.style(acts.origin(act, workspace.clock()), "dim"))

@@ -232,7 +232,7 @@ def _row(
     """Sign, name with counts, and verdict with its note."""
     if (act := acts.act_of(step, workspace.history())) is not None:
         name = acts.describer(workspace)(act) if step.taken or step.verdict == REFUSED else act.summary
-        told = acts.verdict(terminal, step, act, name, workspace.environ)
+        told = acts.verdict(terminal, step, act, name, workspace)
         if len(name) > _OVERVIEW and not whole:
             name = f"{name[:_OVERVIEW]}… ({len(name) - _OVERVIEW:,} more)"
         return Shown(acts.sign(terminal, step.verdict), safe(name), told, acts.origin(act, workspace.clock()))
