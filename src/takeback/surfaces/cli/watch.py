@@ -36,7 +36,8 @@ _RULES = {b".takebackignore", b".takeback.toml"}  # what they say decides what i
 def add(parser: Parser) -> None:
     parser.synopsis = "[--once]"
     parser.about = (
-        'Protects this folder if need be, takes a checkpoint called "watch", then follows the tree\n'
+        'Takes a checkpoint called "watch", or protects this folder with its first one, called\n'
+        '"start", if nobody did; then follows the tree\n'
         "until it is interrupted: whenever what changed has been still for a moment, it becomes one\n"
         "effect, is printed on a line, and can be undone by itself. Whoever made the changes, no\n"
         "hooks are needed. With --json each moment is one JSON object on one line."
