@@ -119,7 +119,7 @@ def test_our_own_code_and_docs_stay():
         said = path.read_text()
         masked = redact.text(said)
         changed += [a for a, b in zip(said.splitlines(), masked.splitlines()) if a != b]
-    assert len(changed) <= 6, changed  # examples of what is masked
+    assert len(changed) <= 7, changed  # examples of what is masked
 
 
 def test_the_standard_library_stays():

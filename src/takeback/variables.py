@@ -75,25 +75,26 @@ def _expanded(line: str) -> str:
     """A line without what a shell takes as it stands: quoted by ' or a backslash, or a comment."""
     out: list[str] = []
     quoted, at = False, 0
+    is_between = True  # words, where a comment may begin
     while at < len(line):
         char = line[at]
         if char == "\\":
             out.append(" ")
-            at += 2
+            at, is_between = at + 2, False
             continue
         if char == '"':
             quoted = not quoted
         elif char == "'" and not quoted:
             end = line.find("'", at + 1)
-            at = len(line) if end < 0 else end + 1
+            at, is_between = len(line) if end < 0 else end + 1, False
             out.append("''")
             continue
-        elif char == "#" and not quoted and (at == 0 or line[at - 1] in " \t\n;"):
+        elif char == "#" and not quoted and is_between:
             end = line.find("\n", at)
             at = len(line) if end < 0 else end
             continue
         out.append(char)
-        at += 1
+        at, is_between = at + 1, char in " \t\n;"
     return "".join(out)
 
 

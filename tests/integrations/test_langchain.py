@@ -452,7 +452,7 @@ def test_a_bad_undo_is_said_when_it_is_declared(ws: Workspace):
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
     monkeypatch.delitem(sys.modules, "takeback.integrations.langchain")
-    with pytest.raises(ImportError, match=r"takeback\[langchain\]"):
+    with pytest.raises(ImportError, match=r"\[langchain\]"):
         import takeback.integrations.langchain  # noqa: F401
 
 

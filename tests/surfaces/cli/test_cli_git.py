@@ -56,7 +56,7 @@ def test_json_has_each_step_by_its_path(cli, repo):
 def test_what_came_of_it_and_what_was_kept(cli, repo):
     work(cli, repo, MESS)
     repo("commit", "-q", "--allow-empty", "-m", "by a person")
-    ran = cli("undo", "--yes")
+    ran = cli("undo", "--actor", "run", "--yes")
     assert ran.code == 3
     assert "and in git feature, tag v1, 5 index entries; kept main, changed by you since" in ran.out
     assert "kept main: changed by you since · take it too: takeback revert" in ran.out + ran.err
