@@ -180,6 +180,33 @@ def test_numbers_paths_and_pieces_of_words_are_no_words_of_a_prompt(turns: Scene
     assert meant.paths == (b"auth.py",) and not meant.rows, "the path, not the turn that was about it"
 
 
+@pytest.mark.parametrize("word", ["tests", "tests/", "./tests", "README.md", "./README.md"])
+@pytest.mark.parametrize("asked", [1, 2])
+def test_a_folder_or_file_is_meant_before_words_of_a_prompt(ws: Workspace, project: Path, word: str, asked: int):
+    scene = Scene(ws)
+    scene.by_hand("base", README_md="1\n")
+    for number in range(asked):
+        scene.turn(f"say in README.md that tests pass ({number})", tests__a_py=f"{number}\n", app_py=f"{number}\n")
+    scene.turn("explain it", README_md="2\n")
+    meant = ws.plan("revert", word).request
+    assert not meant.rows and not meant.turns
+    assert meant.paths == ((b"README.md",) if "README" in word else (b"tests", b"tests/a.py"))
+    assert ws.revert(word).results and (project / "app.py").read_text() == f"{asked - 1}\n", "the turn stays"
+
+
+def test_a_file_that_nobody_changed_is_no_word_of_a_prompt_either(ws: Workspace, project: Path):
+    scene = Scene(ws)
+    (project / "LICENSE").write_text("MIT\n")
+    scene.by_hand("base")
+    ws.prune(keep=1)
+    scene.turn("mention the LICENSE in a/b", app_py="1\n")
+    assert b"LICENSE" not in ws.history().all_paths
+    for word in ("LICENSE", "./LICENSE", "a/b"):
+        with pytest.raises(takeback.NotFound, match="no such path has changed"):
+            ws.plan("revert", word)
+    assert ws.plan("revert", "mention").steps
+
+
 def test_what_is_no_turn_is_said_so(turns: Scene):
     ws = turns.ws
     taken = ws.undo()

@@ -430,11 +430,32 @@ def test_a_track_is_a_point_that_restore_and_revert_can_name(ws: Workspace, proj
     ws.redo()
     assert picture(project, times=False) == whole
     assert ws.restore(point, "./f").whole and (project / "f").read_text() == then and (project / "new").exists()
-    assert ws.restore(point).whole and picture(project, times=False) == back
+    assert ws.restore(point).whole and (project / "d/more").exists(), "what was made in a tracked folder since stays"
     assert not ws.plan("restore", point).steps
+    (project / "d/more").unlink()
+    assert picture(project, times=False) == back
     with pytest.raises(takeback.NotFound, match="was not tracked"):
         ws.restore(point, "elsewhere")
     assert ws.show(point[:8]).row.summary.startswith("tracked ")
+
+
+def test_restore_of_a_tracked_folder_never_deletes_what_was_made_there_since(ws: Workspace, project: Path):
+    (project / "d").mkdir()
+    (project / "d/old").write_text("old\n")
+    point = ws.track(["d", "named", "folder"]).id
+    (project / "d/old").write_text("new\n")
+    (project / "d/mine").write_text("a person's\n")
+    (project / "d/sub").mkdir()
+    (project / "d/sub/mine").write_text("a person's\n")
+    (project / "named").write_text("was not there, as the track says\n")
+    (project / "folder").mkdir()
+    (project / "folder/mine").write_text("a person's\n")
+    plan = ws.plan("restore", point)
+    assert {s.path for s in plan.steps} == {b"d/old", b"named"}
+    assert ws.restore(point).whole
+    assert (project / "d/old").read_text() == "old\n" and not (project / "named").exists()
+    for kept in ("d/mine", "d/sub/mine", "folder/mine"):
+        assert (project / kept).read_text() == "a person's\n"
 
 
 def test_revert_of_a_path_counts_from_its_track(ws: Workspace, project: Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from . import names, trees
-from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Track, Turn, raw, short_id, text
+from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Track, Turn, short_id, text
 from .errors import Damaged, NotFound, UsageError
 from .history import History
 from .planner import Planner, revert_request
@@ -39,7 +39,7 @@ def resolve(
             raise UsageError("the name of the checkpoint is empty", "name one, or leave it out: the newest named one")
         return _rollback(history, str(what[0]) if what else "", options)
     if verb == "revert":
-        return _revert(history, relative, [str(w) for w in what], options)
+        return _revert(planner, relative, [str(w) for w in what], options)
     if verb == "restore":
         paths = tuple(relative(str(p)) for p in what[1:])
         if what and (track := find_track(history, str(what[0]))) is not None:
@@ -105,14 +105,21 @@ def tracked(track: Track) -> str:
 
 
 def tracked_goals(history: History, track: Track, paths: Sequence[bytes], known: Callable[[bytes], State]) -> Goals:
-    """What tracked paths were then, as the changes since tell. Absent ones were seen to be absent."""
+    """What tracked paths were then, as the changes since tell. What was absent goes only where the track named it
+    itself: what was made since in a folder that it named stays, as it does with a checkpoint."""
     within = Track(0, "", 0.0, tuple(paths))
     found: Goals = {}
+    made: list[bytes] = []
     for path in history.changed_since(track.seq):
         if within.has(path):
             state = history.state_before(path, track.seq, known(path))
-            if state is None or state.kind != UNSEEN:
+            if state is None and path not in track.paths:
+                made.append(path)
+            elif state is None or state.kind != UNSEEN:
                 found[path] = state
+    for path in [p for p, state in found.items() if state is None]:
+        if any(below.startswith(path + b"/") and known(below) is not None for below in made):
+            del found[path]
     for path in list(found):  # the folders that they need
         above = trees.parent(path)
         while found[path] is not None and above and above not in found and known(above) is None:
@@ -161,16 +168,23 @@ def _undo(history: History, name: str, options: Request, spared: Collection[Turn
     return revert_request(history, [found.id], options)
 
 
-def _revert(history: History, relative: Relative, what: Sequence[str], options: Request) -> Request:
-    """Ids, or paths where no id is called so; both: of what has these ids, only these paths."""
+def _revert(planner: Planner, relative: Relative, what: Sequence[str], options: Request) -> Request:
+    """Ids, or paths where no id is called so; both: of what has these ids, only these paths. Words of a prompt come
+    last: they are never what is a path."""
+    history = planner.history
     if not what:
         raise UsageError("revert needs an id or a path", "see takeback log, then takeback revert ID|PATH…")
     ids: list[str] = []
     paths: list[bytes] = []
     points: list[Track] = []
     for word in what:
-        is_path = raw(word) in history.all_paths
-        found, unknown = _resolved(history, word, prompts=not is_path)
+        try:
+            path = relative(word)
+            below, is_there = recorded_below(history, path), planner.known(path) is not None
+        except UsageError:  # no path of this project
+            below, is_there = [], False
+        is_path = bool(below)
+        found, unknown = _resolved(history, word, prompts=not (is_path or is_there or "/" in word))
         if found is not None and is_path and found.kind != "checkpoint":
             raise UsageError(
                 f"{word!r} is both a {found.kind} and a path that changed",
@@ -182,9 +196,8 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
         if found is not None and not is_path:
             ids += _entries(history, found)
             continue
-        path = relative(word)
-        below = [p for p in history.all_paths if p == path or not path or p.startswith(path + b"/")]
         if not below:
+            relative(word)  # says so where it is no path of this project
             if unknown is not None and "pruned" in unknown.message:
                 raise unknown
             raise NotFound(f"nothing recorded is called {word!r}, and no such path has changed", "see takeback log")
@@ -198,6 +211,11 @@ def _revert(history: History, relative: Relative, what: Sequence[str], options: 
     if paths and request.takebacks:
         raise UsageError("a take-back is reverted whole", "bring single files back with takeback restore")
     return request
+
+
+def recorded_below(history: History, path: bytes) -> list[bytes]:
+    """The paths that ever changed at this one or below it."""
+    return [p for p in history.all_paths if p == path or not path or p.startswith(path + b"/")]
 
 
 def _since_track(

@@ -70,13 +70,24 @@ def ids_or_paths(here: Here, workspace: Workspace, words: Iterable[str]) -> list
     history = workspace.history()
     found = []
     for word in words:
+        is_recorded = _is_recorded(here, workspace, word)
+        is_path = is_recorded or os.path.lexists(here.cwd / word) or "/" in word  # before words of a prompt
         try:
-            is_path = os.path.lexists(here.cwd / word) or "/" in word  # before words of a prompt, which may have it
             found.append(resolve(history, word, prompts=not is_path).id)
         except NotFound as unknown:
             if "pruned" in unknown.message and not os.path.lexists(here.cwd / word):
                 raise
             path = inside(here, workspace, word)
-            # Absolute where the plain path could be taken for a number or an id.
-            found.append(path if path == word else str(workspace.root / path))
+            # Absolute where the plain path could be taken for a number, an id or words of a prompt.
+            found.append(path if path == word and is_recorded == is_path else str(workspace.root / path))
     return found
+
+
+def _is_recorded(here: Here, workspace: Workspace, word: str) -> bool:
+    """Whether it is a path that has changed, or a folder where something has; it may be gone by now."""
+    from ...requests import recorded_below
+
+    try:
+        return bool(recorded_below(workspace.history(), workspace.relative(inside(here, workspace, word))))
+    except UsageError:  # no path of this project
+        return False
