@@ -158,6 +158,24 @@ def test_leaving_a_plan_changes_nothing(scene, project):
     assert (project / "a.txt").exists()
 
 
+def test_an_agent_is_not_asked_whether_peoples_work_goes(scene, project):
+    scene.by_hand("before", a_txt="a\n")
+    scene.turn("one", b_txt="b\n")
+    scene.by_hand("after", a_txt="mine\n")
+
+    async def script(player):
+        await player.press("slash")
+        await player.write("label:before")
+        await player.see("“before”", without="“one”")
+        await player.press("enter", "b")
+        await player.see("Back to", "b.txt", "y Apply", without="t Take it too")
+        await player.press("t", "y")
+        await player.see("kept people's work: a.txt")
+
+    play(project, script, agent="claude is at work here")
+    assert (project / "a.txt").read_text() == "mine\n" and not (project / "b.txt").exists()
+
+
 @pytest.mark.parametrize("key", ["t", "k"])
 def test_back_to_a_checkpoint_asks_once_about_peoples_work(scene, project, key):
     scene.by_hand("before", a_txt="a\n")

@@ -195,7 +195,7 @@ def take_back(context: Context, workspace: Workspace, wanted: Asked) -> int:
             return needs_person(context, workspace, wanted)
     plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
     _say_fewer(context, workspace, wanted, plan)
-    if plan.asks and _is_person(context, workspace):
+    if plan.asks and context.asks and not approving.agent_above(context, workspace):
         return ask(context, workspace, plan, wanted)
     if not plan.steps or plan.idle:  # nothing will change; an undo of work that left no trace still moves on
         return tell(context, workspace, workspace.apply(plan))
@@ -239,7 +239,8 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
     """Shows the plan until it is approved or declined. What is approved is exactly what was shown: the core
     refuses a plan that is stale by then."""
     terminal = context.terminal
-    fuller = fuller_plan(workspace, plan, wanted) if _is_person(context, workspace) else None
+    agent = approving.agent_above(context, workspace)
+    fuller = fuller_plan(workspace, plan, wanted, agent)
     _show_both(context, workspace, plan, fuller, wanted)
     if (plan.outside or (fuller and fuller.outside)) and _has_first_question(workspace, plan):
         terminal.hint("(what acts outside the files is asked for next, by typing yes)")
@@ -252,7 +253,7 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
         elif answer in ("m", "merge") and merges:
             wanted = wanted._replace(merge=True)
             plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options)
-            fuller = fuller_plan(workspace, plan, wanted) if fuller else None
+            fuller = fuller_plan(workspace, plan, wanted, agent) if fuller else None
             _show_both(context, workspace, plan, fuller, wanted)
         elif fuller is not None and answer in ("t", "take"):
             plan, wanted = fuller, wanted._replace(also=fuller.request.also)
@@ -267,14 +268,10 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
     return _apply_outside(context, workspace, plan, wanted) if plan.outside else _apply(context, workspace, plan)
 
 
-def _is_person(context: Context, workspace: Workspace) -> bool:
-    """Whether whoever answers here may say that work of people goes too: no agent may."""
-    return context.asks and not approving.agent_above(context, workspace)
-
-
-def fuller_plan(workspace: Workspace, plan: Plan, wanted: Asked) -> Plan | None:
-    """The plan that takes what this one asks about, too; None where it asks about nothing."""
-    if not plan.asks:
+def fuller_plan(workspace: Workspace, plan: Plan, wanted: Asked, agent: str) -> Plan | None:
+    """The plan that takes what this one asks about, too; None where it asks about nothing, and where an agent is at
+    work: only a person may say that work of people goes."""
+    if not plan.asks or agent:
         return None
     also, merged = tuple(sorted({*wanted.also, *plan.asks})), dict(workspace.merged)
     fuller = workspace.plan(wanted.verb, *wanted.words, **wanted._replace(also=also).options)

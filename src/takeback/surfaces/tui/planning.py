@@ -177,7 +177,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
             if not plan.asks and (not plan.steps or plan.idle):  # nothing will change; an undo may still move on
                 self._tell_from_thread(workspace.apply(plan))
                 return
-            fuller = takebacks.fuller_plan(workspace, plan, asked)
+            fuller = takebacks.fuller_plan(workspace, plan, asked, self._agent)
             lines = self._plan_lines(plan, fuller)
             found, more = self._shown(plan), self._shown(fuller) if fuller is not None else None
         except Exception as error:
