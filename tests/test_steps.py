@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ import takeback
 from takeback.domains import python
 from takeback.effects import Plan
 from takeback.policy import Policy
-from takeback.steps import Remembered
+from takeback.steps import Remembered, WorkStep
 from takeback.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
@@ -718,6 +721,150 @@ def test_steps_side_by_side_take_back_their_own_effects_and_no_shared_files(ws: 
     assert (project / "good").exists()
     assert ledger(shop)[2:] == ["refund ch_1"]
     assert [r.what for r in step.remains] == ["files"]
+
+
+def beside(ws: Workspace, work: Callable[[], None], **options: Any) -> WorkStep:
+    """A step that fails after something was done in a thread that began before it."""
+    go, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        go.wait(30)
+        try:
+            work()
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with pytest.raises(Boom), ws.step("bad", **options) as step:
+        go.set()
+        assert done.wait(30)
+        raise Boom
+    thread.join(30)
+    return step
+
+
+def test_what_executors_of_steps_side_by_side_did_is_taken_back_by_none_and_named(ws: Workspace, shop: str):
+    allow(ws)
+    both = threading.Barrier(2, timeout=30)
+    found: list[WorkStep] = []
+
+    def work(name: str, amount: int, fails: bool) -> None:
+        with contextlib.suppress(Boom), ws.step(name) as step:
+            found.append(step)
+            both.wait()
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(charging_tool, shop, amount).result()
+            both.wait()
+            if fails:
+                raise Boom
+            both.wait()
+        if fails:
+            both.wait()
+
+    threads = [threading.Thread(target=work, args=args) for args in (("alice", 1, True), ("bob", 2, False))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    (alice,) = [step for step in found if step.name == "alice"]
+    acts = {act.id: act for act in ws.effects()}
+    assert len(acts) == 2 and not any(act.undone_by or act.step for act in acts.values())
+    assert not [line for line in ledger(shop) if line.startswith("refund")]
+    named = {r.id: r.why for r in alice.remains if r.id}
+    assert named == {id: f"nobody knows which step made it: takeback revert {id[:8]}" for id in acts}
+
+
+@pytest.mark.parametrize("actor", ["", "bob"])
+def test_a_thread_of_another_step_is_not_taken_back(ws: Workspace, shop: str, actor: str):
+    allow(ws)
+
+    def work() -> None:
+        with ws.step("bob", actor=actor):
+            thread = threading.Thread(target=charging_tool, args=(shop, 1))
+            thread.start()
+            thread.join(30)
+
+    step = beside(ws, work)
+    assert states(ws) == ["live"] and "nobody knows" in next(r.why for r in step.remains if r.id)
+
+
+def test_what_another_actor_records_meanwhile_is_not_taken_back(ws: Workspace, shop: str):
+    allow(ws)
+
+    def work() -> None:
+        with ws.recording(actor="bob"):
+            charging_tool(shop, 1)
+
+    step = beside(ws, work)
+    assert states(ws) == ["live"]
+    assert [r.why for r in step.remains] == ["it is the work of bob, not of this step"]
+
+
+def test_what_is_recorded_inside_the_step_by_another_recorder_is_the_steps(ws: Workspace, shop: str):
+    allow(ws)
+    with pytest.raises(Boom), ws.step("bad") as step, ws.recording():
+        charging_tool(shop, 1)
+        raise Boom
+    assert states(ws) == ["undone"] and not step.remains
+
+
+def test_what_an_unrelated_program_records_meanwhile_is_not_taken_back(ws: Workspace, project: Path, shop: str):
+    """No process above it is the step's: whoever started it is gone."""
+    allow(ws)
+    code = f"""if True:
+        import os, time, takeback
+        if os.fork():
+            os._exit(0)
+        while os.getppid() == {os.getpid()}:
+            time.sleep(0.01)
+        takeback.open({str(project)!r}).record_command('made', argv=['touch', {shop + "-trace"!r}])
+    """
+    with pytest.raises(Boom), ws.step("bad") as step:
+        subprocess.run([sys.executable, "-c", code], check=True)
+        for _ in range(600):
+            if ws.effects():
+                break
+            time.sleep(0.05)
+        raise Boom
+    assert not Path(f"{shop}-trace").exists() and states(ws) == ["live"]
+    (left,) = step.remains
+    assert left.why == f"another program recorded it: takeback revert {left.id[:8]}"
+
+
+def test_a_conversation_beside_a_step_keeps_its_work_and_the_step_goes_back(ws: Workspace, project: Path, shop: str):
+    allow(ws)
+    talk = takeback.Conversation(ws, thread="bob")
+
+    def work() -> None:
+        with talk.turn("bob says"):
+            (project / "bobs").write_text("b")
+            charging_tool(shop, 1)
+
+    go, done = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: (go.wait(30), work(), done.set()))
+    thread.start()
+    with pytest.raises(Boom), ws.step("bad") as step:
+        go.set()
+        assert done.wait(30)
+        (project / "own").write_text("a")
+        raise Boom
+    thread.join(30)
+    assert (project / "bobs").exists() and not (project / "own").exists()
+    assert states(ws) == ["live"]
+    assert {r.what for r in step.remains} == {"bobs", ws.effects()[0].summary}
+
+
+def test_a_conversation_inside_a_step_goes_back_with_it(ws: Workspace, project: Path, shop: str):
+    allow(ws)
+    talk = takeback.Conversation(ws, thread="bob")
+    with pytest.raises(Boom), ws.step("bad") as step:
+        with talk.turn("bob says"):
+            (project / "bobs").write_text("b")
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(charging_tool, shop, 1).result()
+        raise Boom
+    assert not (project / "bobs").exists() and states(ws) == ["undone"] and not step.remains
 
 
 # -- async --------------------------------------------------------------------------

@@ -29,6 +29,8 @@ from .errors import ApprovalNeeded, InProgress, NotDone, RepeatedEffect, Takebac
 from .policy import ASK, REFUSE
 
 if TYPE_CHECKING:
+    from .effects import Turn
+    from .guarded import Guarded
     from .workspace import Workspace
 
     F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +52,11 @@ def current() -> Recorder | None:
     if (here := _current.get()) is not None:
         return here
     return next(filter(None, (find() for find in _finders)), None)
+
+
+def around_here() -> tuple[Recorder, ...]:
+    """The same with those that it is inside of, innermost first."""
+    return () if (here := current()) is None else (here, *here.around)
 
 
 def at_work(among: Sequence[Recorder] | None = None) -> Recorder | None:
@@ -104,11 +111,13 @@ class Recorder:
     path = ""  # no step
     turn: Mapping[str, str] = {}  # the turn of a conversation that it is in: actor, turn and call, as acts have them
     around: Sequence[Recorder] = ()  # those that it is inside of
+    was_alone = True  # no other one was open at the same time, but those around it and inside it
     journals_tools = True  # unless what a tool does is journaled around it
 
     def __init__(self, workspace: Workspace, actor: str = "") -> None:
         self.workspace = workspace
         self.actor = actor
+        self.inside: set[Turn | str] = set()  # turns that began in it, and actors that vouched for files there
         self._token: Token[Recorder | None] | None = None
 
     def __enter__(self) -> Recorder:
@@ -123,7 +132,7 @@ class Recorder:
             raise UsageError("it is open already", "make another one for another `with`")
         outer = current()
         self._take_turn(outer.turn if outer is not None and outer.workspace is self.workspace else {})
-        self._enter(() if outer is None else (outer, *outer.around))
+        self._enter(around_here())
         self._token = _current.set(self)
 
     def _take_turn(self, around: Mapping[str, str]) -> None:
@@ -132,6 +141,10 @@ class Recorder:
 
     def _enter(self, around: Sequence[Recorder] = ()) -> None:
         self.around = around
+        self.path = self.path or next((o.path for o in around if o.workspace is self.workspace), "")
+        for other in list(self.workspace.open_steps):
+            if other is not self and other not in around and self not in other.around:
+                other.was_alone = self.was_alone = False
         for known in (self.workspace.open_steps, _everywhere):
             if self not in known:
                 known.append(self)
@@ -257,7 +270,7 @@ class Recorder:
         inverse = None
         if undo and not _needs_result(how):
             inverse = self._inverse(undo, probe, how, arguments, None)
-        did: dict[str, Any] = {"call": name, "process": _this_process(), **({"args": digest} if digest else {})}
+        did: dict[str, Any] = {"call": name, "process": this_process(), **({"args": digest} if digest else {})}
         did |= {} if undo else {"left_to_do": _NO_UNDO}
         if undo and inverse is None and not callable(how.undo_args):
             given = {"result": "{result}"} if how.undo_args is None else how.undo_args
@@ -350,6 +363,13 @@ async def to_the_end(work: Callable[..., T], *args: Any) -> T:
         raise
 
 
+def note_inside(workspace: Guarded, whose: Turn | str) -> None:
+    """What a turn, or an actor, does from now on is a part of what is open here."""
+    for each in around_here():
+        if each.workspace is workspace:
+            each.inside.add(whose)
+
+
 def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, Mapping[str, str]]:
     """An act as part of the step, or of the turn of a conversation, that it is recorded in."""
     if (here := at_work(workspace.open_steps)) is None:
@@ -403,10 +423,10 @@ def _is_under_way(act: Act) -> bool:
         return False
     pid, _, began = str(act.did["process"]).partition(".")
     is_known = pid.isdecimal() and began.isdecimal() and int(began) > 0
-    return act.did["process"] == _this_process() or (is_known and ancestry.started(int(pid)) == int(began))
+    return act.did["process"] == this_process() or (is_known and ancestry.started(int(pid)) == int(began))
 
 
-def _this_process() -> str:
+def this_process() -> str:
     return f"{os.getpid()}.{ancestry.started(os.getpid())}"
 
 

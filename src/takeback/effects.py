@@ -235,7 +235,7 @@ class Request(NamedTuple):
     force: bool = False
     only: tuple[str, ...] = ()  # domains; none: all of them
     without: tuple[str, ...] = ()  # domains
-    leave: tuple[str, ...] = ()  # ids of outside effects that stay
+    leave: tuple[str, ...] = ()  # ids of effects that stay
     state: bool = False  # undo, rollback: threads too, which they leave alone unless asked
     threads: tuple[str, ...] = ()  # of the threads only these, none: all of them; undo: back to before those turns
     also: tuple[str, ...] = ()  # kinds of work that are asked about, and to be taken: a person said so

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .acts import Stopped
     from .ancestry import Process
     from .brackets import AgentTurn, Call, Caller
+    from .effects import Turn
 
 
 class Hooked(Guarded):
@@ -28,7 +29,9 @@ class Hooked(Guarded):
         from . import calls
 
         with self._hooked() as tree:
-            return calls.begin_turn(self, tree, caller, prompt, opening)
+            begun = calls.begin_turn(self, tree, caller, prompt, opening)
+            self._note_inside(begun.turn)
+            return begun
 
     def begin_call(self, caller: Caller, call: Call) -> calls.Opened:
         """An agent's call is about to act: takes the before-image of what it names, or of everything."""
@@ -37,6 +40,7 @@ class Hooked(Guarded):
         with self._hooked() as tree:
             opened = calls.begin_call(self, tree, caller, call)
             assert opened is not None
+            self._note_inside(opened.bracket.turn)
             return opened
 
     def begin_call_unless(self, caller: Caller, call: Call, unless: Callable[[], bool]) -> calls.Opened | None:
@@ -44,7 +48,17 @@ class Hooked(Guarded):
         from . import calls
 
         with self._hooked() as tree:
-            return calls.begin_call(self, tree, caller, call, unless)
+            opened = calls.begin_call(self, tree, caller, call, unless)
+            if opened is not None:
+                self._note_inside(opened.bracket.turn)
+            return opened
+
+    def _note_inside(self, turn: Turn) -> None:
+        """A harness's step that it begins in takes it back with itself."""
+        if self.open_steps:
+            from . import doing
+
+            doing.note_inside(self, turn)
 
     def ask_about(self, caller: Caller, call: Call) -> None:
         """An agent asks a person about a call of its own accord, before it acts."""

@@ -120,6 +120,9 @@ class Planner:
         if own := {u for u in own if not self._is_outside(u.seq)}:
             own -= self._thrown_away(own)
             ours, left = ours - own, left | own
+        if request.leave:
+            stays = {u for u in ours if not self._is_outside(u.seq) and self.history.by_seq[u.seq].id in request.leave}
+            ours, left = ours - stays, left | stays
         if not (request.only or request.without or request.leave or self.left_alone or self._has_threads()):
             return ours, left
         return {u for u in ours if self._is_in_scope(u, request)}, {u for u in left if self._is_in_scope(u, request)}

@@ -9,9 +9,10 @@ The caller (workspace.py) holds the store lock wherever a tree is passed.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 
-from . import names, redact
+from . import ancestry, names, redact
 from .acts import BEGUN, DID_NOT_HAPPEN, HAPPENED, SAYINGS, UNDONE, Act, Inverse, NewAct, body_of, is_same_request
 from .effects import ACT_VERDICTS, COMPENSATING, DONE, FAILED, IRREVERSIBLE, STATES
 from .errors import NotFound, TakebackError, UsageError
@@ -37,8 +38,10 @@ def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct,
         from . import doing
 
         act, by = doing.belonging(ws, act, by)
-    elif not by.get("turn") and (asked := ws.turn_above() or ws.open_turn_above()) is not None:
-        by = {**by, "actor": asked.caller.agent, "turn": asked.id}  # an agent recorded it: it goes with its turn
+    else:
+        if not by.get("turn") and (asked := ws.turn_above() or ws.open_turn_above()) is not None:
+            by = {**by, "actor": asked.caller.agent, "turn": asked.id}  # an agent recorded it: it goes with its turn
+        by = {**by, "above": " ".join(f"{p.pid}.{p.started}" for p in ancestry.ancestors(os.getpid()))}
     act = cleaned(act._replace(depends_on=older(ws, act.depends_on)), ws.environ)
     if act.inverse is not None:
         act = act._replace(inverse=ws.outside(act.domain).check(act.inverse))

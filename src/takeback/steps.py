@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .acts import Act
 from .consent import allowed, is_yes
-from .doing import Recorder, Undo, current, to_the_end
-from .effects import DONE, FAILED, Outcome, Plan, Turn, text
+from .doing import Recorder, Undo, around_here, current, this_process, to_the_end
+from .effects import DONE, FAILED, PEOPLE, STATES, Outcome, Plan, Turn, Unit, text
 from .errors import Stale, TakebackError, UsageError
 from .thread_turns import finish_interrupted
 from .transactions import Transaction
 
 if TYPE_CHECKING:
+    from .history import History
     from .workspace import Workspace
 
 Approve = Callable[[Plan], bool | Awaitable[bool]]
@@ -122,14 +123,14 @@ class WorkStep(Recorder):
             self.actor = self.actor or parent.actor
             self.approve = self.approve or parent.approve
             parent._vouch()
-        self._enter()  # before it looks for others: of two at once, one sees the other
+        self._enter(around_here())  # before it looks for others: of two at once, one sees the other
         try:
             self.checkpoint = self.workspace.checkpoint(self.name).id
             self._vouch()  # for nothing yet: from here on the actor is known, and each look says whose the files are
         except BaseException:
             self._leave()
             raise
-        self.path = f"{self._parent.path}/{self.checkpoint}" if self._parent else self.checkpoint
+        self.path = f"{self.path}/{self.checkpoint}" if self.path else self.checkpoint
         for other in list(self.workspace.open_steps):
             if isinstance(other, WorkStep) and not (other in self._around() or self in other._around()):
                 other._shared = self._shared = True
@@ -250,26 +251,56 @@ class WorkStep(Recorder):
         live = [act for act in workspace.effects() if act.seq > since and not act.undone_by and act.state != FAILED]
 
         def planned(leave: set[str]) -> Plan:
-            return workspace.plan(
-                "rollback",
-                self.checkpoint,
-                actors=[self.actor] if self.actor else None,
-                turns=[Turn(self.turn["actor"], self.turn["turn"])] if self.turn and not self.actor else (),
-                without=("files", "git") if self._shared else (),
-                leave=leave,
-            )
+            while True:
+                plan = workspace.plan(
+                    "rollback",
+                    self.checkpoint,
+                    actors=[self.actor] if self.actor else None,
+                    turns=[Turn(self.turn["actor"], self.turn["turn"])] if self.turn and not self.actor else (),
+                    without=("files", "git") if self._shared else (),
+                    leave=leave,
+                    also=() if self.actor or self.turn or self.inside else (PEOPLE,),  # which is what it did itself
+                )
+                others = self._others_work(plan) - leave
+                if not others:
+                    return plan
+                leave = leave | others
 
-        others = [act.id for act in live if not self._is_own(act)]
+        others = [act for act in live if not self._is_own(act)]
         command = f"takeback rollback {self.checkpoint[:8]}"
-        plan, stays = yield from allowed(workspace, planned, live, others, self.approve is not None, lambda _: command)
+        can_ask = self.approve is not None
+        plan, stays = yield from allowed(
+            workspace, planned, live, [act.id for act in others], can_ask, lambda _: command
+        )
         left = [_remaining(act, why) for act, why in stays]
+        left += [_remaining(act, _whose(act)) for act in others if not act.step]
         if self._shared:
             left.append(Remains("files", "another step was at work in the same files at the same time", "files"))
         return plan, left
 
     def _is_own(self, act: Act) -> bool:
-        """In this step, in one inside it, or in none: by a program that it started."""
-        return not act.step or act.step == self.path or act.step.startswith(self.path + "/")
+        """In this step or in one inside it; or by a program that was started while no other one was at work."""
+        if act.step:
+            return act.step == self.path or act.step.startswith(self.path + "/")
+        if not self.was_alone or this_process() not in act.by.get("above", "").split():
+            return False
+        turn = act.by.get("turn", "")
+        return turn in ("", self.turn.get("turn")) or Turn(act.by.get("actor", ""), turn) in self.inside
+
+    def _others_work(self, plan: Plan) -> set[str]:
+        """The ids of changes in a plan that are of agents and conversations beside the step."""
+        if self.actor or self.turn:  # only its own was asked for
+            return set()
+        history = self.workspace.history()
+        units = [unit for step in plan.steps if step.domain in STATES for unit in step.units]
+        return {history.by_seq[u.seq].id for u in units if not all(map(self._is_inside, self._whose(history, u)))}
+
+    def _whose(self, history: History, unit: Unit) -> Iterable[Turn]:
+        effect = history.by_seq[unit.seq]
+        return history.whose(unit) if effect.takeback else effect.turns
+
+    def _is_inside(self, turn: Turn) -> bool:
+        return not turn.actor or turn in self.inside or turn.actor in self.inside
 
     def _not_done(self, outcome: Outcome) -> list[Remains]:
         acts = {act.id: act for act in self.workspace.effects()}
@@ -335,6 +366,15 @@ def _sent(work: Generator[Plan, bool, None], said: bool | None) -> Plan | None:
 
 def _remaining(act: Act, why: str) -> Remains:
     return Remains(act.summary, why, act.domain, act.id)
+
+
+def _whose(act: Act) -> str:
+    if actor := act.by.get("actor"):
+        return f"it is the work of {actor}, not of this step"
+    above = act.by.get("above", "").split()
+    if above and this_process() not in above:
+        return f"another program recorded it: takeback revert {act.id[:8]}"
+    return f"nobody knows which step made it: takeback revert {act.id[:8]}"
 
 
 def _refused(trouble: Exception) -> Remains:

@@ -124,6 +124,10 @@ class Workspace(Hooked, Twins):
     ) -> Checkpoint:
         """Captures the whole tree. An actor vouches for what changed; without a label its checkpoint is automatic."""
         self.must_be_on()
+        if actor and self.open_steps:
+            from . import doing
+
+            doing.note_inside(self, actor)
         is_named = named if named is not None else bool(label) or not actor
         return self._checkpoint(_clean(label), actor, is_named, deadline)
 
@@ -285,7 +289,7 @@ class Workspace(Hooked, Twins):
     ) -> Plan:
         """What a verb would do now, with a verdict per path. Nothing is changed; saved, it can be applied later.
 
-        `only` and `without` name domains; `leave` has the ids of outside effects that stay. `state` takes threads
+        `only` and `without` name domains; `leave` has the ids of effects that stay. `state` takes threads
         along, which undo and rollback leave alone; the verb "thread", with a thread and one of its state checkpoints,
         takes that back, and `with_files` what was done since in its own turns, or in these alone; of a thread that has
         none, everything, unless it is to be its `own`. `bound` takes threads back only where all else went back. `also`

@@ -22,7 +22,7 @@ from langchain_core.tracers.context import register_configure_hook
 from langgraph.types import Command
 
 from .. import thread_turns
-from ..doing import Recorder, find_by
+from ..doing import Recorder, around_here, find_by
 from ..errors import TakebackError
 from ..thread_turns import ThreadTurn
 from ..workspace import Workspace
@@ -91,7 +91,7 @@ class Runs:
                 how: dict[str, Any] = {"called": "run", "goes_on": begun.goes_on}
                 opened = thread_turns.begin(self._workspace, agent, thread, begun.asked, **how)
                 run = self._open[thread] = _Run(self._workspace, opened, is_synced)
-                run._enter()
+                run._enter(around_here())
             run.ids.add(begun.run)
             run.is_synced = run.is_synced and is_synced
             _ends[begun.run] = lambda failed: self._end(thread, begun.run, failed)

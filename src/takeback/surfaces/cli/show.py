@@ -172,7 +172,7 @@ def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
     yield f"  state    {acts.state(terminal, act.shown_state)}"
     if act.target:
         yield f"  target   {safe(act.target)}"
-    told = [f"{name} {value}" for name, value in act.by.items() if value and name != "actor"]
+    told = [f"{name} {value}" for name, value in act.by.items() if value and name not in ("actor", "above")]
     if told:
         yield f"  by       {safe(', '.join(told))}"
     if act.step:
