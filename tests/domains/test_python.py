@@ -224,6 +224,30 @@ def test_a_listed_name_that_is_not_there_says_so(project: Path, installed: Path)
             run(inverse(name), root=project, functions=(name,))
 
 
+@pytest.mark.parametrize("started", ["as a file", "as a module"])
+def test_a_function_that_the_program_lacks_is_refused_when_it_is_declared(tmp_path: Path, started: str):
+    program = tmp_path / "tb_program.py"
+    program.write_text(
+        "import sys, takeback\n"
+        "def cancel(result): pass\n"
+        "try:\n"
+        "    takeback.tool(undo=sys.argv[1])(cancel)\n"
+        "except takeback.UsageError as error:\n"
+        "    print(error.message, '|', error.hint)\n"
+    )
+
+    def declared(undo: str) -> str:
+        how = [str(program)] if started == "as a file" else ["-m", "tb_program"]
+        ran = subprocess.run([sys.executable, *how, undo], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return ran.stdout.strip()
+
+    assert declared("__main__:cancel") == ""
+    assert declared("__main__:no_such") == (
+        "__main__:no_such names no function of __main__ | mend the name, or write the function above what declares it"
+    )
+    assert "names no function" in declared("__main__:sys")
+
+
 # -- what an exception means ------------------------------------------------------
 
 

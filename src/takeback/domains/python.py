@@ -93,9 +93,12 @@ def _must_exist(module: str, attribute: str) -> None:
                 f"{module}:{attribute} cannot be used: importing {module} raised {type(error).__name__}: {error}",
                 "mend the module",
             ) from error
-    is_complete = not getattr(getattr(found, "__spec__", None), "_initializing", False) and module != _MAIN
+    is_complete = not getattr(getattr(found, "__spec__", None), "_initializing", False)
     if is_complete and not callable(getattr(found, attribute, None)):
-        raise UsageError(f"{module}:{attribute} names no function of {module}", "mend the name, or write the function")
+        above = " above what declares it" if module == _MAIN else ""
+        raise UsageError(
+            f"{module}:{attribute} names no function of {module}", f"mend the name, or write the function{above}"
+        )
 
 
 def _is_there(module: str) -> bool:
