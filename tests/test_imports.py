@@ -17,6 +17,7 @@ LAYERS = [
         "effects",
         "errors",
         "ids",
+        "marks",
         "installed",
         "typed",
         "units",
