@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from . import ancestry, quickjson
+from . import ancestry, quickjson, redact
 from .digests import sha256
 from .effects import (
     ACT_VERDICTS,
@@ -213,6 +213,9 @@ def depends(newer: Act, older: Act) -> bool:
     return a == b or b.startswith(a.rstrip("/") + "/")
 
 
+_PORTS = {"http": ":80", "https": ":443"}
+
+
 def is_same_request(did: Mapping[str, Any], request: str) -> bool:
     """Whether what a hook saw of an act is that method and URL."""
     seen = str(did.get("request", ""))
@@ -220,10 +223,14 @@ def is_same_request(did: Mapping[str, Any], request: str) -> bool:
 
 
 def _plain_request(request: str) -> str:
-    """A method and a URL in one spelling: no query, whose secrets were masked, and no slash at its end."""
+    """A method and a URL in one spelling, its secrets masked. Only a scheme and a host are the same in any case."""
     method, _, url = request.partition(" ")
-    place = url.partition("#")[0].partition("?")[0].rstrip("/").lower()
-    return f"{method.upper()} {place if '://' in place else f'http://{place}'}"
+    scheme, is_whole, rest = url.partition("#")[0].partition("://")
+    scheme, rest = (scheme.lower(), rest) if is_whole else ("http", scheme)
+    end = next((at for at, char in enumerate(rest) if char in "/?"), len(rest))
+    host, path = rest[:end].rpartition("@")[2].lower(), rest[end:]
+    host = host.removesuffix(_PORTS.get(scheme, ":"))
+    return f"{method.upper()} {redact.text(f'{scheme}://{host}{path or "/"}')}"
 
 
 # -- the seam for a domain of the outside world --------------------------------

@@ -130,7 +130,9 @@ def record(
     for_effect: str = "",
 ) -> Act:
     """Journals an act, unless another one in the ledger stands for it; one that is in the ledger already, because a
-    hook saw it, is told how it is taken back."""
+    hook saw it, is told how it is taken back; recorded once more, it stays as it is."""
+    if not for_effect and (known := already_recorded(ws.history(), act, by)) is not None:
+        return known
     if (seen := already_seen(ws.history(), act, by, for_effect)) is not None:
         told = facts(ws, seen, _more_of(seen, act))
         _keep(ws, content)
@@ -159,24 +161,47 @@ def tell(ws: Workspace, tree: OpenFolder, known: Act, found: Mapping[str, Any]) 
 
 def already_seen(history: History, act: NewAct, by: Mapping[str, str], for_effect: str) -> Act | None:
     """The effect that is being recorded, where a hook saw it and nothing takes it back yet: the one that is named; the
-    only one of the call that it was done in; or the oldest with the same method and URL of the turn it was done in, or,
-    where nobody knows that turn, of the newest."""
+    only one of the call that it was done in; or the oldest with the same method and URL of that call, of the turn it
+    was done in, or, where nobody knows that turn, of the newest."""
     if for_effect:
         found = find(history, for_effect)
         _must_lack_inverse(found)
         return found
-    lacking: list[Act] = [a for a in reversed(history.ledger()) if a.by.get("surface") == "hook" and not _why_not(a)]
-    call = by.get("call", "") if by.get("surface") != "mcp" else ""  # there it is a number of the protocol
-    in_call: list[Act] = [a for a in lacking if call and call in _names_of_call(history, a)]
-    if len(in_call) == 1:
-        return in_call[0]
-    if act.domain != "http" or not lacking:
-        return None
-    newest = list(history.agent_turns.values())[-1].id if history.agent_turns else ""
-    turn = by.get("turn") or newest
+    in_call = _seen_in_call(history, by)
+    seen = in_call or [a for a in reversed(history.ledger()) if a.by.get("surface") == "hook"]
+    lacking = [a for a in seen if not _why_not(a)]
+    if act.domain != "http" or len(in_call) == 1:
+        return lacking[0] if in_call and len(lacking) == 1 else None
+    if not in_call:
+        newest = list(history.agent_turns.values())[-1].id if history.agent_turns else ""
+        lacking = [a for a in lacking if a.by.get("turn") == (by.get("turn") or newest)]
     request = f"{act.did.get('method')} {act.did.get('url')}"
-    mine = [a for a in in_call or lacking if a.by.get("turn") == turn and is_same_request(a.did, request)]
-    return mine[0] if mine else None
+    return next((a for a in lacking if is_same_request(a.did, request)), None)
+
+
+def already_recorded(history: History, act: NewAct, by: Mapping[str, str]) -> Act | None:
+    """The effect that the same record made before, where a hook saw the call: the same request with the same answer.
+    An answer that tells nothing (no body) is the same only if what takes it back is."""
+    if act.domain != "http" or not (in_call := _seen_in_call(history, by)):
+        return None
+    recorded = [*in_call, *(a for a in history.ledger() if a.by.get("call") == by["call"])]
+    told = ("method", "url", "status", "response")
+    same = [a for a in recorded if a.inverse and all(a.did.get(name) == act.did.get(name) for name in told)]
+    if found := next((a for a in same if act.inverse in (None, a.inverse)), None):
+        return found
+    if same and act.did.get("response"):
+        raise UsageError(
+            f"{same[0].id[:8]} was recorded with this answer already, and something else takes it back",
+            "if this is the same act, nothing is left to do; if it is another one, record it without its call",
+        )
+    return None
+
+
+def _seen_in_call(history: History, by: Mapping[str, str]) -> list[Act]:
+    """What a hook saw of the call that a record names, oldest first."""
+    call = by.get("call", "") if by.get("surface") != "mcp" else ""  # there it is a number of the protocol
+    acts: list[Act] = [a for a in reversed(history.ledger()) if call and a.by.get("surface") == "hook"]
+    return [a for a in acts if call in _names_of_call(history, a)]
 
 
 def _names_of_call(history: History, act: Act) -> tuple[str, ...]:

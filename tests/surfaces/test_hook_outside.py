@@ -151,7 +151,7 @@ def test_two_calls_are_two_effects_each_with_its_own_inverse(session: Claude, ws
     session.prompt("charge both")
     answers = [charged(session, bank, "1"), charged(session, bank, "2", 6)]
     for answer in answers:
-        ws.record_http("POST", f"{bank.url}/v1/charges/", status=201, response_body=answer, **UNDO)
+        ws.record_http("POST", f"{bank.url}/v1/charges", status=201, response_body=answer, **UNDO)
     third = ws.record_http("POST", f"{bank.url}/v1/charges", status=201, response_body={"id": "ch_x"}, **UNDO)
     assert len(ws.effects()) == 3 and third.by["surface"] == "python", "what nobody saw is an effect of its own"
     inverses = [act.inverse.args["json"]["charge"] for act in reversed(ws.effects())]
@@ -264,3 +264,102 @@ def test_the_call_that_is_named_is_the_one_that_is_meant(session: Claude, ws: An
     (seen,) = ws.effects()
     act = ws.record_command("told them", argv=["true"], by={"surface": "cli", "call": "toolu_7"})
     assert act.id == seen.id and len(ws.effects()) == 1
+
+
+@pytest.mark.parametrize(
+    ("seen", "told", "same"),
+    [
+        ("http://h.example/v1/orders?user=bob", "http://h.example/v1/orders?user=alice", False),
+        ("http://h.example/v1/orders?user=bob", "http://h.example/v1/orders", False),
+        ("http://h.example/v1/users/Bob", "http://h.example/v1/users/bob", False),
+        ("http://h.example/a", "http://h.example/a/", False),
+        ("http://h.example:8080/a", "http://h.example/a", False),
+        ("https://h.example/a", "http://h.example/a", False),
+        ("http://h.example/a?user=bob", "http://h.example/a?user=bob", True),
+        ("HTTP://H.Example:80/a/B", "http://h.example/a/B", True),
+        ("https://h.example:443/a", "https://h.example/a", True),
+        ("https://ada:pw12345@h.example/a@b", "https://h.example/a@b", True),
+        ("h.example", "http://h.example/", True),
+        ("h.example/a?to=http://x.example/", "http://h.example/a?to=http://x.example/", True),
+        ("http://h.example/a?token=abcdef0123456789&n=1", "http://h.example/a?token=abcdef0123456789&n=1", True),
+        ("http://h.example/a?token=abcdef0123456789&n=1", "http://h.example/a?token=abcdef0123456789&n=2", False),
+    ],
+)
+def test_only_the_same_request_is_the_one_that_a_hook_saw(
+    session: Claude, ws: Any, seen: str, told: str, same: bool
+) -> None:
+    session.prompt("order it")
+    session.before("1", "Bash", {"command": f"curl -X POST '{seen}'"})
+    session.after("1", "Bash", {"command": f"curl -X POST '{seen}'"}, tool_response={"stdout": "", "stderr": ""})
+    (known,) = ws.effects()
+    act = ws.record_http("POST", told, status=201, inverse_url="/undo")
+    assert (act.id == known.id) is same and len(ws.effects()) == 2 - same
+
+
+def test_an_act_recorded_twice_is_taken_back_once(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    answer = charged(session, bank, "toolu_1")
+    given = {"status": 201, "by": {"surface": "cli", "call": "toolu_1"}, **UNDO}
+    first, again = (ws.record_http("POST", f"{bank.url}/v1/charges", response_body=answer, **given) for _ in range(2))
+    assert again == first and len(ws.effects()) == 1
+    assert taken_back(ws).whole and [each["charge"] for each in bank.refunds.values()] == [answer["id"]]
+    late = ws.record_http("POST", f"{bank.url}/v1/charges", response_body=answer, **given)
+    assert late.id == first.id and ws.plan("rollback").steps == (), "what was taken back is not recorded anew"
+
+
+def test_the_command_says_that_it_was_recorded_already(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    answer = charged(session, bank, "toolu_1")
+    (seen,) = ws.effects()
+    words = ["record", "http", "POST", f"{bank.url}/v1/charges", "--status", "201", "--call", "toolu_1"]
+    words += ["--response-body", json.dumps(answer), "--inverse-url", "/v1/refunds", "--inverse-body", "charge=x"]
+    first, again = (
+        subprocess.run(
+            [sys.executable, "-m", "takeback", *words], cwd=ws.root, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    )
+    assert "already" not in first and again == f"already recorded as {seen.id[:8]}: nothing was added\n{first}"
+    assert len(ws.effects()) == 1
+
+
+def test_another_answer_in_one_call_is_another_act(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge thrice")
+    charge = f"curl -s -X POST {bank.url}/v1/charges -d amount=5; echo"
+    done = ran(session, "toolu_1", f"for i in 1 2 3; do {charge}; done")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    charged(session, bank, "toolu_2")
+    (other, seen) = ws.effects()
+    given = {"status": 201, "by": {"surface": "cli", "call": "toolu_1"}, **UNDO}
+    for answer in [*answers, *answers]:
+        ws.record_http("POST", f"{bank.url}/v1/charges", response_body=answer, **given)
+    assert len(ws.effects()) == 4, "one that was seen, two that were not, and another call's"
+    inverses = [act.inverse and act.inverse.args["json"]["charge"] for act in ws.effects()]
+    assert sorted(filter(None, inverses)) == sorted(answer["id"] for answer in answers)
+    assert ws.find_effect(seen.id).inverse is not None
+    assert ws.find_effect(other.id).inverse is None, "the call that is named is the one that is meant"
+
+
+def test_one_answer_with_two_inverses_is_asked_about(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge the card")
+    charged(session, bank, "toolu_1")
+    url, given = f"{bank.url}/v1/charges", {"status": 201, "by": {"surface": "cli", "call": "toolu_1"}}
+    ws.record_http("POST", url, response_body={"ok": True}, inverse_url="/v1/charges/1", **given)
+    with pytest.raises(takeback.UsageError, match="with this answer already"):
+        ws.record_http("POST", url, response_body={"ok": True}, inverse_url="/v1/charges/2", **given)
+    for place in ("/v1/charges/3", "/v1/charges/4", "/v1/charges/4"):  # an answer without a body tells nothing
+        ws.record_http("POST", url, inverse_url=place, **given)
+    assert len(ws.effects()) == 3
+
+
+def test_of_several_requests_in_one_call_each_gets_its_own_inverse(session: Claude, ws: Any) -> None:
+    session.prompt("order for both")
+    command = "curl -X POST 'http://h.example/o?user=bob'; curl -X POST 'http://h.example/o?user=alice'"
+    session.before("1", "Bash", {"command": command})
+    session.after("1", "Bash", {"command": command}, tool_response={"stdout": "", "stderr": ""})
+    given = {"status": 201, "inverse_url": "/undo", "by": {"surface": "cli", "call": "1"}}
+    first = ws.record_http("POST", "http://h.example/o?user=alice", response_body={"id": 1}, **given)
+    second = ws.record_http("POST", "http://h.example/o?user=alice", response_body={"id": 2}, **given)
+    bob = ws.record_http("POST", "http://h.example/o?user=bob", response_body={"id": 3}, **given)
+    assert "alice" in first.summary and "bob" in bob.summary and second.by["surface"] == "cli"
+    assert len(ws.effects()) == 3

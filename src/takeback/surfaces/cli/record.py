@@ -99,11 +99,14 @@ def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         by = {"surface": "cli", "actor": context.environ.get("TAKEBACK_ACTOR", ""), "call": args.call or ""}
         known = {name: value for name, value in by.items() if value}
+        before = dict(workspace.history().acts)
         act = kinds[args.kind](workspace, args, known, _older(workspace, args.depends_on))
         inverse = acts.describer(workspace)(act) if act.inverse else ""
         if context.json:
             context.terminal.json({"effect": shapes.effect(act, workspace.history(), inverse)})
             return 0
+        if before.get(act.id) == workspace.history().acts[act.id]:
+            context.terminal.say(f"already recorded as {act.id[:8]}: nothing was added")
         _tell(context, workspace, act, inverse)
         return 0
 
