@@ -225,12 +225,14 @@ def is_same_request(did: Mapping[str, Any], request: str) -> bool:
 def _plain_request(request: str) -> str:
     """A method and a URL in one spelling, its secrets masked. Only a scheme and a host are the same in any case."""
     method, _, url = request.partition(" ")
-    scheme, is_whole, rest = url.partition("#")[0].partition("://")
-    scheme, rest = (scheme.lower(), rest) if is_whole else ("http", scheme)
+    url = url.partition("#")[0]
+    scheme, _, rest = (url if "://" in url.partition("?")[0] else f"http://{url}").partition("://")
+    scheme = scheme.lower()
     end = next((at for at, char in enumerate(rest) if char in "/?"), len(rest))
     host, path = rest[:end].rpartition("@")[2].lower(), rest[end:]
     host = host.removesuffix(_PORTS.get(scheme, ":"))
-    return f"{method.upper()} {redact.text(f'{scheme}://{host}{path or "/"}')}"
+    place = redact.text(f"{scheme}://{host}{path or '/'}")
+    return f"{method.upper()} {place}"
 
 
 # -- the seam for a domain of the outside world --------------------------------
