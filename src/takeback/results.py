@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .effects import DONE, Unit, domain_of, text, thread_of
 from .typed import TYPE_CHECKING, NamedTuple
 
@@ -61,7 +63,7 @@ def is_uncertain(history: History, unit: Unit) -> bool:
     return unit.seq in history.uncertain_rows and domain_of(unit.path) != "state"
 
 
-def _listed(names: object) -> str:
-    found = list(names)  # type: ignore[call-overload]
+def _listed(names: Iterable[str]) -> str:
+    found = list(names)
     more = len(found) - _NAMED
     return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -230,10 +230,10 @@ def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
     from .requests import find_point, state_at
 
     history = ws.history()
-    newest = history.here
-    if not a and newest is None:
+    start = a or (history.here.id if history.here is not None else "")
+    if not start:
         raise NotFound("there is no checkpoint to compare with", "take one with takeback checkpoint")
-    old = find_point(history, a or newest.id)  # type: ignore[union-attr]
+    old = find_point(history, start)
     get = ws.store.blobs.get
 
     def then(path: bytes) -> State:
