@@ -148,6 +148,23 @@ def test_what_a_fork_a_handoff_and_a_redo_need_stays(project: Path) -> None:
         assert set(steps(ws, "a")) >= {1, 2, 9} and 0 not in steps(ws, "a")
 
 
+def test_where_a_thread_was_is_stored_again_when_it_moves_on_after_a_prune(project: Path) -> None:
+    """Else the take-back of the move would have nothing to go back to."""
+    for is_cached in (True, False):
+        with opened(project, keep=1) as (ws, days):
+            name = f"cached {is_cached}"
+            save(ws, name, 1)
+            days.passed += 1
+            ws.checkpoint("c1")  # the row that told of step 0 goes with the first checkpoint
+            if not is_cached:
+                ws.observer.thread_state.remove()
+            save(ws, name, 1, first=1)
+            ws.checkpoint("c2")
+            assert ws.verify(data=True).ok
+            assert ws.rollback("c1", state=True).whole
+            assert ws.threads.load(ws.threads.get(name))["step"] == 0
+
+
 # -- whatever happens ------------------------------------------------------------
 
 ACTS = st.lists(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ..blobs import Blobs
-from ..effects import Change, State, path_of_thread, state_of_thread, thread_of
+from ..effects import Change, State, path_of_thread, same, state_of_thread, thread_of
 from ..history import moves
 from ..journal import Journal
 from ..typed import TYPE_CHECKING, NamedTuple
@@ -91,8 +91,9 @@ class ThreadState:
             was, now = known.states.get(path), state_of_thread(document)
             if was == now:
                 continue
-            if document and not dry:
-                self.blobs.put(document)
+            if not dry:
+                self._store(document)
+                self._store_again(thread, was, known.seq)
             if now is None:
                 states.pop(path, None)
             else:
@@ -101,6 +102,17 @@ class ThreadState:
             by, state = threads.ahead(thread, known.seq) if document else 0, threads.find(thread)
             moved[path] = Moved(by, state.agent, state.seq, state.at) if state is not None else Moved(by, "")
         return Seen(Known(head, states), tuple(changes), moved)
+
+    def _store(self, document: bytes) -> None:
+        if document:
+            self.blobs.put(document)
+
+    def _store_again(self, thread: str, was: State, seq: int) -> None:
+        """A prune drops a document with the last row that leads to it. The row to be written leads to it again."""
+        if was is not None and not self.blobs.has(was.content):
+            document = self.threads().document(thread, seq or self._horizon())
+            if same(state_of_thread(document), was):
+                self._store(document)
 
     def _removed(self, after: int) -> set[str]:
         """Threads that lost something after a row: a prune since then has left no other trace of it."""
@@ -135,13 +147,17 @@ class ThreadState:
 
     def _at_horizon(self) -> dict[bytes, State]:
         """Without a cache, and where rows were pruned: what they said is what was there then."""
-        last = self.journal.last("prune")
-        horizon = (last.body or {}).get("horizon", 0) if last is not None else 0
+        horizon = self._horizon()
         if not horizon:
             return {}
         threads = self.threads()
         found = {path_of_thread(t): state_of_thread(threads.document(t, horizon)) for t in threads.moved(0)}
         return {path: state for path, state in found.items() if state is not None}
+
+    def _horizon(self) -> int:
+        """The row before which the last prune took what it could."""
+        last = self.journal.last("prune")
+        return (last.body or {}).get("horizon", 0) if last is not None else 0
 
     # -- on disk -----------------------------------------------------------------
 
