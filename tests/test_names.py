@@ -314,19 +314,47 @@ def test_rollback_given_an_effect_goes_to_just_before_it(ws: Workspace, project:
     assert (project / "f").read_text() == "0\n"
 
 
-def test_a_path_that_could_be_an_id_is_not_guessed_at(ws: Workspace, project: Path, monkeypatch):
+@pytest.fixture
+def twins(ws: Workspace, project: Path, monkeypatch) -> Workspace:
+    """An effect whose id begins with the name of a file."""
     import takeback.observer as module
 
     (project / "kkkkkkkk").write_text("1\n")
+    (project / "other").write_text("1\n")
     ws.checkpoint("before")
-    (project / "kkkkkkkk").write_text("2\n")
+    (project / "other").write_text("2\n")
     monkeypatch.setattr(module, "new_id", lambda: "k" * 32)
-    ws.track(["kkkkkkkk"])
+    ws.track(["other"])
     monkeypatch.undo()
-    with pytest.raises(takeback.UsageError, match="both"):
-        ws.revert("kkkkkkkk")
-    ws.revert("./kkkkkkkk")
-    assert (project / "kkkkkkkk").read_text() == "1\n"
+    (project / "kkkkkkkk").write_text("2\n")
+    ws.checkpoint("after")
+    return ws
+
+
+@pytest.mark.parametrize("word", ["kkkkkkkk", "./kkkkkkkk"])
+def test_a_path_is_meant_before_the_beginning_of_an_id(twins: Workspace, project: Path, word: str):
+    twins.revert(word)
+    assert (project / "kkkkkkkk").read_text() == "1\n" and (project / "other").read_text() == "2\n"
+
+
+def test_a_whole_id_that_is_a_path_too_is_not_guessed_at(twins: Workspace, project: Path):
+    (project / ("k" * 32)).write_text("1\n")
+    twins.checkpoint("third")
+    with pytest.raises(takeback.UsageError, match=r"is a path, and also the effect kkkkkkkk"):
+        twins.revert("k" * 32)
+    twins.revert("k" * 9)
+    assert (project / "other").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("verb", ["undo", "rollback", "show", "diff", "find_checkpoint", "pin"])
+def test_where_only_an_entry_will_do_a_path_of_that_name_is_refused(twins: Workspace, project: Path, verb: str):
+    with pytest.raises(takeback.UsageError, match="is a path, and also how the id of kkkkkkkkkkkk"):
+        getattr(twins, verb)("kkkkkkkk")
+    for more in ({}, {"to": project.parent / "elsewhere"}):
+        with pytest.raises(takeback.UsageError, match="is a path, and also how the id of kkkkkkkkkkkk"):
+            twins.restore("kkkkkkkk", "other", **more)
+    assert (project / "kkkkkkkk").read_text() == (project / "other").read_text() == "2\n"
+    assert twins.show("k" * 9).row.id == "k" * 32
 
 
 def test_a_label_is_one_line(ws: Workspace):

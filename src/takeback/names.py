@@ -1,8 +1,12 @@
-"""What a person calls something: a checkpoint's number, an exact label, the beginning of an id, words of a prompt."""
+"""What a person calls something: a checkpoint's number, an exact label, the beginning of an id, words of a prompt.
+
+A path of that name is meant before the beginning of an id and before words; where only an entry will do, both are
+named."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from .effects import FAILED, RUN, Turn
 from .errors import NotFound, UsageError
@@ -34,23 +38,27 @@ def everything(history: History) -> list[Named]:
     return sorted(found, key=lambda n: n.seq)
 
 
-def resolve(history: History, name: str, plans: bool = False, prompts: bool = True) -> Named:
+def resolve(
+    history: History,
+    name: str,
+    plans: bool = False,
+    prompts: bool = True,
+    is_path: Callable[[str], bool] | None = None,
+) -> Named:
     """The number of a checkpoint, then an exact label (the newest), then a unique id prefix, then, unless `prompts` is
-    False, words of what an agent was asked; two matches is an error that lists both."""
-    known = everything(history)
-    if plans:
-        known = [Named(id, "plan", 0, "") for id in history.plans]
-    if name.isdecimal() and not plans and (found := _numbered(history, known, int(name))) is not None:
+    False, words of what an agent was asked; two matches is an error that lists both. So is, of the last two, what
+    `is_path` says is a path."""
+    known = [Named(id, "plan", 0, "") for id in history.plans] if plans else everything(history)
+    if (found := _exact(history, known, name, plans)) is not None:
         return found
-    labelled = [n for n in known if n.label and n.label == name]
-    if labelled:
-        return labelled[-1]
     matches = [n for n in known if n.id.startswith(name)] if name else []
     if not matches and prompts and not plans:
         rest = name[len(BEFORE) :].strip() if name[: len(BEFORE)].lower() == BEFORE else ""
         if rest:
             return resolve(history, rest)
         matches = _asked_for(known, name)
+    if matches and is_path is not None and is_path(name):
+        raise _path_too(name, matches)
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -64,6 +72,31 @@ def resolve(history: History, name: str, plans: bool = False, prompts: bool = Tr
         hint += "; what was pruned is known by its number and id only, not by its label"
     what = "plan" if plans else "checkpoint, turn, effect or take-back"
     raise NotFound(f"no {what} is called {name!r}", hint)
+
+
+def exactly(history: History, name: str) -> Named | None:
+    """What has this number, this label or this whole id."""
+    return _exact(history, everything(history), name)
+
+
+def _exact(history: History, known: list[Named], name: str, plans: bool = False) -> Named | None:
+    if name.isdecimal() and not plans and (found := _numbered(history, known, int(name))) is not None:
+        return found
+    same = [n for n in known if n.label and n.label == name] or [n for n in known if n.id == name]
+    return same[-1] if same else None
+
+
+def _path_too(name: str, matches: list[Named]) -> UsageError:
+    from shlex import quote
+
+    by_id = matches[0].id.startswith(name)
+    others = f"{', '.join(map(str, matches[-3:]))}{', …' if len(matches) > 3 else ''}"
+    how = f"how the id of {others} begins" if by_id else f"in what an agent was asked: {others}"
+    here = quote(f"./{name}".replace("././", "./"))
+    return UsageError(
+        f"{name!r} is a path, and also {how}",
+        f"type more letters of the id, {matches[-1].id[:8]}; or, for the path: takeback revert {here}",
+    )
 
 
 def _numbered(history: History, known: list[Named], number: int) -> Named | None:

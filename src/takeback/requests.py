@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Goals = dict[bytes, State]
 Relative = Callable[[str], bytes]  # a path as typed → below the root
+IsPath = Callable[[str], bool] | None  # whether a word is called like a path of the project
 
 
 def resolve(
@@ -29,27 +30,31 @@ def resolve(
 ) -> Request:
     """`spared` are turns that undo steps over; `threads` is needed for the verb that is about one."""
     history = planner.history
+
+    def is_path(word: str) -> bool:
+        return is_known(history, relative, planner.known, word)
+
     if verb == "undo" and what and not _is_count(what[0]):
-        return _undo(history, str(what[0]), options, spared)
+        return _undo(history, str(what[0]), options, spared, is_path)
     if verb in ("undo", "redo"):
         n = _count(what[0] if what else 1)
         return planner.undo(n, options.actors, options, spared) if verb == "undo" else planner.redo(n, options)
     if verb == "rollback":
         if what and not str(what[0]):
             raise UsageError("the name of the checkpoint is empty", "name one, or leave it out: the newest named one")
-        return _rollback(history, str(what[0]) if what else "", options)
+        return _rollback(history, str(what[0]) if what else "", options, is_path)
     if verb == "revert":
-        return _revert(planner, relative, [str(w) for w in what], options)
+        return _revert(history, relative, [str(w) for w in what], options, is_path)
     if verb == "restore":
         paths = tuple(relative(str(p)) for p in what[1:])
-        if what and (track := find_track(history, str(what[0]))) is not None:
+        if what and (track := find_track(history, str(what[0]), is_path)) is not None:
             return _restore_tracked(history, track, paths, options)
         if len(what) < 2:
             raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
-        point = find_point(history, str(what[0]))
+        point = find_point(history, str(what[0]), is_path)
         return options._replace(checkpoint=point.id, since=point.seq, label=point.label, paths=paths)
     if verb == "compensate":
-        return _rollback(history, str(what[0]), options) if what else options
+        return _rollback(history, str(what[0]), options, is_path) if what else options
     if verb == "thread" and threads is not None:
         return _thread(history, threads, [str(w) for w in what], options)
     raise UsageError(f"{verb} cannot be planned", "plan one of: undo, redo, rollback, revert, restore, compensate")
@@ -77,9 +82,9 @@ def _thread(history: History, threads: Threads, what: Sequence[str], options: Re
     return options._replace(since=since, label=label, checkpoint=found.id)
 
 
-def find_track(history: History, name: str) -> Track | None:
+def find_track(history: History, name: str, is_path: IsPath = None) -> Track | None:
     """The track that is called so; None where it is something else, or nothing."""
-    found, _ = _resolved(history, name, prompts=False)
+    found, _ = _resolved(history, name, prompts=False, is_path=is_path)
     return history.tracks.get(found.id) if found is not None else None
 
 
@@ -128,13 +133,13 @@ def tracked_goals(history: History, track: Track, paths: Sequence[bytes], known:
     return found
 
 
-def _rollback(history: History, name: str, options: Request) -> Request:
+def _rollback(history: History, name: str, options: Request, is_path: IsPath) -> Request:
     if not name:
         newest = history.here
         if newest is None:
             raise NotFound("there is no checkpoint to go back to", "take one with takeback checkpoint")
         return options._replace(since=newest.seq, label=called(newest))
-    found = names.resolve(history, name)
+    found = names.resolve(history, name, is_path=is_path)
     if found.seq < history.horizon:
         raise NotFound(
             f"{name} lies before the prune horizon: what changed since then is gone",
@@ -151,9 +156,9 @@ def _just_before(found: names.Named) -> str:
     return f"just before {found.id[:8]}" + (f" “{found.prompt}”" if found.prompt else "")
 
 
-def _undo(history: History, name: str, options: Request, spared: Collection[Turn]) -> Request:
+def _undo(history: History, name: str, options: Request, spared: Collection[Turn], is_path: IsPath) -> Request:
     """One turn, by its id or words of its prompt. Of a single call or effect it means that alone, as revert does."""
-    found = names.work(history, names.resolve(history, name))
+    found = names.work(history, names.resolve(history, name, is_path=is_path))
     if found.kind == "run":
         return options._replace(verb="undo", turns=(Turn(RUN, found.id),))
     if found.kind == "turn":
@@ -168,40 +173,32 @@ def _undo(history: History, name: str, options: Request, spared: Collection[Turn
     return revert_request(history, [found.id], options)
 
 
-def _revert(planner: Planner, relative: Relative, what: Sequence[str], options: Request) -> Request:
-    """Ids, or paths where no id is called so; both: of what has these ids, only these paths. Words of a prompt come
-    last: they are never what is a path."""
-    history = planner.history
+def _revert(
+    history: History, relative: Relative, what: Sequence[str], options: Request, is_path: Callable[[str], bool]
+) -> Request:
+    """Ids and paths; both: of what has these ids, only these paths. What is called like a path is the path, before
+    the beginning of an id and before words of a prompt."""
     if not what:
         raise UsageError("revert needs an id or a path", "see takeback log, then takeback revert ID|PATH…")
     ids: list[str] = []
     paths: list[bytes] = []
     points: list[Track] = []
     for word in what:
-        try:
-            path = relative(word)
-            below, is_there = recorded_below(history, path), planner.known(path) is not None
-        except UsageError:  # no path of this project
-            below, is_there = [], False
-        is_path = bool(below)
-        found, unknown = _resolved(history, word, prompts=not (is_path or is_there or "/" in word))
-        if found is not None and is_path and found.kind != "checkpoint":
-            raise UsageError(
-                f"{word!r} is both a {found.kind} and a path that changed",
-                f"write ./{word} for the path, or more letters of the id",
-            )
-        if found is not None and found.kind == "track" and not is_path:
+        if is_path(word):
+            must_be_no_entry(history, word)
+            below = recorded_below(history, relative(word))
+            if not below:
+                raise _unchanged(history, text(relative(word)))
+            paths += below
+            continue
+        found, unknown = _resolved(history, word, prompts="/" not in word)
+        if found is None:
+            path = relative(word)  # says so where it is no path of this project
+            raise unknown if unknown is not None and "pruned" in unknown.message else _unchanged(history, text(path))
+        if found.kind == "track":
             points.append(history.tracks[found.id])
-            continue
-        if found is not None and not is_path:
+        else:
             ids += _entries(history, found)
-            continue
-        if not below:
-            relative(word)  # says so where it is no path of this project
-            if unknown is not None and "pruned" in unknown.message:
-                raise unknown
-            raise NotFound(f"nothing recorded is called {word!r}, and no such path has changed", "see takeback log")
-        paths += below
     if points:
         options, paths = _since_track(history, points, ids, paths, options)
     options = options._replace(paths=tuple(sorted(set(paths))))
@@ -211,6 +208,31 @@ def _revert(planner: Planner, relative: Relative, what: Sequence[str], options: 
     if paths and request.takebacks:
         raise UsageError("a take-back is reverted whole", "bring single files back with takeback restore")
     return request
+
+
+def must_be_no_entry(history: History, word: str) -> None:
+    """A path that is called like an entry of the log: exactly, so that nobody can tell which of the two is meant."""
+    try:
+        found = names.exactly(history, word)
+    except NotFound:  # pruned
+        return
+    if found is not None:
+        found = names.work(history, found)
+        raise UsageError(
+            f"{word!r} is a path, and also the {found.kind} {found.id[:8]}",
+            f"write ./{word} for the path, or {found.id[:8]} for the {found.kind}",
+        )
+
+
+def _unchanged(history: History, word: str) -> NotFound:
+    """Of a path that never changed; the beginning of an id may have been meant."""
+    try:
+        other, _ = _resolved(history, word, prompts=False)
+    except UsageError:  # several
+        other = None
+    if other is not None:
+        return NotFound(f"no change of {word!r} is recorded", f"the {other.kind} whose id begins so is {other.id[:8]}")
+    return NotFound(f"nothing recorded is called {word!r}, and no such path has changed", "see takeback log")
 
 
 def recorded_below(history: History, path: bytes) -> list[bytes]:
@@ -230,9 +252,20 @@ def _since_track(
     return options._replace(since=track.seq, label=tracked(track)), paths or tracked_paths
 
 
-def _resolved(history: History, word: str, prompts: bool) -> tuple[names.Named | None, NotFound | None]:
+def is_known(history: History, relative: Relative, known: Callable[[bytes], State], word: str) -> bool:
+    """Whether a path of the project is called so: one that is there, as far as is known, or that ever changed."""
     try:
-        return names.resolve(history, word, prompts=prompts), None
+        path = relative(word)
+    except UsageError:
+        return False
+    return bool(word) and (not path or known(path) is not None or bool(recorded_below(history, path)))
+
+
+def _resolved(
+    history: History, word: str, prompts: bool, is_path: IsPath = None
+) -> tuple[names.Named | None, NotFound | None]:
+    try:
+        return names.resolve(history, word, prompts=prompts, is_path=is_path), None
     except NotFound as unknown:
         return None, unknown
 
@@ -263,8 +296,8 @@ class Point(NamedTuple):
         return "" if self.id == self.checkpoint.id else self.label
 
 
-def find_point(history: History, name: str) -> Point:
-    found = names.resolve(history, name)
+def find_point(history: History, name: str, is_path: IsPath = None) -> Point:
+    found = names.resolve(history, name, is_path=is_path)
     same = [c for c in history.checkpoints if c.id == found.id]
     if same:
         return Point(found.id, found.seq, called(same[0]), same[0], {})
@@ -284,9 +317,9 @@ def find_point(history: History, name: str) -> Point:
     return Point(found.id, found.seq, _just_before(found), newest, changed)
 
 
-def find_checkpoint(history: History, name: str) -> Checkpoint:
+def find_checkpoint(history: History, name: str, is_path: IsPath = None) -> Checkpoint:
     """A checkpoint, or the one that stands for the moment before a turn or call."""
-    point = find_point(history, name)
+    point = find_point(history, name, is_path)
     if point.changed:
         told = called(point.checkpoint)
         raise UsageError(

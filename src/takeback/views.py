@@ -233,14 +233,14 @@ def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
     start = a or (history.here.id if history.here is not None else "")
     if not start:
         raise NotFound("there is no checkpoint to compare with", "take one with takeback checkpoint")
-    old = find_point(history, start)
+    old = find_point(history, start, ws.is_path)
     get = ws.store.blobs.get
 
     def then(path: bytes) -> State:
         return state_at(get, old, path)
 
     if b:
-        new = find_point(history, b)
+        new = find_point(history, b, ws.is_path)
         found = trees.compare(get, Ids(*old.checkpoint.snapshot[:2]), Ids(*new.checkpoint.snapshot[:2]))
         changed = _moved(found, {*old.changed, *new.changed}, then, lambda path: state_at(get, new, path))
         kept = [d for d in changed if _within(d.path, paths) and not _unseen(d)]
@@ -574,6 +574,7 @@ class Shown(NamedTuple):
     stands_on: tuple[str, ...] = ()  # ids of older effects that it depends on
     carries: tuple[str, ...] = ()  # ids of later live ones that depend on it
     outside: frozenset[str] = frozenset()  # ids, among those it took or kept, of effects outside the files
+    takebacks: frozenset[str] = frozenset()  # and of take-backs
     turn: TurnSeen | None = None  # of an agent; of what belongs to one, that one
     calls: tuple[CallSeen, ...] = ()  # of a turn; of what was found in some, these
     effects: tuple[LogRow, ...] = ()  # what was found in a turn or call, oldest first
@@ -585,7 +586,7 @@ class Shown(NamedTuple):
 def show(ws: Workspace, name: str) -> Shown:
     rows = {row.id: row for row in log(ws)}
     try:
-        named = names.resolve(ws.history(), name)
+        named = names.resolve(ws.history(), name, is_path=ws.is_path)
     except NotFound:
         if (call := ws.stopped_call(name)) is None:
             raise
@@ -645,10 +646,13 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
     kept = [(_called(history, u.path), _id_at(history, u.seq)) for u in sorted(takeback.kept)]
     diffs, more = _first_diffs(changes, get, most)
     undos = tuple(u for u in history.undos.values() if u.takeback == takeback.id)
-    outside = frozenset(id for _, id in [*took, *kept] if id in history.acts)
+    outside, takebacks = (
+        frozenset(id for _, id in [*took, *kept] if id in known) for known in (history.acts, history.takebacks)
+    )
     of_threads = [c for e in parts if e.domain == "state" for c in e.changes.values()]
     moved = tuple(moved_threads(ws, [Difference(c.path, c.before, c.after) for c in of_threads]))
     told: dict[str, Any] = {"took": tuple(took), "kept": tuple(kept), "undos": undos, "outside": outside}
+    told["takebacks"] = takebacks
     return Shown(row, diffs, threads=moved, more=more, **told)
 
 

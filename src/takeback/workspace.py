@@ -466,8 +466,11 @@ class Workspace(Hooked, Twins):
         """Brings single files or folders back from any checkpoint, in place or into another folder."""
         if to is None:
             return self.take_back("restore", checkpoint, *paths, force=force)
+        from . import requests
+
         with self.alone():
-            return self._takebacks.export(checkpoint, [self.relative(p) for p in paths], Path(to), force)
+            point = requests.find_point(self.history(), checkpoint, self.is_path)
+            return self._takebacks.export(point.id, [self.relative(p) for p in paths], Path(to), force)
 
     # -- outside the files -----------------------------------------------------
 
@@ -842,7 +845,14 @@ class Workspace(Hooked, Twins):
         """By its number, its label or the beginning of its id."""
         from . import requests
 
-        return requests.find_checkpoint(self.history(), name)
+        return requests.find_checkpoint(self.history(), name, self.is_path)
+
+    def is_path(self, word: str) -> bool:
+        """Whether a path of the project is called so: one that is there, as far as is known, or that ever changed."""
+        from . import requests
+
+        with self.alone():
+            return requests.is_known(self.history(), self.relative, self.observer.known().state, word)
 
     # -- care ----------------------------------------------------------------
 

@@ -102,6 +102,24 @@ async def test_the_docs_name_every_tool() -> None:
     assert [name for name in TOOLS if f"`{name}" not in page and f"`takeback_{name}" not in page] == []
 
 
+async def test_a_path_is_meant_before_the_beginning_of_an_id(project: Path, era: str) -> None:
+    (project / "a.txt").write_text("one\n")
+    (project / "sub").mkdir()
+    async with connected(Server(project, os.environ), era) as calls:
+        await calls.ok("init")
+        (project / "a.txt").write_text("two\n")
+        id = (await calls.ok("track", paths=["a.txt"]))["id"]
+        (project / "sub" / id[:6]).write_text("new\n")
+        for name, arguments in (("undo", {"turn": id[:6]}), ("rollback", {"checkpoint": id[:6]}),
+                                ("show", {"id": id[:6]}), ("diff", {"a": id[:6]}),
+                                ("restore", {"checkpoint": id[:6], "paths": ["a.txt"]})):  # fmt: skip
+            told = await calls.fails(name, **arguments, cwd="sub")
+            assert told["code"] == 2 and "is a path, and also how the id of" in told["message"]
+            assert id[:8] in told["hint"] and f"takeback_revert ./{id[:6]}" in told["hint"]
+        assert (await calls.ok("revert", what=[id[:6]], cwd="sub"))["applied"]
+        assert not (project / "sub" / id[:6]).exists() and (project / "a.txt").read_text() == "two\n"
+
+
 async def test_a_day_of_an_agent(project: Path, era: str) -> None:
     """Each tool that looks at files or takes them back, one after the other."""
     (project / "a.txt").write_text("one\n")

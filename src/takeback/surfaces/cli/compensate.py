@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import takebacks
+from . import paths, takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         args.dry_run = not args.execute
-        words = (args.to,) if args.to else ()
+        words = (paths.entry(context, workspace, args.to),) if args.to else ()
         wanted = takebacks.within(workspace, takebacks.asked("compensate", words, args), args)
         code = takebacks.take_back(context, workspace, wanted)
         if args.dry_run and not context.json and any(a.shown_state in ("live", "held") for a in workspace.effects()):

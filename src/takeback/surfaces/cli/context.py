@@ -80,6 +80,8 @@ class Context:
 
         self._must_not_be_shielded(store.folder_of(settings.home, root))
         workspace = open_workspace(root, settings, environ=self.environ)
+        below = os.path.relpath(self._directory, root)
+        self.terminal.below = "" if below == "." else below
         if tell:
             self.tell_interrupted(workspace)
         return workspace

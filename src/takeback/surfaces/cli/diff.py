@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ...errors import NotFound, UsageError
+from ...names import exactly
 from . import diffs, masks, paths, shapes
 
 TYPE_CHECKING = False
@@ -35,7 +36,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open(when_off=True) as workspace:
-        names, wanted = _sort_out(workspace, args.what)
+        names, wanted = _sort_out(context, workspace, args.what)
         within = paths.all_inside(context, workspace, [*wanted, *args.path, *args.after])
         a, b = [*names, "", ""][:2]
         mask = masks.Mask(context, workspace, args.unmasked)
@@ -66,20 +67,25 @@ def run(context: Context, args: Namespace) -> int:
         return 0
 
 
-def _sort_out(workspace: Workspace, words: list[str]) -> tuple[list[str], list[str]]:
-    """Checkpoints come first; from the first word that names none but exists, they are paths, as in git."""
-    from ...names import resolve
-
-    for at, word in enumerate(words):
-        try:
-            resolve(workspace.history(), word, prompts=not os.path.lexists(word))
-        except NotFound:
-            if not os.path.lexists(word):
-                raise
-            names, wanted = words[:at], words[at:]
-            break
-    else:
-        names, wanted = words, []
-    if len(names) > 2:
+def _sort_out(context: Context, workspace: Workspace, words: list[str]) -> tuple[list[str], list[str]]:
+    """Checkpoints come first; from the first word that is a path, they are paths, as in git."""
+    at = next((at for at, word in enumerate(words) if _is_path(context, workspace, word)), len(words))
+    if at > 2:
         raise UsageError("diff compares two checkpoints at most", "takeback diff [A] [B] [-- PATH…]")
-    return names, wanted
+    return words[:at], words[at:]
+
+
+def _is_path(context: Context, workspace: Workspace, word: str) -> bool:
+    """Whether it is there or was once. Where a checkpoint has this number or label, nobody can tell which is meant."""
+    if not os.path.lexists(context.cwd / word) and not paths.is_recorded(context, workspace, word):
+        return False
+    try:
+        found = exactly(workspace.history(), word)
+    except NotFound:  # pruned
+        return True
+    if found is not None:
+        raise UsageError(
+            f"{word!r} is a path, and also the {found.kind} {found.id[:8]}",
+            f"write ./{word} for the path, or {found.id[:8]} for the {found.kind}",
+        )
+    return True

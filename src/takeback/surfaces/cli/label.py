@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import shapes
+from . import paths, shapes
 from .approving import only_a_person
 from .terminal import safe
 
@@ -29,7 +29,7 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         only_a_person(context, "calling a checkpoint something else", workspace)
-        before = workspace.find_checkpoint(args.name)
+        before = workspace.find_checkpoint(paths.entry(context, workspace, args.name))
         checkpoint = workspace.label(before.id, " ".join([*args.label, *args.after]))
         if context.json:
             context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})

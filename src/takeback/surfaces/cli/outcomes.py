@@ -5,9 +5,9 @@ from __future__ import annotations
 from ...agents.conversation import way_to_forget
 from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, short_id, text
 from ...repository import INDEX, amount, called
-from . import acts
+from . import acts, ways
 from . import states as threads
-from .plans import kinds_said, listed_turns, whole_turn, with_it
+from .plans import kinds_said, listed_turns, whole_turn
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -32,16 +32,17 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: 
     history = workspace.history()
     terminal.say(sentence(outcome, history))
     failures(terminal, workspace, outcome)
-    for line in kept_lines(outcome, history):
+    for line in kept_lines(outcome, history, terminal.typed):
         terminal.hint(line)
     for line in threads.lines(outcome.plan):
         terminal.hint(line)
     if outcome.plan.asks and outcome.id:
-        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {with_it(outcome.plan, history)}")
+        more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
+        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {more}")
     if outcome.finished_earlier:
         terminal.hint("nothing more was done; run the command again for what you asked")
     elif can_be_redone(outcome):
-        terminal.hint(f"take this back: {way_back(outcome, history)}")
+        terminal.hint(f"take this back: {way_back(outcome, history, terminal.typed)}")
     for line in conversations(outcome, history) if not forgets else ():
         terminal.hint(line)
     return 0 if outcome.whole else 3
@@ -194,7 +195,7 @@ def _why(kept: Sequence[Result]) -> str:
     return f", {safe(reasons.pop())}" if len(reasons) == 1 and "" not in reasons else ""
 
 
-def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
+def kept_lines(outcome: Outcome, history: History, word: ways.Typed = ways.from_root) -> Iterator[str]:
     """Each path that was kept, with the reason and the exact command that takes it too."""
     notes = {(r.path, r.verdict): r.note for r in outcome.results if r.result == KEPT}
     told = 0
@@ -212,11 +213,11 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
         if told > _MOST_KEPT:
             continue
         if step.domain == "git":
-            how = _command(step, history) if step.note.startswith("changed ") else ""
+            how = _command(step, history, word) if step.note.startswith("changed ") else ""
             yield f"  kept {safe(called(step.path))}: {safe(step.note)}{how}"
             continue
         if step.domain == "state":
-            how = _command(step, history) if step.note.startswith("changed ") else ""
+            how = _command(step, history, word) if step.note.startswith("changed ") else ""
             yield f"  kept {threads.called(step.path)}: {safe(step.note)}{how}"
             continue
         if step.domain != "files":
@@ -225,7 +226,7 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
             more = f" · if something takes it back: {how}" if how else ""
             yield f"  kept {_act_name(act) if act else safe(text(step.path))}: {safe(step.note)}{more}"
             continue
-        yield f"  kept {safe(text(step.path))}{_command(step, history)}"
+        yield f"  kept {safe(text(step.path))}{_command(step, history, word)}"
     for note, paths in staged.items():
         yield f"  kept {safe(amount(paths) if len(paths) > 1 else called(paths[0]))}: {safe(note)}"
     if told > _MOST_KEPT:
@@ -234,34 +235,25 @@ def kept_lines(outcome: Outcome, history: History) -> Iterator[str]:
         )
 
 
-def _command(step: Step, history: History) -> str:
+def _command(step: Step, history: History, word: ways.Typed) -> str:
     if step.verdict == "uncovered":
         return f": {safe(step.note or 'it is not captured, so nothing takes it back')}"
     if step.note.startswith("it still holds ") and "/.git, " in step.note:  # which force does not touch
         return f": {safe(step.note)}"
-    ids = ids_of(step, history)
-    if not ids:
+    if not any(unit.seq in history.by_seq for unit in step.units):
         return ""
-    merging = f", or merge it: takeback revert {ids} --merge" if step.merges else ""
-    return f" · take it too: takeback revert {ids} --force{merging}"
+    command, takes_more = ways.revert(history, step.units, word)
+    merging = f", or merge it: {command} --merge" if step.merges else ""
+    too = "take it too, with all else of that entry" if takes_more else "take it too"
+    return f" · {too}: {command} --force{merging}"
 
 
-def ids_of(step: Step, history: History) -> str:
-    """The entries whose work on this path a step stands for, newest first."""
-    found: dict[str, None] = {}
-    for unit in sorted(step.units, reverse=True):
-        effect = history.by_seq.get(unit.seq)
-        if effect is not None:
-            found[(effect.takeback or effect.id)[:8]] = None
-    return " ".join(found)
-
-
-def way_back(outcome: Outcome, history: History) -> str:
+def way_back(outcome: Outcome, history: History, word: ways.Typed = ways.from_root) -> str:
     """The command that takes this take-back back."""
-    return "takeback redo" if outcome.plan.request.verb != "redo" else _again(outcome.plan, history)
+    return "takeback redo" if outcome.plan.request.verb != "redo" else _again(outcome.plan, history, word)
 
 
-def _again(plan: Plan, history: History) -> str:
+def _again(plan: Plan, history: History, word: ways.Typed) -> str:
     """After a redo, what it redid is done once more by the verb that did it."""
     found = [t for id in plan.request.takebacks if (t := history.takebacks.get(id)) is not None and t.rows]
     if len(found) > 1 and all(t.verb == "undo" for t in found):
@@ -270,15 +262,13 @@ def _again(plan: Plan, history: History) -> str:
         from shlex import quote
 
         request = found[0].request
-        target = next((c.id[:8] for c in history.checkpoints if c.seq == request.since), "")
         if request.threads:
             also = "" if request.only else " --with-files"
             return f"takeback thread rollback {quote(request.threads[0])} {short_id(request.checkpoint)}{also}"
-        if request.verb == "rollback" and target:
+        if request.verb == "rollback" and (target := ways.going_to(request, history)):
             return f"takeback rollback {target}" + " --with-state" * request.state
         if request.verb == "revert" and request.rows:
-            paths = [quote(f"./{safe(text(path))}") for path in request.paths]
-            return "takeback revert " + " ".join([*(id[:8] for id in request.rows), *paths])
+            return "takeback revert " + " ".join([*(id[:8] for id in request.rows), *map(word, request.paths)])
         if request.verb == "undo" and len(request.turns) > 1:
             return f"takeback undo {len(request.turns)}" + " --with-state" * request.state
         if request.verb == "undo" and request.state:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from ...errors import NotFound, UsageError
@@ -64,26 +65,43 @@ def all_inside(here: Here, workspace: Workspace, given: Iterable[str], present: 
 
 
 def ids_or_paths(here: Here, workspace: Workspace, words: Iterable[str]) -> list[str]:
-    """Words of `revert`: what names an entry of the log stays, the rest are paths."""
+    """Words of `revert`: what is called like a path is one, the rest name entries of the log."""
     from ...names import resolve
+    from ...requests import must_be_no_entry
 
     history = workspace.history()
     found = []
     for word in words:
-        is_recorded = _is_recorded(here, workspace, word)
-        is_path = is_recorded or os.path.lexists(here.cwd / word) or "/" in word  # before words of a prompt
-        try:
-            found.append(resolve(history, word, prompts=not is_path).id)
-        except NotFound as unknown:
-            if "pruned" in unknown.message and not os.path.lexists(here.cwd / word):
-                raise
+        recorded = is_recorded(here, workspace, word)
+        if recorded or os.path.lexists(here.cwd / word):
+            must_be_no_entry(history, word)
             path = inside(here, workspace, word)
-            # Absolute where the plain path could be taken for a number, an id or words of a prompt.
-            found.append(path if path == word and is_recorded == is_path else str(workspace.root / path))
+            # Absolute where the plain path could be taken for something else.
+            found.append(path if path == word and recorded else str(workspace.root / path))
+            continue
+        try:
+            found.append(resolve(history, word, prompts="/" not in word).id)
+        except NotFound as unknown:
+            if "pruned" in unknown.message:
+                raise
+            found.append(inside(here, workspace, word))
     return found
 
 
-def _is_recorded(here: Here, workspace: Workspace, word: str) -> bool:
+def entry(here: Here, workspace: Workspace, word: str) -> str:
+    """A word that has to name an entry of the log: refused where it is a path from here, and an entry only by how its
+    id begins or by words of a prompt."""
+    from ...names import resolve
+
+    def is_path(word: str) -> bool:
+        return os.path.lexists(here.cwd / word) or is_recorded(here, workspace, word)
+
+    with contextlib.suppress(NotFound):  # which the verb says, with what it takes
+        resolve(workspace.history(), word, is_path=is_path)
+    return word
+
+
+def is_recorded(here: Here, workspace: Workspace, word: str) -> bool:
     """Whether it is a path that has changed, or a folder where something has; it may be gone by now."""
     from ...requests import recorded_below
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import shapes
+from . import paths, shapes
 from .approving import only_a_person
 from .terminal import safe
 
@@ -27,7 +27,7 @@ def change(context: Context, name: str, keep: bool) -> int:
     with context.open() as workspace:
         if not keep:
             only_a_person(context, "letting a checkpoint go", workspace)
-        checkpoint = workspace.pin(name, keep)
+        checkpoint = workspace.pin(paths.entry(context, workspace, name), keep)
         if context.json:
             context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})
             return 0

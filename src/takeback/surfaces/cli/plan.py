@@ -41,9 +41,11 @@ def run(context: Context, args: Namespace) -> int:
         if args.planned == "revert":
             words = tuple(paths.ids_or_paths(context, workspace, words))
         elif args.planned == "restore":
-            words = (*words[:1], *paths.all_inside(context, workspace, words[1:]))
+            point = [paths.entry(context, workspace, word) for word in words[:1]]
+            words = (*point, *paths.all_inside(context, workspace, words[1:]))
         else:
             words = takebacks.one_at_most(args.planned, list(words))
+            words = tuple(paths.entry(context, workspace, word) for word in words)
         wanted = takebacks.within(workspace, takebacks.asked(args.planned, words, args), args)
         approving.name_asking(context, workspace)
         plan = workspace.plan(wanted.verb, *wanted.words, **wanted.options, save=not args.dry_run)

@@ -30,7 +30,7 @@ from ...effects import (
 )
 from ...errors import TakebackError
 from ...typed import NamedTuple
-from . import acts, refs, states
+from . import acts, refs, states, ways
 from .diffs import counts
 from .terminal import Terminal, cells, clip, clip_path, counted, listed, pad, safe
 
@@ -59,7 +59,7 @@ def lines(
     if plan.steps:
         yield totals(plan)
     if fuller is None:
-        yield from left_lines(plan, history)
+        yield from left_lines(plan, history, terminal.typed)
     else:
         since = " since then" if plan.request.verb == "rollback" else ""
         yield terminal.style(f"asked about, {kinds_said(plan.asks)}{since}:", "bold")
@@ -366,13 +366,13 @@ def _command(turn: Turn, history: History) -> str:
     return f" {told}"
 
 
-def left_lines(plan: Plan, history: History) -> Iterator[str]:
+def left_lines(plan: Plan, history: History, word: ways.Typed = ways.from_root) -> Iterator[str]:
     """What stays though it is in range: work that a person was not asked about, others' work, an agent's own."""
     for kind, units in plan.asks.items():
         names = _names(units, plan, history)
         is_off = plan.request.verb == "rollback"
         to = f"; so the tree is not wholly at {safe(plan.request.label)}" if is_off else "; it may be yours"
-        more = f"take it too: {with_it(plan, history)}"
+        more = f"take it too: {ways.with_what_is_asked(plan, history, word)}"
         yield f"left as it is, {kinds_said([kind])}: {listed(names, 5)} ({counted(len(names), 'path')}){to}; {more}"
     others = others_work(plan, history)
     if others and plan.request.verb == "revert":
@@ -395,17 +395,6 @@ def own_lines(plan: Plan) -> Iterator[str]:
 
 def _named(path: bytes) -> str:
     return states.called(path) if domain_of(path) == "state" else text(path)
-
-
-def with_it(plan: Plan, history: History) -> str:
-    """The command that takes what a plan asked about, too."""
-    if plan.request.verb != "rollback":
-        rows = sorted({unit.seq for units in plan.asks.values() for unit in units}, reverse=True)
-        return " ".join(["takeback", "revert", *(history.by_seq[seq].id[:8] for seq in rows)])
-    target = next((c.id[:8] for c in history.checkpoints if c.seq == plan.request.since), "")
-    if not target and plan.request.since in history.by_seq:
-        target = history.by_seq[plan.request.since].id[:8]
-    return " ".join(["takeback", plan.request.verb, *([target] if target else []), "--all"])
 
 
 def others_work(plan: Plan, history: History) -> list[str]:

@@ -44,6 +44,7 @@ def run(context: Context, args: Namespace) -> int:
         given = [*args.path, *args.after]
         if not args.checkpoint or (elsewhere and not given):
             raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
+        paths.entry(context, workspace, args.checkpoint)
         found = paths.all_inside(context, workspace, given)
         if elsewhere:
             return _export(context, workspace, args, found)

@@ -61,7 +61,7 @@ def write_resumed(terminal: Terminal, workspace: Workspace, outcome: Outcome, ab
         return
     terminal.say(outcomes.sentence(outcome, history))
     outcomes.failures(terminal, workspace, outcome)
-    for line in outcomes.kept_lines(outcome, history):
+    for line in outcomes.kept_lines(outcome, history, terminal.typed):
         terminal.hint(line)
     if outcomes.can_be_redone(outcome):
-        terminal.hint(f"take this back: {outcomes.way_back(outcome, history)}")
+        terminal.hint(f"take this back: {outcomes.way_back(outcome, history, terminal.typed)}")

@@ -17,8 +17,8 @@ def add(parser: Parser) -> None:
         "checkpoint or `track`, else their newest change: what people wrote there is kept, or merged\n"
         "with --merge, and named. Of a path that no agent changed, what people did since then. With an\n"
         "id and a path, what that effect did to that path; with the id of a track, what agents did to\n"
-        "its paths since. Of a take-back it is the redo of just that one. For a path as of a checkpoint\n"
-        "there is `restore`."
+        "its paths since. What is called like a path is the path, before it is how an id begins. Of a\n"
+        "take-back it is the redo of just that one. For a path as of a checkpoint there is `restore`."
     )
     parser.takes("TURN|ID|PATH…", "what", nargs="*", help="turns, calls and effects, or files and folders")
     takebacks.add_options(parser, whose=False, scope=True)

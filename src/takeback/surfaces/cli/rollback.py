@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import TakebackError
-from . import takebacks
+from . import paths, takebacks
 from .choosing import choose_checkpoint
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        words = takebacks.one_at_most("rollback", args.to)
+        words = tuple(paths.entry(context, workspace, word) for word in takebacks.one_at_most("rollback", args.to))
         wanted = takebacks.within(workspace, takebacks.asked("rollback", words, args), args)
         if not words and context.asks and not args.dry_run and not workspace.interrupted():
             if (code := pick(context, workspace, wanted)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...effects import DONE, STATES, domain_of, raw, short_id, thread_of
 from ...repository import amount
 from ...units import format_size
-from . import acts, diffs, masks, shapes
+from . import acts, diffs, masks, paths, shapes
 from .log import mark
 from .terminal import age, clip, counted, moment, safe
 
@@ -42,7 +42,7 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open(when_off=True) as workspace:
         mask = masks.Mask(context, workspace, args.unmasked)
-        found = workspace.show(args.name)
+        found = workspace.show(paths.entry(context, workspace, args.name))
         files = mask.files(found.files, args.stat and not context.json)
         found = found._replace(files=files)
         if context.json:
@@ -81,8 +81,7 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
     for path, id in _in_words(found.took):
         yield f"  took     {safe(path)} of {id[:8]}"
     for path, id in _in_words(found.kept):
-        too = "" if id in found.outside else f" · take it too: takeback revert {id[:8]} --force"
-        yield f"  kept     {safe(path)} of {id[:8]}{too}"
+        yield f"  kept     {safe(path)} of {id[:8]}{_taking(terminal, found, path, id)}"
     for undo in found.undos:
         said = f": {safe(undo.note)}" if undo.note else ""
         yield f"  {'tried' if undo.result != DONE else 'sent':<8} {moment(undo.at)}, {undo.result}{said}"
@@ -146,6 +145,15 @@ def _stopped(terminal: Terminal, call: Stopped) -> Iterator[str]:
         yield f"  passed   {moment(call.passed)}"
     if not call.approved:
         yield terminal.style(f"  → let it pass once: takeback approve {call.id[:8]}", "magenta")
+
+
+def _taking(terminal: Terminal, found: Shown, path: str, id: str) -> str:
+    """What takes something that was kept: a file alone, other things with all else of their entry."""
+    if id in found.outside:
+        return ""
+    if (path, id) in found.kept and id not in found.takebacks and domain_of(raw(path)) == "files":
+        return f" · take it too: takeback revert {id[:8]} {terminal.typed(raw(path))} --force"
+    return f" · take it too, with all else of that entry: takeback revert {id[:8]} --force"
 
 
 def _in_words(found: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -340,7 +340,7 @@ def write_plan(
     if fuller is None and (not plan.steps or plan.idle):
         terminal.write(nothing_said(plan))
         for line in (
-            *plans.left_lines(plan, workspace.history()),
+            *plans.left_lines(plan, workspace.history(), terminal.typed),
             *states.lines(plan),
             *plans.unrecorded_lines(workspace, plan),
         ):
@@ -433,7 +433,8 @@ def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome, fo
     """What came of it in words; returns the exit code."""
     if outcomes.is_nothing(outcome):
         terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
-        for line in (*plans.left_lines(outcome.plan, workspace.history()), *states.lines(outcome.plan)):
+        left = plans.left_lines(outcome.plan, workspace.history(), terminal.typed)
+        for line in (*left, *states.lines(outcome.plan)):
             terminal.hint(line)
         for line in plans.unrecorded_lines(workspace, outcome.plan):
             terminal.hint(line)

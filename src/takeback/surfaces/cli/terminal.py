@@ -145,6 +145,7 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 class Terminal:
     """Where this run prints and asks. Results go to standard output, hints and progress to standard error."""
 
+    below = ""  # the folder below the project's root that commands are typed in
     _progress: Progress | None = None  # drawn on a line of its own, which is wiped before anything else is said
 
     def __init__(self, environ: Mapping[str, str], color: bool = True, quiet: bool = False) -> None:
@@ -166,6 +167,12 @@ class Terminal:
         """Everything goes to standard error from here on: standard output is another program's."""
         self.out, self.out_is_tty, self.color = self.err, self.err_is_tty, self._err_color
         self.interactive = self.err_is_tty and sys.stdin is not None and sys.stdin.isatty()
+
+    def typed(self, path: bytes) -> str:
+        """A path of the project as a word of a command that is typed here."""
+        from .ways import typed
+
+        return typed(path, self.below)
 
     # -- size ----------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import takebacks
+from . import paths, takebacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     context.forgets = args.conversation
     with context.open() as workspace:
-        asked = takebacks.asked("undo", takebacks.one_at_most("undo", args.n), args)
+        words = tuple(paths.entry(context, workspace, word) for word in takebacks.one_at_most("undo", args.n))
+        asked = takebacks.asked("undo", words, args)
         wanted = takebacks.within(workspace, asked, args)
         return takebacks.take_back(context, workspace, wanted)

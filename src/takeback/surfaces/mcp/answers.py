@@ -6,7 +6,10 @@ Both are bounded: what is left out is counted, and there is a way to ask for the
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
+from os import fsdecode
+from pathlib import Path
 
 from mcp_types import CallToolResult, TextContent
 
@@ -22,7 +25,15 @@ _LONGEST_TEXT = 60_000
 
 
 class Page(cli.Page):
-    """What the command line would print, with tools for commands where it says what to do next."""
+    """What the command line would print, with tools for commands where it says what to do next. Paths in these are
+    whole where the root is known: a call may come from any folder of the project."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        super().__init__()
+        self._root = root
+
+    def typed(self, path: bytes) -> str:
+        return super().typed(path) if self._root is None else shlex.quote(str(self._root / fsdecode(path)))
 
     def hint(self, line: str) -> None:  # type: ignore[override]
         self.write(for_agents(line))

@@ -76,7 +76,7 @@ async def _settle(ctx: Ctx, call: Call, proposal: Proposal) -> CallToolResult | 
 
 def _proposal(workspace: Workspace, plan: Plan) -> Proposal:
     steps, unbound = workspace.unapproved(plan)
-    page = Page()
+    page = Page(workspace.root)
     page.tell(plans.lines(page, workspace, plan))
     questions = _questions(workspace, plan, steps, unbound)
     return Proposal(plan, tuple(unbound), tuple(questions), str(page), planned(workspace, plan))
@@ -124,7 +124,7 @@ def planned(workspace: Workspace, plan: Plan) -> dict[str, Any]:
 
 def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
     """A plan to look at; nothing is done."""
-    page = Page()
+    page = Page(workspace.root)
     if not plan.steps or plan.idle:
         page.say(takebacks.nothing_said(plan))
     else:
@@ -138,14 +138,14 @@ def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
 
 def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
     """What came of it."""
-    page = Page()
+    page = Page(workspace.root)
     if outcomes.is_nothing(outcome):
         page.say(takebacks.nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
         for line in states.lines(outcome.plan):
             page.hint(line)
     else:
         outcomes.report(page, workspace, outcome)
-    for line in plans.left_lines(outcome.plan, workspace.history()):
+    for line in plans.left_lines(outcome.plan, workspace.history(), page.typed):
         page.hint(line)
     shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
     return answer(page, {**shape, **thread_shapes.rolled_back(workspace, outcome), "whole": outcome.whole})

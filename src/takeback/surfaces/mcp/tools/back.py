@@ -15,7 +15,7 @@ from pydantic import Field
 from ....effects import Outcome
 from ....errors import UsageError
 from ....workspace import Workspace
-from ...cli.paths import all_inside, ids_or_paths
+from ...cli.paths import all_inside, entry, ids_or_paths
 from ...cli.takebacks import must_be_known
 from ..calls import Call, Ctx, Cwd, call_of
 from ..proposals import carry_out, shown
@@ -240,12 +240,12 @@ def _words(call: Call, workspace: Workspace, verb: str, given: tuple[str | int, 
     if verb == "restore":
         if not words:
             raise UsageError("restore needs a checkpoint and at least one path", "see takeback_log for checkpoints")
-        return (words[0], *all_inside(call.here, workspace, words[1:]))
+        return (entry(call.here, workspace, words[0]), *all_inside(call.here, workspace, words[1:]))
     if len(words) > 1:
         raise UsageError(f"{verb} takes one target at most, not {len(words)}", "leave out the rest")
     if verb == "redo":
         return tuple(int(w) if w.isdecimal() and w.isascii() else _no_count(w) for w in words)
-    return tuple(words)
+    return tuple(entry(call.here, workspace, word) for word in words)
 
 
 def _no_count(word: str) -> int:

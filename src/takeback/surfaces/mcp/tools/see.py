@@ -12,7 +12,7 @@ from .... import filters
 from ....masking import mask_file
 from ....views import FileDiff
 from ...cli import diffs, ledger, log, shapes, show, status
-from ...cli.paths import all_inside
+from ...cli.paths import all_inside, entry
 from ...cli.terminal import age, moment
 from ..answers import LONGEST_LIST, Page, answer
 from ..calls import Ctx, Cwd, call_of
@@ -66,6 +66,7 @@ def diff(
     rest by offset, or for single paths. Contents of secret-named files and tokens are masked."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
+        a, b = (entry(call.here, workspace, name) for name in (a, b))
         found = workspace.diff(a, b, all_inside(call.here, workspace, paths))
     files = masked(found.files)
     page = Page()
@@ -125,9 +126,9 @@ def show_(
     kept, the prompt and calls of an agent's turn, the changes of one call."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
-        found = workspace.show(id)
+        found = workspace.show(entry(call.here, workspace, id))
         found = found._replace(files=masked(found.files))
-        page = Page()
+        page = Page(workspace.root)
         when = f"{moment(found.row.at)}, {age(workspace.clock() - found.row.at)}"
         cut = windowed(found.files, offset, limit) if not found.tree else Window((), 0)
         tree = found.tree[offset : offset + limit]

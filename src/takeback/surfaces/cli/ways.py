@@ -1,0 +1,72 @@
+"""Commands that a line names for what to do next: each does what the line says, and nothing more."""
+
+from __future__ import annotations
+
+from ... import names
+from ...effects import STATES, domain_of, text
+from .terminal import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from ...effects import Plan, Request, Unit
+    from ...history import History
+
+    Typed = Callable[[bytes], str]  # a path below the root → as it is typed
+
+
+def from_root(path: bytes) -> str:
+    return typed(path)
+
+
+def typed(path: bytes, below: str = "") -> str:
+    """A path of the project as one word of a command that is typed in the folder `below` the root."""
+    import posixpath
+    import shlex
+
+    name = posixpath.relpath("/" + text(path), "/" + below)
+    name = name if name.startswith("../") else f"./{name}"
+    if safe(name) == name:
+        return shlex.quote(name)
+    shown = {ord("'"): "\\'", ord("\\"): "\\\\"}  # in the quotes that write bytes out, as bash and zsh have them
+    bytes_ = name.encode("utf-8", "surrogateescape")
+    return "$'" + "".join(shown.get(b, chr(b) if 32 <= b < 127 else f"\\x{b:02x}") for b in bytes_) + "'"
+
+
+def revert(history: History, units: Collection[Unit], word: Typed = from_root) -> tuple[str, bool]:
+    """`takeback revert` for this work, and whether it takes more, as it does of what is only taken whole: of what was
+    done to git and to threads, and of take-backs."""
+    ids: dict[str, None] = {}
+    rows: set[int] = set()
+    narrow = all(domain_of(unit.path) == "files" for unit in units)
+    for seq in sorted({unit.seq for unit in units if unit.seq in history.by_seq}, reverse=True):
+        effect = history.by_seq[seq]
+        ids[(effect.takeback or effect.id)[:8]] = None
+        rows.update(history.takebacks[effect.takeback].rows if effect.takeback else (seq,))
+        narrow = narrow and not effect.takeback and effect.domain in STATES
+    paths = {unit.path for unit in units}
+    more = any(unit in history.live and unit.path not in paths for unit in history.units(rows))
+    command = " ".join(["takeback revert", *ids])
+    if more and narrow:
+        return " ".join([command, *map(word, sorted(paths))]), False
+    return command, more
+
+
+def with_what_is_asked(plan: Plan, history: History, word: Typed = from_root) -> str:
+    """The command that takes what a plan asked about, too."""
+    request = plan.request
+    if request.verb != "rollback" or request.actors or request.turns or request.threads:
+        units = {unit for found in plan.asks.values() for unit in found}
+        return revert(history, units, word)[0]
+    target = going_to(request, history)
+    scope = [f for name, domains in (("--only", request.only), ("--except", request.without)) if domains
+             for f in (name, ",".join(domains))]  # fmt: skip
+    flags = {"--merge": request.merge, "--markers": request.markers, "--force": request.force}
+    flags |= {"--with-state": request.state}
+    return " ".join(["takeback rollback", target, "--all", *(f for f in flags if flags[f]), *scope])
+
+
+def going_to(request: Request, history: History) -> str:
+    """What a rollback was to: a checkpoint, or what it went to just before of."""
+    return next((found.id[:8] for found in names.everything(history) if found.seq == request.since), "")

@@ -1,0 +1,171 @@
+"""What a word means that is both a path and how an id begins; and that commands in hints do what they say, no more."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+
+def effects(cli) -> list[dict]:
+    return list(cli.ok("log", "kind:effect", "--json").json["rows"])
+
+
+@pytest.fixture
+def twins(cli):
+    """A file whose name is how the id of another file's change begins. Both changed."""
+    (cli.project / "precious.txt").write_text("one\n")
+    cli.ok("checkpoint", "base")
+    (cli.project / "precious.txt").write_text("two\n")
+    cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "claude"})
+    id = effects(cli)[0]["id"]
+    cli.name, cli.id = id[:6], id
+    (cli.project / cli.name).write_text("first\n")
+    cli.ok("checkpoint", "both")
+    (cli.project / cli.name).write_text("second\n")
+    cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "claude"})
+    return cli
+
+
+@pytest.mark.parametrize("how", ["{}", "./{}"])
+def test_revert_means_the_path_before_the_beginning_of_an_id(twins, contents, how) -> None:
+    ran = twins.ok("revert", how.format(twins.name), "--yes")
+    assert f"Revert {twins.name} " in ran.out
+    assert contents()[twins.name] == b"first\n" and contents()["precious.txt"] == b"two\n"
+
+
+def test_more_letters_of_the_id_mean_the_effect(twins, contents) -> None:
+    twins.ok("revert", twins.id[:8], "--yes")
+    assert contents()[twins.name] == b"second\n" and contents()["precious.txt"] == b"one\n"
+
+
+def test_a_path_that_is_gone_but_known_is_meant_too(twins, contents) -> None:
+    (twins.project / twins.name).unlink()
+    ran = twins("revert", twins.name, "--yes")
+    assert contents()["precious.txt"] == b"two\n" and twins.name in ran.out + ran.err
+
+
+def test_a_path_that_never_changed_is_no_effect_either(cli, contents) -> None:
+    (cli.project / "README.md").write_text("changed\n")
+    cli.ok("checkpoint")
+    id = effects(cli)[0]["id"]
+    (cli.project / id[:5]).write_text("a file that nothing captures\n")
+    ran = cli("revert", id[:5], "--yes", env={"TAKEBACK_CHECKPOINTS_EXCLUDE": id[:5]})
+    assert ran.code == 2 and contents()["README.md"] == b"changed\n"
+    assert f"no change of {id[:5]!r} is recorded" in ran.err and id[:8] in ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["undo", "{}", "--yes"],
+        ["rollback", "{}", "--yes"],
+        ["restore", "{}", "precious.txt", "--yes"],
+        ["restore", "{}", ".", "--to", "elsewhere"],
+        ["show", "{}"],
+        ["compensate", "--to", "{}"],
+        ["plan", "undo", "{}"],
+        ["pin", "{}"],
+    ],
+)
+def test_where_only_an_entry_will_do_both_are_named_and_nothing_is_done(twins, contents, words) -> None:
+    before = contents()
+    ran = twins(*(word.format(twins.name) for word in words))
+    assert ran.code == 2 and contents() == before
+    assert f"{twins.name!r} is a path, and also how the id of {twins.id[:12]} (effect) begins" in ran.err
+    assert twins.id[:8] in ran.err.splitlines()[1]
+    assert shlex.split(ran.err.partition("takeback revert ")[2]) == [f"./{twins.name}"]
+
+
+def test_words_of_a_prompt_are_no_path_that_is_there(cli, ws, contents) -> None:
+    from scene import Scene
+
+    scene = Scene(ws)
+    scene.turn("rewrite README.md and more", README_md="new\n", other_txt="new\n")
+    ws.close()
+    ran = cli("undo", "README.md", "--yes")
+    assert ran.code == 2 and "'README.md' is a path, and also in what an agent was asked" in ran.err
+    assert contents()["other.txt"] == b"new\n"
+    assert cli.ok("undo", "and more", "--yes").code == 0
+    assert "other.txt" not in contents()
+
+
+def test_diff_means_the_path_and_names_both_where_nobody_can_tell(twins) -> None:
+    assert twins.ok("diff", "base", twins.name, "--stat").out.count("precious.txt") == 0
+    (twins.project / "base").write_text("a file\n")
+    ran = twins("diff", "base")
+    assert ran.code == 2 and "'base' is a path, and also the checkpoint" in ran.err
+    for word in shlex.split(ran.err.splitlines()[1])[2:]:
+        if word.startswith("./"):
+            assert "base" in twins.ok("diff", word, "--stat").out
+
+
+def test_below_a_folder_a_path_is_meant_from_there(twins, contents) -> None:
+    inner = twins.project / "inner"
+    inner.mkdir()
+    ran = twins("revert", twins.name, "--yes", cwd=inner)  # no inner/NAME: the effect
+    assert ran.code == 0 and contents()["precious.txt"] == b"one\n" and contents()[twins.name] == b"second\n"
+    (inner / twins.id[:7]).write_text("1\n")
+    ran = twins("undo", twins.id[:7], cwd=inner)
+    assert ran.code == 2 and "is a path" in ran.err
+
+
+@pytest.fixture
+def two_kept(cli):
+    """One effect of claude's changed two files; a person changed both since."""
+    for name in ("f.txt", "it's g.txt"):
+        (cli.project / name).write_text("a\nb\nc\n")
+    cli.ok("checkpoint", "base")
+    for name in ("f.txt", "it's g.txt"):
+        (cli.project / name).write_text("A\nb\nc\n")
+    cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "claude"})
+    for name in ("f.txt", "it's g.txt"):
+        (cli.project / name).write_text("A, mine\nb\nc\n")
+    return cli
+
+
+@pytest.mark.parametrize("where", [".", "src"])
+@pytest.mark.parametrize("name", ["f.txt", "it's g.txt"])
+def test_the_command_for_a_kept_path_takes_that_path_and_nothing_more(two_kept, contents, name, where) -> None:
+    folder = two_kept.project / where
+    ran = two_kept("revert", str(two_kept.project / name), "--yes", cwd=folder)
+    assert ran.code == 3
+    (kept,) = [line for line in ran.err.splitlines() if line.startswith(f"  kept {name}")]
+    two_kept.ok(*shlex.split(kept.partition("take it too: takeback ")[2].partition(", or ")[0]), "--yes", cwd=folder)
+    other = "it's g.txt" if name == "f.txt" else "f.txt"
+    assert contents()[name] == b"a\nb\nc\n" and contents()[other] == b"A, mine\nb\nc\n"
+
+
+def test_show_names_the_same_command(two_kept, contents) -> None:
+    id = two_kept("undo", "--actor", "claude", "--yes", "--json").json["id"]
+    shown = two_kept.ok("show", id).out
+    (kept,) = [line for line in shown.splitlines() if "f.txt" in line and "kept" in line]
+    two_kept.ok(*shlex.split(kept.partition("takeback ")[2]), "--yes")
+    assert contents()["f.txt"] == b"a\nb\nc\n" and contents()["it's g.txt"] == b"A, mine\nb\nc\n"
+
+
+def test_of_an_effect_whose_rest_is_gone_the_id_is_enough(drifted) -> None:
+    kept = next(line for line in drifted("rollback", "--yes").err.splitlines() if line.startswith("  kept notes.md"))
+    command = kept.partition("take it too: takeback ")[2].partition(",")[0].split()
+    assert len(command) == 3 and command[0] == "revert" and command[2] == "--force"
+
+
+def test_the_command_for_what_was_asked_about_keeps_the_scope_and_the_target(drifted, contents) -> None:
+    drifted.ok("record", "command", "--did", "something", "--", "touch", "undone")
+    ran = drifted("rollback", "base", "--only", "files", "--yes")
+    (line,) = [line for line in ran.err.splitlines() if line.startswith("take people's work too: takeback ")]
+    assert line.endswith("--all --only files")
+    drifted.ok(*shlex.split(line.partition(": takeback ")[2]), "--yes")
+    assert contents()["notes.md"] == b"a\nb\nc\nd\ne\n" and "undone" not in contents()
+
+
+def test_names_that_cannot_be_shown_can_be_typed_in_bash() -> None:
+    import subprocess
+
+    from takeback.surfaces.cli.ways import typed
+
+    for path in (b"plain", b"a b", b"it's", b"new\nline", b"\xff\xfe", "ü".encode(), b"a\\b\xff'c", b"-x", b"$HOME"):
+        said = subprocess.run(["bash", "-c", f"printf %s {typed(path)}"], capture_output=True, check=True).stdout
+        assert said == b"./" + path
+        said = subprocess.run(["bash", "-c", f"printf %s {typed(path, 'src')}"], capture_output=True, check=True).stdout
+        assert said == b"../" + path
