@@ -357,12 +357,6 @@ def test_what_a_call_did_outside_is_in_doubt_where_nobody_tells_how_it_ended(ws)
 # -- by the time of the change -------------------------------------------------
 
 
-@pytest.fixture
-def told_at_once(monkeypatch):
-    """Agents tell of the end of a call without delay, so that the tests need not wait for long."""
-    monkeypatch.setattr(calls, "_LATE", 0.0)
-
-
 def whose(ws):
     """Path ─► who, with "?" where it is uncertain."""
     return {
@@ -377,27 +371,6 @@ def a_while():
     time.sleep(0.03)  # longer than a file system's clock ticks
 
 
-def test_the_time_at_a_prompt_is_not_the_calls(ws, told_at_once):
-    (ws.root / "old.txt").write_text("old\n")
-    (ws.root / "d").mkdir()
-    (ws.root / "d" / "gone.txt").write_text("x\n")
-    ws.checkpoint("before")
-    ws.begin_turn(CLAUDE, "build")
-    ws.begin_call(CLAUDE, bash("1"))
-    ws.ask_about(CLAUDE, bash("#content"))
-    (ws.root / "mine.txt").write_text("written while Claude waits for an answer\n")
-    (ws.root / "d" / "gone.txt").unlink()
-    a_while()
-    began = time.time()
-    a_while()
-    (ws.root / "made.txt").write_text("made\n")
-    (ws.root / "old.txt").unlink()
-    ws.end_call(CLAUDE, bash("1"), ran=time.time() - began)
-    assert whose(ws) == {"d": "", "mine.txt": "", "d/gone.txt": "", "made.txt": "claude", "old.txt": "claude"}
-    assert ws.undo().whole
-    assert sorted(os.listdir(ws.root)) == ["a.txt", "d", "mine.txt", "old.txt"]
-
-
 @pytest.mark.parametrize("asked", [True, False])
 def test_what_an_agent_tells_a_little_late_is_still_the_calls(ws, asked):
     ws.begin_turn(CLAUDE, "build")
@@ -406,21 +379,6 @@ def test_what_an_agent_tells_a_little_late_is_still_the_calls(ws, asked):
     a_while()
     ws.end_call(CLAUDE, bash("1"), ran=0.0)
     assert whose(ws) == {"made.txt": "claude"}
-
-
-def test_a_call_that_was_asked_about_owns_nothing_for_certain_until_it_is_known_to_run(ws, told_at_once):
-    ws.begin_turn(CLAUDE, "build")
-    ws.begin_call(CLAUDE, bash("1"))
-    ws.ask_about(CLAUDE, bash("#content"))
-    (ws.root / "mine.txt").write_text("at the prompt\n")
-    ws.checkpoint("a person's own, while the prompt is open")
-    assert whose(ws) == {"mine.txt": "claude?"}
-    a_while()
-    began = time.time()
-    a_while()
-    (ws.root / "made.txt").write_text("made\n")
-    ws.end_call(CLAUDE, bash("1"), ran=time.time() - began)
-    assert whose(ws) == {"mine.txt": "claude?", "made.txt": "claude"}
 
 
 def test_a_call_that_was_asked_about_and_ran_for_nobody_knows_how_long(ws):
@@ -453,25 +411,6 @@ def test_a_killed_agent_owns_what_changed_until_it_was_seen_to_be_gone(ws):
     assert whose(ws) == {"d": "", "made.txt": "claude", "d/early.txt": "claude", "mine.txt": "", "late.txt": "claude?"}
     (bracket,) = ws.history().brackets.values()
     assert bracket.cut and bracket.ended == died
-
-
-def test_the_time_of_a_change_to_the_repository_is_that_of_its_file(ws, told_at_once):
-    git = lambda *words: subprocess.run(["git", *words], cwd=ws.root, check=True, capture_output=True)
-    git("init", "-b", "main")
-    git("config", "user.email", "ada@example.com")
-    git("config", "user.name", "Ada")
-    git("commit", "--allow-empty", "-m", "first")
-    ws.checkpoint("before")
-    ws.begin_turn(CLAUDE, "commit")
-    ws.begin_call(CLAUDE, bash("1")._replace(asked=True))
-    git("branch", "mine")
-    a_while()
-    began = time.time()
-    a_while()
-    git("commit", "--allow-empty", "-m", "second")
-    ws.end_call(CLAUDE, bash("1"), ran=time.time() - began)
-    found = whose(ws)
-    assert found[".git/refs/heads/mine"] == "" and found[".git/refs/heads/main"] == "claude"
 
 
 def test_a_call_in_a_run_is_the_calls_and_the_rest_is_the_runs(ws):

@@ -90,6 +90,7 @@ LAYERS = [
         "moments",
         "calls",
         "ends",
+        "prompts",
         "announced",
         "toolcalls",
         "conversation",

@@ -9,6 +9,7 @@ An agent that runs as the user can get around both; docs/security.md says so.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 
 from .typed import Any, NamedTuple
@@ -39,6 +40,13 @@ _SHELLS = frozenset((b"sh", b"bash", b"dash", b"zsh", b"fish", b"ksh", b"ash", b
 class Process(NamedTuple):
     pid: int
     started: int  # in ticks since the system started; 0 where that cannot be told
+
+
+class Activity(NamedTuple):
+    """What a process has begun, as far as this system tells."""
+
+    ended: int = 0  # grows with every process that it began and that is over
+    begun: frozenset[int] = frozenset()  # those of a certain time that are at work
 
 
 def agent_above(sessions: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> str:
@@ -112,6 +120,43 @@ def started(pid: int) -> int:
     it is over and only its parent has not asked how it ended."""
     fields = _stat(pid)
     return int(fields[19]) if len(fields) > 19 and fields[0] not in _DEAD else 0
+
+
+def started_at(pid: int) -> float:
+    """The same as the time of day, to a hundredth of a second; 0 if nobody can tell."""
+    ticks = started(pid)
+    if not ticks or not hasattr(time, "CLOCK_BOOTTIME"):
+        return 0.0
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def hook_began(pid: int, agent: int) -> float:
+    """When an agent began a hook, given the hook's own process: the shells between were there first. 0 if nobody can
+    tell."""
+    found = 0.0
+    for process in ancestors(pid):
+        if process.pid in (agent, 0, 1):
+            return found if process.pid == agent else 0.0
+        found = started_at(process.pid)
+    return 0.0
+
+
+def activity(pid: int, since: float) -> Activity:
+    """What a process has begun; of what is at work, since a time."""
+    fields = _stat(pid)
+    if len(fields) <= 19:
+        return Activity()
+    return Activity(int(fields[8]), frozenset(child for child in _children(pid) if started_at(child) > since))
+
+
+def _children(pid: int) -> Iterator[int]:
+    """Processes that one has begun, by whichever of its threads; none where the system does not list them."""
+    try:
+        for thread in os.listdir(f"{_PROC}/{pid}/task"):
+            with open(f"{_PROC}/{pid}/task/{thread}/children", "rb") as file:
+                yield from map(int, file.read().split())
+    except OSError:
+        return
 
 
 def _parent(pid: int) -> int:

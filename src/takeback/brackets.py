@@ -11,6 +11,10 @@ known. Where a call was not at work all the time that its bracket was open, the 
     announced ····· at a prompt ····· [ at work ] ····· over, though nobody had said so yet
                     nobody's          the call's        nobody's, or uncertain where no end is known
 
+The time of a path's last change does not tell what was done to it before. So what a call did after a prompt is its own
+for certain only if somebody looked at the tree right before it began (prompts.py). What is found while the prompt is
+open is uncertain until the close row says when the call began, or that it never did.
+
 Each open and close row says where the oldest bracket lies that was still open then, so that a hook reads a few rows,
 however long the journal is.
 """
@@ -25,7 +29,7 @@ from .callers import BY_CONTENT as BY_CONTENT
 from .callers import TURN
 from .callers import Call as Call
 from .callers import Caller as Caller
-from .effects import FAILED, Change, Turn, raw, text
+from .effects import FAILED, Change, Effect, Turn, raw, text
 from .ids import new_id
 from .journal import Journal, New, Row
 from .typed import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +38,8 @@ if TYPE_CHECKING:
     from .capture.change_times import Moment
 
 KINDS = ("open", "ask", "close")
-EARLY = 1.0  # seconds by which a change may seem to lie before the moment in which its cause is said to have begun
+EARLY = 1.0  # seconds by which a call may have begun before the moment that is told
+SURE = 0.3  # seconds before that moment from which on it has surely begun: nobody saves a file and says yes at once
 
 
 class Bracket(NamedTuple):
@@ -51,6 +56,7 @@ class Bracket(NamedTuple):
     cut: bool = False  # nobody said that it was over
     failed: bool = False  # its agent said so
     refused: bool = False  # it never ran
+    began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
     ended: float = 0.0  # when it was over, as far as is known; else when it was closed
 
     def is_of(self, key: str) -> bool:
@@ -160,13 +166,16 @@ def cut_rows(bracket: Bracket, end: End, oldest: int) -> list[New]:
     body |= {"cut": True} if not end.done else {}
     body |= {"refused": True} if end.refused else {}
     body |= {"ended": end.at} if end.at else {}
+    body |= {"began": end.began} if end.began and bracket.prompted else {}
     return [*acts, New("close", new_id(), body)]
 
 
-def close_row(bracket: Bracket, oldest: int, failed: bool = False) -> New:
+def close_row(bracket: Bracket, oldest: int, failed: bool = False, began: float = 0.0) -> New:
     body: dict[str, Any] = {"open": bracket.id, "oldest": oldest}
     if failed:
         body["failed"] = True
+    if began:
+        body["began"] = began
     return New("close", new_id(), body)
 
 
@@ -206,7 +215,7 @@ def _act_of(body: Mapping[str, Any]) -> NewAct:
 
 def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
     told = {name: body.get(name, False) for name in ("cut", "failed", "refused")}
-    return bracket._replace(closed=row.seq, ended=body.get("ended", row.at), **told)
+    return bracket._replace(closed=row.seq, ended=body.get("ended", row.at), began=body.get("began", 0.0), **told)
 
 
 # -- reading -----------------------------------------------------------------
@@ -257,11 +266,15 @@ class Span(NamedTuple):
     since: float | None = 0.0  # 0: since it was announced; None: a person was asked until nobody knows when
     until: float | None = math.inf  # inf: to this day; None: it is over, and nobody knows since when
     goes_on: bool = False  # it may have been at work after that, too
+    sure: float = 0.0  # from when on it was at work for certain
+    seen: bool = True  # whether somebody looked at the tree when it began, so that all changes are later
 
     def holds(self, moment: Moment | None) -> bool | None:
         """Whether a change of that moment is the call's; None if nobody can tell."""
         if self.since and moment is not None and moment.at < self.since:
             return False
+        if not self.seen or (moment is not None and moment.at < self.sure):
+            return None
         if self.until is not None and moment is not None and moment.at > self.until:
             return None if moment.is_latest or self.goes_on else False
         if self.since is None or self.until is None or (moment is None and self.until != math.inf):
@@ -269,13 +282,31 @@ class Span(NamedTuple):
         return True
 
 
-def span_of(bracket: Bracket, end: End | None, begun: float | None) -> Span:
-    """What is known of a call's work: how it ended, if it has, and when it began, if that was told. What a call names
-    is its own, however long a person was asked."""
-    if begun is None and bracket.prompted and end is not None and end.began:
-        begun = end.began - EARLY
-    since = begun if begun is not None else None if bracket.prompted and bracket.call.scans else 0.0
-    return Span(since, *((math.inf,) if end is None else (end.at or None, end.goes_on)))
+def span_of(bracket: Bracket, end: End | None, began: float = 0.0, seen: float = 0.0, is_asking: bool = False) -> Span:
+    """What is known of a call's work: how it ended, if it has; when it began, if that was told; and when the tree was
+    last seen to be as it was known. What a call names is its own, however long a person was asked, unless it was found
+    while they are asked."""
+    ended = (math.inf, False) if end is None else (end.at or None, end.goes_on)
+    began = began or (end.began if end is not None else 0.0)
+    if not bracket.prompted:
+        return Span(0.0, *ended)
+    if not began:
+        return Span(None if bracket.call.scans or is_asking else 0.0, *ended)
+    since = began - EARLY
+    if since <= bracket.at:
+        return Span(0.0, *ended)  # the answer came at once
+    return Span(since, *ended, began - min(SURE, EARLY), not bracket.call.scans or seen >= since)
+
+
+def settled(effect: Effect, bracket: Bracket) -> Effect:
+    """What was found while a person was asked about a call that is closed now: nobody's if the call never ran, or began
+    later; its own if that began before anything of it can have been done."""
+    since, until = effect.between
+    if bracket.refused or until <= bracket.began - EARLY:
+        return effect._replace(turns=frozenset(), calls=(), summary="", uncertain=False)
+    if bracket.began and since >= bracket.began - min(SURE, EARLY):
+        return effect._replace(uncertain=False)
+    return effect
 
 
 class Owners(NamedTuple):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 CALL, TURN, SESSION = "call", "turn", "session"  # how often a checkpoint is taken
 DEADLINE = 20.0  # seconds that a look of a hook may take, where the settings name none
-_LATE = 1.0  # seconds that an agent may take to tell that a call is over; nobody edits a file right after saying yes
 _TWICE = 5.0  # seconds within which the same prompt, with no call in between, is the same one
 _PROMPT = 200  # characters of a prompt that are kept
 
@@ -171,16 +170,16 @@ def end_call(
     bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
-    begun = None
+    began = 0.0
     if bracket is not None and bracket.prompted:
-        begun = (at or ws.clock()) - ran - _LATE if ran is not None else ends.began(bracket)
-    rows = ws.observer.rows_of(look, ending=bracket.id if bracket is not None else "", begun=begun, at_work=found)
+        began = (at or ws.clock()) - ran if ran is not None else ends.began(bracket)
+    rows = ws.observer.rows_of(look, ending=bracket.id if bracket is not None else "", began=began, at_work=found)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         did = brackets.unrecorded(ws.store.journal, bracket, found)
         rows += brackets.act_rows(did, in_doubt=failed, nothing=nothing) if did_act else []
         oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
-        rows.append(brackets.close_row(bracket, oldest, failed=failed))
+        rows.append(brackets.close_row(bracket, oldest, failed=failed, began=began))
     ws.observer.journal_look(look, rows)
     return Ended(bracket, tuple(row.id for row in rows if row.kind == "change"), tuple(look.lacking))
 

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable
 
-from .brackets import EARLY, Bracket, End
+from .brackets import Bracket, End
 from .typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,11 +44,10 @@ def _end_of_left(bracket: Bracket, until: float) -> End:
     return end
 
 
-def began(bracket: Bracket) -> float | None:
-    """When a call that a person was asked about began its work, as its agent has written down."""
+def began(bracket: Bracket) -> float:
+    """When a call that a person was asked about began its work, as its agent has written down; 0: nobody knows."""
     reader = _reader(bracket)
-    found = reader.began(bracket.call.transcript, bracket.call.key) if reader is not None else 0.0
-    return found - EARLY if found else None
+    return reader.began(bracket.call.transcript, bracket.call.key) if reader is not None else 0.0
 
 
 def _written(bracket: Bracket) -> End | None:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from . import changes as change_lists
 from .acts import BEGUN, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
-from .brackets import AgentTurn, Bracket, bracket_of, closed_by, turn_of
+from .brackets import AgentTurn, Bracket, bracket_of, closed_by, settled, turn_of
 from .effects import (
     DONE,
     FAILED,
@@ -241,7 +241,9 @@ class History:
         domain = body.get("domain", "files")
         if domain not in STATES:
             raise Damaged(f"row {row.seq} is of no domain that has states")
-        self.effects.append(Effect(row.seq, row.id, row.at, turns, found, by, domain, "exact", told, calls, uncertain))
+        since, until = body.get("between", (0.0, row.at))
+        effect = Effect(row.seq, row.id, row.at, turns, found, by, domain, "exact", told, calls, uncertain)
+        self.effects.append(effect._replace(between=(since, until)))
 
     def _fold_turn(self, row: Row, body: Mapping[str, Any]) -> None:
         asked = turn_of(row, body)
@@ -259,7 +261,18 @@ class History:
 
     def _fold_close(self, row: Row, body: Mapping[str, Any]) -> None:
         if (bracket := self.brackets.get(body["open"])) is not None:
-            self.brackets[bracket.id] = closed_by(bracket, row, body)
+            self.brackets[bracket.id] = bracket = closed_by(bracket, row, body)
+            if bracket.prompted:
+                self._settle_found_in(bracket)
+
+    def _settle_found_in(self, bracket: Bracket) -> None:
+        """What was found while a person was asked about a call, once it is known whether and when that began."""
+        for at in range(len(self.effects) - 1, -1, -1):
+            effect = self.effects[at]
+            if effect.seq < bracket.seq:
+                return
+            if effect.uncertain and effect.calls == (bracket.id,):
+                self.effects[at] = settled(effect, bracket)
 
     def _fold_note(self, row: Row, body: Mapping[str, Any]) -> None:
         what = body.get("what")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 
 from . import budget
 from .errors import TakebackError, UsageError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .ancestry import Process
     from .brackets import AgentTurn, Call, Caller
     from .effects import Turn
+    from .prompts import Attendance
 
 
 class Hooked(Guarded):
@@ -192,6 +194,26 @@ class Hooked(Guarded):
             look = self.observer.scan(tree, known, dry=True, deadline=calls.deadline(self), thorough=True)
             if look.whole:
                 self.observer.suspects.looked(known, look.dirty)
+
+    def attend(self) -> bool:
+        """While an agent asks a person about a call, again and again: looks at what changes meanwhile. Whether any
+        agent still does."""
+        with self._hooked() as tree:
+            return self._attendance.attend(self, tree)
+
+    @cached_property
+    def _attendance(self) -> Attendance:
+        from .prompts import Attendance
+
+        return Attendance()
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether an agent asks a person about a call."""
+        from . import prompts
+
+        with self.alone():
+            return bool(prompts.asked_about(self))
 
     def tend(self) -> None:
         """Between calls of a process that stays, if none is at work just now."""

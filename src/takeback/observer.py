@@ -74,6 +74,7 @@ class Observer:
         self.end_of: Callable[[Bracket], End | None] = _gone  # what became of a call that is open; None: it is at work
         self.stopped: Callable[[], bool] = lambda: False  # of a take-back: whether whoever asked for it has cancelled
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
+        self.seen_at = 0.0  # of a process that stays: when the tree was last seen to be as it is known (prompts.py)
         self.broken_rules = ""  # why the project's own rules do not count
         self._index = IndexFile(store.folder and store.folder / "index", self._lost)
         self._spares: tuple[int, dict[bytes, Record]] | None = None  # of a head, for an index that has lost some
@@ -358,7 +359,8 @@ class Observer:
         rows: list[New] = []
         at_work, running = self._at_work()
         ends = self._ends(at_work, {})
-        for owners, changes in self._by_owner(seen.changes, at_work, running, ends, {}, ChangeTimes(None, seen), seen):
+        spans, times = self._spans(at_work, ends), ChangeTimes(None, seen)
+        for owners, changes in self._by_owner(seen.changes, at_work, running, ends, spans, times, seen):
             told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
             rows += self._row_of(changes, owners, told, _STATE, seen)
         self.store.blobs.flush()
@@ -375,16 +377,18 @@ class Observer:
         summary: str = "",
         over: Mapping[str, End] = _NONE_OVER,
         ending: str = "",
-        begun: float | None = None,
+        began: float = 0.0,
         running: Sequence[Turn] = (),
         at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
+        asking_since: float = 0.0,
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
         of the calls and runs at work. Of calls it is said, by the ids of their brackets, which are taken to be over,
         and which one ends just now, as its agent told, with when it began to work where that is known. A summary is
         told with the number of changes. After a whole look, brackets of calls that are over, as anybody can tell, are
-        closed, but for that one."""
+        closed, but for that one. A look that was taken because a person is asked about a call says when the tree was
+        last seen without what it found."""
         if look.first and look.threads is None:
             return []
         if actor and not turns:
@@ -402,20 +406,25 @@ class Observer:
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
         ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
-        began = {ending: begun} if begun is not None else {}
+        spans = self._spans(found, ends, {ending: began}, bool(asking_since))
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
-            for owners, changes in self._by_owner(all_of_it, found, running, ends, began, times, seen):
+            for owners, changes in self._by_owner(all_of_it, found, running, ends, spans, times, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
-                rows += self._row_of(changes, owners, told, domain, seen)
+                also = domain
+                if asking_since and owners.uncertain:
+                    moments = [moment.at if moment else self.clock() for moment in map(times.of, changes)]
+                    also = domain | {"between": [asking_since, max(moments)]}
+                rows += self._row_of(changes, owners, told, also, seen)
         return rows + self._closing(found, ends if look.whole else over)
 
     def whose(self, look: Look) -> dict[bytes, Owners]:
         """Whose the changes of files would be that a look found, if it were journaled now; while its tree is open."""
         found, running = self._at_work()
         times, ends = ChangeTimes(look.tree, None), self._ends(found, {})
-        apart = self._by_owner(look.changes, found, running, ends, {}, times, None) if found or running else ()
+        spans = self._spans(found, ends)
+        apart = self._by_owner(look.changes, found, running, ends, spans, times, None) if found or running else ()
         return {change.path: owners for owners, some in apart for change in some}
 
     def _at_work(self) -> tuple[list[Bracket], list[Turn]]:
@@ -427,20 +436,30 @@ class Observer:
         known = ((bracket.id, over.get(bracket.id) or self.end_of(bracket)) for bracket in found)
         return {id: end for id, end in known if end is not None}
 
+    def _spans(
+        self,
+        found: Iterable[Bracket],
+        ends: Mapping[str, End],
+        began: Mapping[str, float] = {},
+        is_asking: bool = False,
+    ) -> dict[str, Span]:
+        """When calls were at work that were not so all the time."""
+        told = ((b, ends.get(b.id), began.get(b.id, 0.0)) for b in found)
+        known = {b.id: brackets.span_of(b, end, at, self.seen_at, is_asking) for b, end, at in told}
+        return {id: span for id, span in known.items() if span != Span()}
+
     def _by_owner(
         self,
         changes: Sequence[Change],
         found: Sequence[Bracket],
         running: Sequence[Turn],
         ends: Mapping[str, End],
-        begun: Mapping[str, float],
+        spans: Mapping[str, Span],
         times: ChangeTimes,
         seen: Seen | None,
     ) -> Iterable[tuple[Owners, Sequence[Change]]]:
         """Changes apart by whose they are. Of threads that nobody is at work on it is who saved them."""
         ran = [bracket for bracket in found if bracket.id not in ends or not ends[bracket.id].refused]
-        known = {b.id: brackets.span_of(b, ends.get(b.id), begun.get(b.id)) for b in ran}
-        spans = {id: span for id, span in known.items() if span != Span()}
         for owners, some in _by_owner(changes, Ownership(ran, running, spans, times.of)):
             is_saved = seen is not None and some is seen.changes and not owners.turns and not owners.calls
             yield from self._by_saver(some, seen, owners) if is_saved and seen is not None else [(owners, some)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,15 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback import brackets, ends
+from takeback import brackets
 from takeback.surfaces.hook import Asked, answer
 
 
 class Told:
     """Events of an agent, as its hooks pass them on, and the file of its session."""
 
-    def __init__(self, agent: str, project: Path, home: Path) -> None:
-        self.agent, self.project, self.home = agent, project, home
+    def __init__(self, agent: str, project: Path, home: Path, ws: Any) -> None:
+        self.agent, self.project, self.home, self.ws = agent, project, home, ws
         self.file = home / ".copilot/session-state/s/events.jsonl" if agent == "copilot" else home / "session.jsonl"
         self.file.parent.mkdir(parents=True, exist_ok=True)
 
@@ -38,7 +39,7 @@ class Told:
     def _send(self, event: str, payload: dict[str, Any]) -> None:
         environ = {**os.environ, "COPILOT_HOME": str(self.home / ".copilot")}
         asked = Asked(self.agent, event, json.dumps(payload).encode(), str(self.project), environ)
-        reply = answer(asked)
+        reply = answer(asked, lambda *_: nullcontext(self.ws))  # as the resident process does, it stays open
         assert (reply.code, reply.err) == (0, "")
 
     def write(self, **line: Any) -> None:
@@ -59,8 +60,7 @@ def _now() -> str:
 @pytest.fixture(autouse=True)
 def said_exactly(monkeypatch):
     """What these sessions say of when a call began is exact, so that the tests need not wait for long."""
-    for module in (brackets, ends):
-        monkeypatch.setattr(module, "EARLY", 0.1)
+    monkeypatch.setattr(brackets, "EARLY", 0.1)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def ws(project):
 
 @pytest.fixture
 def told(project, ws, tmp_path):
-    return lambda agent: Told(agent, project, tmp_path / "home")
+    return lambda agent: Told(agent, project, tmp_path / "home", ws)
 
 
 def whose(ws: Any) -> dict[str, str]:
@@ -119,6 +119,7 @@ def test_codex_says_how_long_a_command_really_ran(told, ws):
     codex.send("PermissionRequest", tool_name="Bash", tool_input={"command": "make", "description": "may I?"})
     codex.put("at the prompt.txt")
     time.sleep(0.15)
+    ws.attend()
     began = time.time()
     codex.put("made.txt")
     ended = time.time()
@@ -201,6 +202,7 @@ def test_copilot_says_when_a_person_allowed_a_call(told, ws):
     copilot.send("Notification", hook_event_name="Notification", notification_type="permission_prompt")
     copilot.put("at the prompt.txt")
     time.sleep(0.15)
+    ws.attend()
     copilot.write(type="permission.completed", data={"toolCallId": "c1", "result": {"kind": "approved"}})
     copilot.put("made.txt")
     copilot.send("postToolUse", **COPILOT, toolResult={"resultType": "success"})
@@ -242,7 +244,8 @@ def test_opencode_says_how_long_a_call_ran(told, ws):
     opencode.bus("tool.execute.before", input=call, output=args)
     opencode.bus("permission.asked", input={"type": "permission.asked", "sessionID": "s", "callID": "c1"})
     opencode.put("at the prompt.txt")
-    time.sleep(1.2)
+    time.sleep(0.15)
+    ws.attend()
     began = time.time()
     opencode.put("made.txt")
     opencode.bus("tool.execute.after", input=call, output=args, duration_ms=(time.time() - began) * 1000)

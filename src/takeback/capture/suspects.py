@@ -38,6 +38,7 @@ class Suspects:
         self._asked = -_AGAIN  # when a watcher was asked for in vain
         self._covered: object = None  # what is covered, as the watcher was told
         self._paths: set[bytes] = set()  # told, and not looked at since
+        self._is_told = False  # something, that is not among these paths yet
         self._everything = True
         self._thorough = 0.0  # when all of it was looked at last
         self._origin: object = None  # of the index that our last look left, or that we made from it
@@ -54,12 +55,17 @@ class Suspects:
     def tend(self) -> None:
         """Empties the kernel's queue between two looks, so that it does not overflow."""
         try:
-            if self._watcher is not None and not self._watcher.wait(0):
-                return
-            if self._watcher is not None:
+            if self._watcher is not None and self._watcher.wait(0):
+                self._is_told = True
                 self._watcher.wait(0)  # news that were read before come first
         except Unwatchable:
             self._give_up()
+
+    def is_quiet(self, index: Index) -> bool:
+        """Whether the tree is as this index says, as far as the watcher was told."""
+        self.tend()
+        knows = self._watcher is not None and not self._everything and index.origin is self._origin
+        return knows and not self._is_told and not self._paths and not self._touched and not index.touched
 
     @property
     def how(self) -> str:
@@ -77,6 +83,7 @@ class Suspects:
             self._give_up()
             return None
         self._everything = self._everything or seen.everything
+        self._is_told = False
         self._paths |= seen.paths
         if thorough or self._everything or not index.folders or self._clock() - self._thorough > THOROUGH:
             return None

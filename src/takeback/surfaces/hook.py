@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     environ: Mapping[str, str]
     pid: int = 0  # the agent's process: the first above the hook that is no shell
     started: int = 0
-    at: float = 0.0  # when it was heard; 0: now
+    at: float = 0.0  # when the hook was begun; 0: now
 
 
 class Place(NamedTuple):

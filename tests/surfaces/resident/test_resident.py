@@ -521,3 +521,25 @@ def test_it_stays_while_an_agent_has_a_call_at_work(hooks: Hooks, monkeypatch: p
     assert is_alive(pid)
     hooks.after("1")
     until(lambda: not is_alive(pid))
+
+
+def test_what_a_person_does_at_a_prompt_is_theirs_and_what_the_command_does_then_is_its_own(hooks: Hooks):
+    file = hooks.project / "a.txt"
+    hooks.ask("UserPromptSubmit", prompt="build it")
+    hooks.before("1")  # it starts the resident process
+    hooks.after("1")
+    hooks.up()
+    hooks.before("2")
+    hooks.ask("PermissionRequest", tool_name="Bash", tool_input={"command": "make"})
+    file.write_text("a person's\n")
+    time.sleep(2.2)  # longer than what is allowed for, and than the pause between two looks
+    began = time.time()
+    file.write_text("the command's\n")
+    (hooks.project / "made.txt").write_text("the command's\n")
+    ran = int((time.time() - began) * 1000)
+    hooks.ask("PostToolUse", tool_name="Bash", tool_input={"command": "make"}, tool_use_id="2", duration_ms=ran)
+    with takeback.open(hooks.project) as ws:
+        found = [(e.is_agents, e.uncertain, sorted(e.changes)) for e in ws.history().effects]
+        assert found == [(False, False, [b"a.txt"]), (True, False, [b"a.txt", b"made.txt"])]
+        ws.revert(ws.history().effects[-1].id)
+    assert file.read_text() == "a person's\n"

@@ -26,7 +26,8 @@ def answer(words: Sequence[str], said: bytes) -> tuple[int, bytes, bytes]:
     here = _here(environ)
     is_starting = _have_started(environ, here)
     above = ancestry.above_shells(os.getpid())
-    reply = respond(Asked(agent, event, said, here, environ, above.pid, above.started), _opened, workers.beside)
+    at = ancestry.hook_began(os.getpid(), above.pid)
+    reply = respond(Asked(agent, event, said, here, environ, *above, at), _opened, workers.beside)
     if is_starting:
         _wait_for_http(environ)
     return reply.code, printed(reply.out), reply.err.encode("utf-8", "replace")

@@ -20,7 +20,8 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ import takeback
 
 from ... import ancestry, settings, store
 from ...errors import TakebackError
+from ...prompts import PAUSE
 from ..hook import Asked, answer, settings_of
 from . import client
 from .alone import printed
@@ -42,6 +44,7 @@ _OBJECTS = 50_000  # a known tree is many tuples and not one cycle: to look it o
 _READING = 10.0  # seconds for a request to arrive
 _LARGEST = 80 << 20  # bytes of a request
 _ENDING = 10.0  # seconds for calls at work when it ends
+_FAILURES = 20  # times in a row that nobody could look, after which a prompt is left alone
 _TAKING_OVER = 10.0  # seconds for the process before this one to end
 
 
@@ -121,6 +124,8 @@ class Server:
         self.environ = environ
         self.kept = Kept()
         self.deaths = Deaths()
+        self._attended: set[Path] = set()  # where a person is asked about a call
+        self._attending = threading.Lock()
         self.began = time.time()
         self.calls = 0
         self._made_of = client.installation(), _stamp()
@@ -265,11 +270,43 @@ class Server:
         def opening(
             root: Path, found: settings.Settings, environ: Mapping[str, str]
         ) -> AbstractContextManager[Workspace]:
-            if self.deaths.watch(above, Called(root, found, environ)):
+            called = Called(root, found, environ)
+            if self.deaths.watch(above, called):
                 self._stir()  # it waits for those it knew
-            return self.kept.open(root, found, environ)
+            return self._open(called)
 
         return opening
+
+    @contextmanager
+    def _open(self, called: Called) -> Iterator[Workspace]:
+        with self.kept.open(*called) as workspace:
+            yield workspace
+            if not workspace.is_asking:
+                return
+        with self._attending:
+            is_new = called.root not in self._attended
+            self._attended.add(called.root)
+        if is_new:
+            self._thread(partial(self._attend, called))
+
+    def _attend(self, called: Called) -> None:
+        """While a person is asked about a call there. What nobody has seen is uncertain."""
+        failures = 0
+        while not self._ending and failures < _FAILURES:
+            time.sleep(PAUSE)
+            try:
+                with self.kept.open(*called) as workspace:
+                    if workspace.attend():
+                        failures = 0
+                        continue
+                    with self._attending:  # who asks after this starts another
+                        if not workspace.is_asking:
+                            self._attended.discard(called.root)
+                            return
+            except TakebackError:
+                failures += 1
+        with self._attending:
+            self._attended.discard(called.root)
 
     def _end_gone(self, process: ancestry.Process, called: Called, at: float) -> None:
         work = object()
@@ -338,7 +375,8 @@ class Server:
             pass  # the hook puts it on record
         above = ancestry.above_shells(pid)
         self.calls += 1
-        reply = answer(Asked(agent, event, said, here, environ, *above), self._opening(above))
+        at = ancestry.hook_began(pid, above.pid)
+        reply = answer(Asked(agent, event, said, here, environ, *above, at), self._opening(above))
         return _packed(reply.code, printed(reply.out), reply.err.encode("utf-8", "replace"))
 
     def _answer_web(

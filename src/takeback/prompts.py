@@ -1,0 +1,72 @@
+"""While a person is asked about a call: what changes meanwhile is told from what the call does, once it may.
+
+    asked ─► look ─► … ─► look ─► yes ─► the call begins        every half second, by a process that stays
+
+A look is taken only where something has changed, and not while its agent has begun something: then it may be the call's
+own work. What it finds is journaled as uncertain; the row that closes the call settles whose it is (brackets.py).
+Between two looks the tree is seen to be as it is known, and the last such moment before the call began makes all that
+is found later the call's for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import ancestry, brackets, calls
+from .brackets import Bracket
+from .safefs import Folder as OpenFolder
+from .typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .guarded import Guarded
+
+PAUSE = 0.5  # seconds between two times that somebody attends to a prompt
+_PATIENCE = 900.0  # seconds after which nobody attends to one any more
+_SHARE = 10  # looks may take one in so many seconds
+
+
+def asked_about(ws: Guarded) -> list[Bracket]:
+    """The calls that a person is asked about, as long as that is worth attending to."""
+    found = (b for b in brackets.open_ones(ws.store.journal) if b.prompted)
+    return [b for b in found if ws.clock() - b.at < _PATIENCE and not b.caller.is_gone]
+
+
+class Attendance:
+    """Attends to the prompts of one workspace, whose caller holds its lock."""
+
+    def __init__(self) -> None:
+        self._activity: dict[str, ancestry.Activity] = {}  # of agents' processes, by the call that is asked about
+        self._cost = 0.0  # seconds that the last look took
+        self._looked = 0.0  # when that was
+
+    def attend(self, ws: Guarded, tree: OpenFolder) -> bool:
+        """Whether a person is still asked."""
+        now, asked = ws.clock(), asked_about(ws)
+        if asked and self._are_idle(asked):
+            self._see(ws, tree, asked, now)
+        return bool(asked)
+
+    def _are_idle(self, asked: Sequence[Bracket]) -> bool:
+        """Whether the agents that ask have begun nothing since the last time."""
+        before, self._activity = self._activity, {b.id: ancestry.activity(b.caller.pid, b.at) for b in asked}
+        return all(not now.begun and before.get(id, now) == now for id, now in self._activity.items())
+
+    def _see(self, ws: Guarded, tree: OpenFolder, asked: Sequence[Bracket], now: float) -> None:
+        observer = ws.observer
+        known = observer.known()
+        if observer.suspects is not None and observer.suspects.is_quiet(known) and not _has_git_moved(ws, tree):
+            observer.seen_at = now
+            return
+        if now - self._looked < self._cost * _SHARE:
+            return
+        since = max(observer.seen_at, min(b.at for b in asked))
+        look = observer.scan(tree, known, deadline=calls.deadline(ws))
+        observer.journal_look(look, observer.rows_of(look, asking_since=since))
+        if not look.lacking:
+            observer.seen_at = now
+        self._looked = ws.clock()
+        self._cost = self._looked - now
+
+
+def _has_git_moved(ws: Guarded, tree: OpenFolder) -> bool:
+    return ws.settings.git and bool(ws.observer.git.look(tree, dry=True).changes)

@@ -1,0 +1,302 @@
+"""A person at work while an agent asks about a call: none of it is ever the call's for certain."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import takeback
+from takeback import ancestry, brackets, prompts
+from takeback.brackets import Call, Caller
+from test_workspace_model import examples, without_waiting_for_the_disk
+
+assert without_waiting_for_the_disk  # a fixture: here too nobody waits for the disk
+
+CLAUDE = Caller("claude", "s1")
+BASH = Call("1", "Bash", "Bash: make")
+WRITE = Call("1", "Write", "Write a.txt", (b"a.txt",), scans=False)
+START = {"a.txt": "one\ntwo\nthree\n", "d/b.txt": "b\n", "d/c.txt": "c\n"}
+
+
+@pytest.fixture(autouse=True)
+def told_at_once(monkeypatch):
+    """Agents tell of the end of a call without delay, so that the tests need not wait for long."""
+    monkeypatch.setattr(brackets, "EARLY", 0.02)
+    monkeypatch.setattr(brackets, "SURE", 0.01)
+    monkeypatch.setattr(prompts, "_SHARE", 0)  # nor need they be sparing with looks
+
+
+@pytest.fixture
+def ws(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAKEBACK_HOME", str(tmp_path / "home"))
+    root = tmp_path / "project"
+    for path, text in START.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    with takeback.open(root, create=True) as opened:
+        opened.keep_watch()
+        yield opened
+
+
+def whose(ws):
+    """(path, who), oldest first, with "?" where it is uncertain."""
+    found = ((e, path) for e in ws.history().effects if not e.takeback for path in sorted(e.changes))
+    return [(path.decode(), ", ".join(sorted(e.actors)) + "?" * e.uncertain) for e, path in found if path != b"d"]
+
+
+def a_while():
+    time.sleep(0.03)  # longer than all that is allowed for
+
+
+class Prompt:
+    """A call that a person is asked about."""
+
+    def __init__(self, ws, call: Call = BASH, attended: bool = True) -> None:
+        self.ws, self.call, self.attended = ws, call, attended
+        ws.begin_turn(CLAUDE, "build")
+        ws.begin_call(CLAUDE, call)
+        ws.ask_about(CLAUDE, call)
+        a_while()
+
+    def yes(self) -> None:
+        a_while()
+        if self.attended:
+            self.ws.attend()
+        a_while()
+        if self.attended:
+            self.ws.attend()
+        self.began = time.time()
+        time.sleep(0.005)
+
+    def over(self) -> None:
+        self.ws.end_call(CLAUDE, self.call, ran=time.time() - self.began)
+
+
+def put(ws, path: str, text: str) -> None:
+    (ws.root / path).write_text(text)
+
+
+def test_a_file_that_both_edit_goes_back_to_what_the_person_wrote(ws):
+    prompt = Prompt(ws)
+    put(ws, "a.txt", "ONE\ntwo\nthree\n")
+    prompt.yes()
+    put(ws, "a.txt", "ONE\ntwo\nTHREE\n")
+    prompt.over()
+    assert whose(ws) == [("a.txt", ""), ("a.txt", "claude")]
+    assert ws.undo().whole
+    assert (ws.root / "a.txt").read_text() == "ONE\ntwo\nthree\n"
+
+
+def test_what_a_person_deletes_in_a_folder_that_the_call_changes_too_stays_deleted(ws):
+    prompt = Prompt(ws)
+    (ws.root / "d/b.txt").unlink()
+    prompt.yes()
+    (ws.root / "d/c.txt").unlink()
+    put(ws, "d/made.txt", "made\n")
+    prompt.over()
+    assert whose(ws) == [("d/b.txt", ""), ("d/c.txt", "claude"), ("d/made.txt", "claude")]
+    assert ws.undo().whole
+    assert sorted(os.listdir(ws.root / "d")) == ["c.txt"]
+
+
+def _git(ws, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=ws.root, check=True, capture_output=True)
+
+
+def _repository(ws) -> None:
+    _git(ws, "init", "-b", "main")
+    _git(ws, "config", "user.email", "ada@example.com")
+    _git(ws, "config", "user.name", "Ada")
+    _git(ws, "commit", "--allow-empty", "-m", "first")
+    ws.checkpoint("before")
+
+
+@pytest.mark.parametrize("attended", [True, False])
+def test_what_a_person_stages_and_branches_is_theirs(ws, attended):
+    _repository(ws)
+    prompt = Prompt(ws, attended=attended)
+    _git(ws, "add", "a.txt")
+    _git(ws, "branch", "mine")
+    prompt.yes()
+    _git(ws, "add", "d/b.txt")
+    _git(ws, "commit", "--allow-empty", "-m", "second")
+    prompt.over()
+    found = dict(whose(ws))
+    assert found[".git/refs/heads/mine"] == ""
+    if attended:
+        assert found[".git/index/a.txt"] == ""
+        assert found[".git/index/d/b.txt"] == found[".git/refs/heads/main"] == "claude"
+    else:
+        assert {found[".git/index/a.txt"], found[".git/refs/heads/main"]} == {"claude?"}
+
+
+def test_a_file_that_a_call_names_keeps_what_the_person_wrote(ws):
+    prompt = Prompt(ws, WRITE)
+    put(ws, "a.txt", "a person's\n")
+    prompt.yes()
+    put(ws, "a.txt", "the call's\n")
+    prompt.over()
+    assert whose(ws) == [("a.txt", ""), ("a.txt", "claude")]
+    assert ws.undo().whole
+    assert (ws.root / "a.txt").read_text() == "a person's\n"
+
+
+def test_where_nobody_looked_before_it_began_what_it_changed_is_uncertain(ws):
+    prompt = Prompt(ws, attended=False)
+    put(ws, "a.txt", "ONE\ntwo\nthree\n")
+    put(ws, "mine.txt", "mine\n")
+    (ws.root / "d/b.txt").unlink()
+    prompt.yes()
+    put(ws, "a.txt", "ONE\ntwo\nTHREE\n")
+    (ws.root / "d/c.txt").unlink()
+    prompt.over()
+    assert dict(whose(ws)) == {"mine.txt": "", "a.txt": "claude?", "d/b.txt": "claude?", "d/c.txt": "claude?"}
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_what_is_answered_at_once_or_never_asked_is_the_calls(ws, is_asked, monkeypatch):
+    monkeypatch.setattr(brackets, "EARLY", 1.0)
+    ws.begin_turn(CLAUDE, "build")
+    ws.begin_call(CLAUDE, BASH._replace(asked=is_asked))
+    began = time.time()
+    put(ws, "a.txt", "two\n")
+    (ws.root / "d/b.txt").unlink()
+    ws.end_call(CLAUDE, BASH, ran=time.time() - began)
+    assert dict(whose(ws)) == {"a.txt": "claude", "d/b.txt": "claude"}
+
+
+def test_what_was_found_at_the_prompt_is_settled_by_when_the_call_began(ws):
+    prompt = Prompt(ws)
+    put(ws, "mine.txt", "mine\n")
+    ws.checkpoint("a person's, while the prompt is open")
+    assert whose(ws) == [("mine.txt", "claude?")], "it may have begun"
+    prompt.yes()
+    put(ws, "made.txt", "made\n")
+    prompt.over()
+    assert whose(ws) == [("mine.txt", ""), ("made.txt", "claude")]
+
+
+def test_what_was_found_while_it_ran_is_its_own(ws):
+    prompt = Prompt(ws)
+    prompt.yes()
+    time.sleep(0.01)
+    ws.attend()
+    put(ws, "made.txt", "made\n")
+    ws.attend()
+    assert whose(ws) == [("made.txt", "claude?")]
+    prompt.over()
+    assert whose(ws) == [("made.txt", "claude")]
+
+
+def test_what_was_found_at_the_prompt_of_a_refused_call_is_nobodys(ws):
+    Prompt(ws)
+    put(ws, "mine.txt", "mine\n")
+    assert ws.attend()
+    ws.refuse_call(CLAUDE, BASH, time.time())
+    assert whose(ws) == [("mine.txt", "")]
+    assert not ws.attend() and not ws.is_asking
+
+
+def test_nobody_looks_while_its_agent_has_begun_something(ws):
+    """The call's own work is not journaled in pieces."""
+    agent = subprocess.Popen(
+        ["sh", "-c", "read x; sleep 100 & read x; kill $!; wait; read x"], stdin=subprocess.PIPE, text=True
+    )
+    said = agent.stdin
+    assert said is not None
+    try:
+        caller = CLAUDE._replace(pid=agent.pid, started=ancestry.started(agent.pid))
+        ws.begin_turn(caller, "build")
+        ws.begin_call(caller, BASH)
+        ws.ask_about(caller, BASH)
+        time.sleep(0.05)  # a start is told to a hundredth of a second
+        put(ws, "mine.txt", "mine\n")
+        ws.attend()
+        assert [path for path, _ in whose(ws)] == ["mine.txt"]
+        print(file=said, flush=True)
+        _until(lambda: ancestry.activity(agent.pid, time.time() - 5).begun)
+        put(ws, "made.txt", "made\n")
+        ws.attend()
+        assert [path for path, _ in whose(ws)] == ["mine.txt"], "it has begun something"
+        print(file=said, flush=True)
+        _until(lambda: not ancestry.activity(agent.pid, 0).begun)
+        ws.attend()
+        assert [path for path, _ in whose(ws)] == ["mine.txt"], "what it had begun is over since the last time"
+        ws.attend()
+        assert [path for path, _ in whose(ws)] == ["mine.txt", "made.txt"]
+    finally:
+        agent.kill()
+        agent.wait()
+        said.close()
+
+
+def _until(is_so) -> None:
+    end = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+# -- any order of edits ------------------------------------------------------------
+
+PATHS = ("a.txt", "d/b.txt", "d/c.txt", "d/new.txt", "new.txt")
+edits = st.lists(st.tuples(st.sampled_from(("put", "delete")), st.sampled_from(PATHS)), max_size=3)
+
+
+def _edit(ws, edit: tuple[str, str], text: str) -> str:
+    """The path that was changed; nothing where there was nothing to change."""
+    how, path = edit
+    if how == "delete" and not (ws.root / path).exists():
+        return ""
+    if how == "delete":
+        (ws.root / path).unlink()
+    else:
+        put(ws, path, text)
+    return path
+
+
+@examples(0.4)
+@given(edits, edits, edits, st.booleans(), st.booleans())
+def test_no_edit_of_a_person_before_a_call_began_is_the_calls_for_certain(before, asked, ran, is_asked, attended):
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as place:
+        root = Path(place, "project")
+        for path, text in START.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        with takeback.open(root, create=True, store=str(Path(place, "home"))) as ws:
+            ws.keep_watch()
+            ws.begin_turn(CLAUDE, "build")
+            theirs = {_edit(ws, edit, f"before {n}\n") for n, edit in enumerate(before)}
+            ws.begin_call(CLAUDE, BASH)
+            if is_asked:
+                ws.ask_about(CLAUDE, BASH)
+                a_while()
+                theirs |= {_edit(ws, edit, f"asked {n}\n") for n, edit in enumerate(asked)}
+                a_while()
+                for _ in range(2 * attended):
+                    ws.attend()
+            then = {path: (root / path).read_text() if (root / path).exists() else None for path in PATHS}
+            began = time.time()
+            time.sleep(0.005)
+            made = {_edit(ws, edit, f"made {n}\n") for n, edit in enumerate(ran)}
+            ws.end_call(CLAUDE, BASH, ran=time.time() - began)
+            now = {path: (root / path).read_text() if (root / path).exists() else None for path in PATHS}
+            surely = {path for path, who in whose(ws) if who == "claude"}
+            changed = {path for path in made if path and then[path] != now[path]}
+            assert surely <= made, "what only a person did is never the call's"
+            if attended or not is_asked:
+                assert changed <= surely, "what the call did is its own"
+            else:
+                assert not surely & theirs, "both may have"
+                assert changed <= {path for path, who in whose(ws) if who.startswith("claude")}
+            ws.undo()  # without a person to ask, what is uncertain stays
+            for path in PATHS:
+                left = (root / path).read_text() if (root / path).exists() else None
+                assert left == (then[path] if path in surely else now[path])
