@@ -22,6 +22,7 @@ in_a_terminal = pytest.mark.skipif(not has_tmux(), reason="tmux is not installed
 
 class Ends:
     driver: type[Driver]
+    tells_the_beginning = True  # of a command that a person was asked about
 
     @in_a_terminal
     def test_a_prompt_that_is_open_and_a_call_that_is_refused_own_nothing(self, place: Place):
@@ -50,6 +51,41 @@ class Ends:
         place.undo()
         assert not (place.project / "one.txt").exists()
         assert [place.read(path) for path in MINE] == ["by hand\n"] * 4
+
+    @in_a_terminal
+    def test_what_a_person_changes_at_a_prompt_stays_theirs_where_the_command_changes_it_too(self, place: Place):
+        agent, ours = place.driver(), "kept.txt"
+        command = f"echo more >> {ours}; rm run.sh; git add .gitignore src; echo 1 > one.txt"
+        place.put(".gitignore", ".env\nbuild\n")
+        with place.sit_down(Turn("", [agent.asked(command)]), Turn("done"), asks=True) as terminal:
+            terminal.say("do it")
+            terminal.see(*agent.asking)
+            place.put(ours, "mine\ntwo\nthree\n")
+            place.put("mine.txt", "by hand\n")
+            (place.project / "src/app.py").unlink()
+            place.git("add", "mine.txt")
+            time.sleep(2 * _PERSON)
+            terminal.press(*agent.yes)
+            place.wait_for("one.txt")
+            terminal.see("done")
+            time.sleep(0.5)
+            place.takeback("checkpoint")
+        whose = {path: who for path, who in place.whose().items() if path[0] != "." or path == ".gitignore"}
+        if not self.tells_the_beginning:
+            assert not any(who == {"do it"} for who in whose.values()), whose
+            return
+        staged = {path: e.is_agents for e in place.history().effects for path in e.changes if e.domain == "git"}
+        assert whose == {
+            ".gitignore": {"nobody"}, "mine.txt": {"nobody"}, "src/app.py": {"nobody"},
+            ours: {"nobody", "do it"}, "run.sh": {"do it"}, "one.txt": {"do it"},
+        }  # fmt: skip
+        assert staged == {
+            b".git/index/mine.txt": False, b".git/index/.gitignore": True, b".git/index/src/app.py": True
+        }  # fmt: skip
+        place.undo()
+        assert place.read(ours) == "mine\ntwo\nthree\n" and (place.project / "run.sh").exists()
+        assert not (place.project / "one.txt").exists() and not (place.project / "src/app.py").exists()
+        assert place.git("diff", "--cached", "--name-only").split() == ["mine.txt", "staged.txt"]
 
     @in_a_terminal
     def test_a_call_that_a_person_stops_owns_what_it_did_until_then(self, place: Place):

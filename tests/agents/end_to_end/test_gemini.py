@@ -10,6 +10,8 @@ from .scenarios import OwnCommand, Scenarios
 class TestGemini(Scenarios, OwnCommand, Ends):
     driver = Gemini
 
+    tells_the_beginning = False
+
     def whose_after_prompts(self, place: Place) -> None:
         """Nobody says when the prompt was answered: what changed since then may be either's."""
         asked, (first, *later) = {"do it?"}, MINE
