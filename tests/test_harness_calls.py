@@ -81,7 +81,8 @@ def test_a_tool_in_another_thread_belongs_to_the_step(ws: Workspace, elsewhere: 
     assert LEDGER == ["charge 5", "refund ch_5"] and step.remains == ()
 
 
-def test_of_two_steps_at_once_nobody_can_tell_and_it_is_journaled_in_none(ws: Workspace):
+@pytest.mark.parametrize("elsewhere", [in_a_thread, in_an_executor, in_a_loops_executor])
+def test_of_two_steps_at_once_it_is_of_the_one_that_handed_it_over(ws: Workspace, elsewhere: Any):
     inside, over = threading.Barrier(2), threading.Event()
 
     def other() -> None:
@@ -91,13 +92,13 @@ def test_of_two_steps_at_once_nobody_can_tell_and_it_is_journaled_in_none(ws: Wo
 
     thread = threading.Thread(target=other)
     thread.start()
-    with ws.step("mine"):
+    with ws.step("mine") as mine:
         inside.wait(20)
-        in_a_thread(lambda: charge_tool(5))
-        in_a_thread(lambda: over.set())
+        elsewhere(lambda: charge_tool(5))
+        over.set()
         thread.join()
     (act,) = ws.effects()
-    assert act.step == "" and act.shown_state == "live"
+    assert act.step == mine.path and act.shown_state == "live" and not act.is_of_unknown
 
 
 def test_elsewhere_a_tool_is_just_called(ws: Workspace):

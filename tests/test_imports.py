@@ -29,6 +29,7 @@ LAYERS = [
         "head_file",
         "quickjson",
         "ancestry",
+        "handed",
         "variables",
     },
     {

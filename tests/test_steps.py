@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.server
 import json
 import os
 import sqlite3
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -82,6 +84,12 @@ REFUND: dict[str, Any] = {"undo": refund, "undo_args": {"shop": "{args.shop}", "
 
 @takeback.tool(undo=refund, undo_args={"shop": "{args.shop}", "charge": "{result.id}"}, target="shop")
 def charging_tool(shop: str, amount: int) -> dict[str, Any]:
+    return charge(shop, amount)
+
+
+@takeback.tool(undo=refund, undo_args={"shop": "{args.shop}", "charge": "{result.id}"})
+def paying_tool(shop: str, amount: int) -> dict[str, Any]:
+    """Of which none stands on another."""
     return charge(shop, amount)
 
 
@@ -744,7 +752,8 @@ def beside(ws: Workspace, work: Callable[[], None], **options: Any) -> WorkStep:
     return step
 
 
-def test_what_executors_of_steps_side_by_side_did_is_taken_back_by_none_and_named(ws: Workspace, shop: str):
+def test_what_executors_of_steps_side_by_side_did_is_each_steps_own(ws: Workspace, shop: str):
+    """Also in a pool that both use, whose thread was started for one of them."""
     allow(ws)
     both = threading.Barrier(2, timeout=30)
     found: list[WorkStep] = []
@@ -754,7 +763,8 @@ def test_what_executors_of_steps_side_by_side_did_is_taken_back_by_none_and_name
             found.append(step)
             both.wait()
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(charging_tool, shop, amount).result()
+                pool.submit(paying_tool, shop, amount).result()
+            shared.submit(paying_tool, shop, amount + 10).result()
             both.wait()
             if fails:
                 raise Boom
@@ -762,17 +772,18 @@ def test_what_executors_of_steps_side_by_side_did_is_taken_back_by_none_and_name
         if fails:
             both.wait()
 
-    threads = [threading.Thread(target=work, args=args) for args in (("alice", 1, True), ("bob", 2, False))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    (alice,) = [step for step in found if step.name == "alice"]
-    acts = {act.id: act for act in ws.effects()}
-    assert len(acts) == 2 and not any(act.undone_by or act.step for act in acts.values())
-    assert not [line for line in ledger(shop) if line.startswith("refund")]
-    named = {r.id: r.why for r in alice.remains if r.id}
-    assert named == {id: f"nobody knows which step made it: takeback revert {id[:8]}" for id in acts}
+    with ThreadPoolExecutor(1) as shared:
+        threads = [threading.Thread(target=work, args=args) for args in (("alice", 1, True), ("bob", 2, False))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    steps = {step.name: step for step in found}
+    of = {name: [act for act in ws.effects() if act.step == step.path] for name, step in steps.items()}
+    assert [bool(act.undone_by) for act in of["alice"]] == [True, True]
+    assert [bool(act.undone_by) for act in of["bob"]] == [False, False]
+    assert len([line for line in ledger(shop) if line.startswith("refund")]) == 2
+    assert [r.what for r in steps["alice"].remains] == ["files"]
 
 
 @pytest.mark.parametrize("actor", ["", "bob"])
@@ -786,7 +797,65 @@ def test_a_thread_of_another_step_is_not_taken_back(ws: Workspace, shop: str, ac
             thread.join(30)
 
     step = beside(ws, work)
-    assert states(ws) == ["live"] and "nobody knows" in next(r.why for r in step.remains if r.id)
+    assert states(ws) == ["live"] and ws.effects()[0].step not in ("", step.path)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_a_foreign_thread_does_is_not_the_only_open_steps(ws: Workspace, shop: str, recorded: bool):
+    """A timer of a person's, or another request of a server: nobody handed that to the step."""
+    allow(ws)
+
+    def work() -> None:
+        if recorded:
+            ws.record_command("made", argv=["touch", f"{shop}-trace"])
+        else:
+            charging_tool(shop, 1)
+
+    step = beside(ws, work)
+    (act,) = ws.effects()
+    assert states(ws) == ["live"] and act.is_of_unknown and not act.step and not Path(f"{shop}-trace").exists()
+    assert [r.why for r in step.remains] == [f"nobody knows which step made it: takeback revert {act.id[:8]}"]
+    ws.apply(ws.plan("revert", act.id))
+    assert states(ws) == ["undone"]
+
+
+def test_a_request_that_comes_while_a_step_is_open_is_not_the_steps(ws: Workspace, shop: str):
+    """Its thread is started by the server's, and the server was started before the step, or in it and apart."""
+    allow(ws)
+
+    class Charges(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            paying_tool(shop, 7)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Charges) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        try:
+            with pytest.raises(Boom), ws.step("bad") as step:
+                paying_tool(shop, 1)
+                urllib.request.urlopen(url, b"").close()
+                raise Boom
+        finally:
+            server.shutdown()
+            serving.join(30)
+    assert {act.summary[-3:]: act.shown_state for act in ws.effects()} == {" 1)": "undone", " 7)": "live"}
+    assert [r.what[-3:] for r in step.remains] == [" 7)"]
+
+
+def test_the_whole_world_of_a_checkpoint_has_no_act_whose_owner_is_not_known(ws: Workspace, shop: str):
+    """Whose it is makes no difference to a rollback of everything; an undo asks."""
+    allow(ws)
+    since = ws.checkpoint("before").id
+    beside(ws, lambda: charging_tool(shop, 1))
+    assert states(ws) == ["live"]
+    ws.apply(ws.plan("rollback", since))
+    assert states(ws) == ["undone"]
 
 
 def test_what_another_actor_records_meanwhile_is_not_taken_back(ws: Workspace, shop: str):

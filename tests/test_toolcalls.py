@@ -221,7 +221,10 @@ def test_redo_brings_back_this_sessions_own_undo_though_they_shared_a_file(ws: W
     for each in both:
         each.commit("1", "ok")
         each.end_turn()
-    assert "shared stays: others were at work on it too" in both[0].undo().message and (project / "shared").exists()
+    assert (
+        "shared stays: shared: thread two was at work at the same time" in both[0].undo().message
+        and (project / "shared").exists()
+    )
     assert both[1].undo().message == "took back the turn 'turn of two': 1 file, the conversation"
     both[0].redo()
     assert ws.threads.find("one") is not None and ws.threads.find("two") is None and not (project / "shared").exists()

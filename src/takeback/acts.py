@@ -9,7 +9,7 @@ that sends lives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from . import ancestry, quickjson, redact
@@ -32,6 +32,7 @@ from .typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from .blobs import Blobs
+    from .effects import Turn
     from .settings import Settings
 
 ACT = 7  # the kind of an outside effect, where a file would say file or folder
@@ -41,6 +42,16 @@ BEGUN = "begun"  # announced, and never heard of again
 HAPPENED, DID_NOT_HAPPEN = "happened", "did-not-happen"
 UNDONE, NOT_UNDONE = "undone", "not-undone"
 SAYINGS = (HAPPENED, DID_NOT_HAPPEN, UNDONE, NOT_UNDONE)
+
+
+# Of an act that was recorded where turns or steps were at work, and nobody can tell whether it was one of theirs.
+_OWNER, _AMONG = "owner", "among"
+
+
+def unknown_owner(turns: Iterable[Turn]) -> dict[str, str]:
+    """By whom such an act is: nobody knows; with the turns that it may be of."""
+    among = " ".join(sorted(turn.number for turn in turns))
+    return {_OWNER: UNKNOWN, **({_AMONG: among} if among else {})}
 
 
 class Inverse(NamedTuple):
@@ -95,6 +106,16 @@ class Act(NamedTuple):
     def path(self) -> bytes:
         """What its unit is called, beside the paths of files."""
         return raw(self.id)
+
+    @property
+    def is_of_unknown(self) -> bool:
+        """Whether nobody can tell whose it is."""
+        return self.by.get(_OWNER) == UNKNOWN and not self.by.get("actor")
+
+    @property
+    def among(self) -> frozenset[str]:
+        """The numbers of the turns that it may be of, where nobody can tell."""
+        return frozenset(self.by.get(_AMONG, "").split() if self.is_of_unknown else ())
 
     @property
     def entry(self) -> Entry:

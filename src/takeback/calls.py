@@ -230,19 +230,18 @@ def turn_above(ws: Guarded) -> AgentTurn | None:
     return None
 
 
-def open_turn_above(ws: Guarded) -> AgentTurn | None:
-    """The turn that is open in this process or one above it, where that is a harness's: only its calls know the
-    process. None if there are several, since nobody can tell them apart."""
+def open_turns(ws: Guarded) -> frozenset[Turn]:
+    """The turns that are open in this process, or in the nearest one above it that has any, where that is a harness's:
+    only its calls know the process. Of several nobody can tell which one it is that asks."""
     found = brackets.open_ones(ws.store.journal)
     if not any(b.caller.pid for b in found):
-        return None
+        return frozenset()
     for process in ancestry.ancestors(os.getpid()):
         here = [b for b in found if (b.caller.pid, b.caller.started) == (process.pid, process.started)]
         at_work = [b for b in here if b.call.scans]  # the others only wait for their thread to be saved
-        mine = {b.turn for b in at_work or here}
-        if mine:
-            return ws.history().agent_turns.get(mine.pop()) if len(mine) == 1 else None
-    return None
+        if here:
+            return frozenset(b.turn for b in at_work or here)
+    return frozenset()
 
 
 def asking(ws: Guarded) -> frozenset[Turn]:

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import brackets, plain, redact, thread_turns
+from . import brackets, plain, redact, results, thread_turns
 from .consent import Stays, allowed, is_yes, still_standing
 from .doing import Recorder, to_the_end
 from .effects import DONE, FOLDER, STATES, Outcome, Plan, Request, Takeback, Turn, path_of_thread, text
@@ -356,13 +356,14 @@ class Conversation:
         parts += [f"{_count(len(files), 'file')}: {_names(files)}"] if files else []
         not_done = [(r.path, r.note or r.result) for r in outcome.results if r.result != DONE]
         kept = [_kept(path, why) for path, why in not_done if path not in acts]
-        kept += [f"kept {text(p)}, others were at work on it too" for p in outcome.left if p not in steps]
+        others = results.others_work(self._on.history(), outcome)
+        kept += [f"kept {each.name}, {each.why}" for each in others if not each.outside]
         kept = list(dict.fromkeys(kept))
         more = [f"kept {len(kept) - _NAMED:,} more"] * (len(kept) > _NAMED + 1)
         stands = " stays" if verb == "took back" else ""
-        told = [(acts[path], why) for path, why in not_done if path in acts] + [
-            (act.summary, why) for act, why in stays
-        ]
+        told = [(acts[path], why) for path, why in not_done if path in acts]
+        told += [(each.name, each.why) for each in others if each.outside]
+        told += [(act.summary, why) for act, why in stays]
         sentence = f"{verb} {what}: {', '.join(parts) or 'nothing of it'}"
         parts = [sentence, *(kept[:_NAMED] + more if more else kept), *(f"{act}{stands}: {why}" for act, why in told)]
         return Said("; ".join(dict.fromkeys(parts)), bool(done), outcome, max(messages, 0))

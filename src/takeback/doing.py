@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from . import ancestry, redact
-from .acts import BEGUN, Act, Inverse, NewAct
+from . import ancestry, handed, redact
+from .acts import BEGUN, Act, Inverse, NewAct, unknown_owner
 from .domains import python
 from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
 from .errors import ApprovalNeeded, InProgress, NotDone, RepeatedEffect, TakebackError, UsageError
+from .handed import handed_over
 from .policy import ASK, REFUSE
 
 if TYPE_CHECKING:
@@ -60,17 +61,21 @@ def around_here() -> tuple[Recorder, ...]:
 
 
 def at_work(among: Sequence[Recorder] | None = None) -> Recorder | None:
-    """The same for a thread of its own, which knows of no context: the only one that is open, with those inside it. Of
-    several, one that journals in no step: nobody can tell whose it is."""
+    """The same for a thread of its own too, which knows of no context: the one that it was started in, or that its work
+    was submitted in. Where nobody saw that, and some are open, one that says so: the act may be of any of them, or of
+    none."""
     if (here := current()) is not None and (among is None or here in among):
         return here
     found = list(_everywhere if among is None else among)
-    around = {outer for each in found for outer in each.around if outer is not each}
-    innermost = [each for each in found if each not in around]
-    if len(innermost) == 1:
-        return innermost[0]
-    places = {id(each.workspace): each.workspace for each in innermost}
-    return Recorder(places.popitem()[1]) if len(places) == 1 else None
+    if (known := next((each for each in found if each is handed_over()), None)) is not None:
+        return known
+    places = {id(each.workspace): each.workspace for each in found}
+    return _NobodyKnows(places.popitem()[1]) if len(places) == 1 else None
+
+
+def _here() -> Recorder | None:
+    """What a thread that is started here, or work that is submitted, belongs to."""
+    return current() or handed_over()
 
 
 def find_by(finder: Callable[[], Recorder | None]) -> None:
@@ -140,6 +145,7 @@ class Recorder:
         self.turn = around
 
     def _enter(self, around: Sequence[Recorder] = ()) -> None:
+        handed.follow(_here)
         self.around = around
         self.path = self.path or next((o.path for o in around if o.workspace is self.workspace), "")
         for other in list(self.workspace.open_steps):
@@ -295,7 +301,11 @@ class Recorder:
                 found.append(before)
             return before
 
-        recorded = self.workspace.record(act, self.by, instead=instead)
+        token = _current.set(self)  # whichever thread calls it
+        try:
+            recorded = self.workspace.record(act, self.by, instead=instead)
+        finally:
+            _current.reset(token)
         return _Call(fn, recorded, how, undo, probe, arguments, bool(found))
 
     def _must_be_allowed(self, name: str) -> None:
@@ -353,6 +363,14 @@ class Recorder:
         return result
 
 
+class _NobodyKnows(Recorder):
+    """Journals what is done where nobody can tell whose it is."""
+
+    @property
+    def owner(self) -> Mapping[str, str]:
+        return unknown_owner(self.workspace.open_turns())
+
+
 async def to_the_end(work: Callable[..., T], *args: Any) -> T:
     """Runs it in a thread; whoever is cancelled waits for it all the same, since it is half done."""
     running = asyncio.ensure_future(asyncio.to_thread(work, *args))
@@ -372,7 +390,8 @@ def note_inside(workspace: Guarded, whose: Turn | str) -> None:
 
 def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, Mapping[str, str]]:
     """An act as part of the step, or of the turn of a conversation, that it is recorded in."""
-    if (here := at_work(workspace.open_steps)) is None:
+    here = at_work(workspace.open_steps)
+    if here is None or (act.step and isinstance(here, _NobodyKnows)):
         return act, by
     if not by.get("actor"):
         by = {**by, **here.owner}

@@ -304,6 +304,8 @@ class History:
         if actor := act.by.get("actor", ""):
             number = act.by.get("turn", "") or self.current_turn(actor)
             self._act_turns[act.id] = frozenset({Turn(actor, number)})
+        elif act.among:
+            self._act_turns[act.id] = frozenset(turn for turn in self.agent_turns if turn.number in act.among)
         if act.state == DONE:
             self.effects.append(self._act_effect(act))
 
@@ -312,7 +314,8 @@ class History:
         changes = {act.path: Change(act.path, None, act.entry)}
         call = act.by.get("call", "")
         calls = (call,) if call in self.brackets else ()
-        return Effect(act.seq, act.id, act.at, turns, changes, "", act.domain, act.verdict, act.summary, calls)
+        told = (act.domain, act.verdict, act.summary, calls, act.is_of_unknown)
+        return Effect(act.seq, act.id, act.at, turns, changes, "", *told)
 
     def _fold_acted(self, row: Row, body: Mapping[str, Any]) -> None:
         """What became of an act: that it is done or failed, or that it can be taken back no longer."""

@@ -128,12 +128,12 @@ class Hooked(Guarded):
         with self.alone():
             return calls.turn_above(self)
 
-    def open_turn_above(self) -> AgentTurn | None:
-        """The turn of a harness that is open in this process or one above it."""
+    def open_turns(self) -> frozenset[Turn]:
+        """The turns of a harness that are open in this process or the nearest one above it."""
         from . import calls
 
         with self.alone():
-            return calls.open_turn_above(self)
+            return calls.open_turns(self)
 
     def note_session(self, pid: int, started: int, name: str) -> None:
         """Journals that a process is an agent's: what only a person may do is refused below it (ancestry.py)."""

@@ -244,12 +244,17 @@ class Planner:
         if request.actors:
             ours = {u for u in inside if history.actors(u) <= set(request.actors)}
         else:
-            ours = {u for u in inside if not (kind := history.asked_about(u)) or kind in request.also}
+            ours = {u for u in inside if self._goes_unasked(u, request)}
             if inside <= ours:  # the world of the target, and nothing less
                 paths = {u.path for u in inside}
                 return {u for u in shown if u.path in paths}, set()
             ours |= {u for u in shown if domain_of(u.path) == "state"}  # asked for by name
         return ours, {u for u in inside - ours if u in history.live}
+
+    def _goes_unasked(self, unit: Unit, request: Request) -> bool:
+        """Whether a rollback takes it by itself. What was recorded outside was recorded to be taken back, whosever."""
+        kind = self.history.asked_about(unit)
+        return not kind or kind in request.also or self._is_outside(unit.seq)
 
     def _without_uncertain(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
         """Whether it was theirs whose work goes back nobody knows, so that it stays unless a person says otherwise.
@@ -258,6 +263,8 @@ class Planner:
         if request.everything or not history.uncertain_rows or request.verb == "redo":
             return ours, left
         uncertain = {u for u in ours if u.seq in history.uncertain_rows and domain_of(u.path) != "state"}
+        if request.verb not in ("undo", "revert") and not (request.own or request.turns):
+            uncertain = {u for u in uncertain if not self._is_outside(u.seq)}  # whose it is makes no difference
         asked = uncertain
         if request.verb == "undo":
             asked = {u for u in uncertain if history.turns(u.seq) & set(request.turns)}

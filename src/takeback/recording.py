@@ -13,7 +13,19 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from . import ancestry, names, redact
-from .acts import BEGUN, DID_NOT_HAPPEN, HAPPENED, SAYINGS, UNDONE, Act, Inverse, NewAct, body_of, is_same_request
+from .acts import (
+    BEGUN,
+    DID_NOT_HAPPEN,
+    HAPPENED,
+    SAYINGS,
+    UNDONE,
+    Act,
+    Inverse,
+    NewAct,
+    body_of,
+    is_same_request,
+    unknown_owner,
+)
 from .effects import ACT_VERDICTS, COMPENSATING, DONE, FAILED, IRREVERSIBLE, STATES
 from .errors import NotFound, TakebackError, UsageError
 from .history import History
@@ -39,14 +51,24 @@ def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct,
 
         act, by = doing.belonging(ws, act, by)
     else:
-        if not by.get("turn") and (asked := ws.turn_above() or ws.open_turn_above()) is not None:
-            by = {**by, "actor": asked.caller.agent, "turn": asked.id}  # an agent recorded it: it goes with its turn
+        by = by if by.get("turn") else {**by, **_owner_above(ws, by)}
         by = {**by, "above": " ".join(f"{p.pid}.{p.started}" for p in ancestry.ancestors(os.getpid()))}
     act = cleaned(act._replace(depends_on=older(ws, act.depends_on)), ws.environ)
     if act.inverse is not None:
         act = act._replace(inverse=ws.outside(act.domain).check(act.inverse))
         act = act._replace(marks=_marks(ws, act.domain, act.inverse))
     return act, redact.value(dict(by))
+
+
+def _owner_above(ws: Workspace, by: Mapping[str, str]) -> Mapping[str, str]:
+    """Of an act that an agent recorded, which goes with its turn: the agent above this process, or a harness."""
+    if (asked := ws.turn_above()) is not None:
+        return {"actor": asked.caller.agent, "turn": asked.id}
+    turns = ws.open_turns()
+    if len(turns) == 1:
+        (turn,) = turns
+        return {"actor": turn.actor, "turn": turn.number}
+    return unknown_owner(turns) if turns and not by.get("actor") else {}
 
 
 def older(ws: Workspace, named: str | int | Iterable[str | int]) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from .effects import DONE, Unit, domain_of, text, thread_of
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .effects import Outcome
+    from .effects import Outcome, Turn
     from .history import History
     from .workspace import Workspace
 
@@ -20,23 +20,43 @@ class Named(NamedTuple):
     stayed: tuple[tuple[str, str], ...]  # each with why
 
 
+class Left(NamedTuple):
+    """What was left because it is somebody else's work, or may be."""
+
+    name: str
+    why: str
+    outside: bool  # it was done outside the files
+
+
 def named(workspace: Workspace, outcome: Outcome) -> Named:
     history = workspace.history()
     acts = {act.path: act.summary for act in history.acts.values()}
     outside = {step.path for step in outcome.plan.steps if step.path in acts}
 
     def name(path: bytes) -> str:
-        if path in outside or (path in acts and path not in history.all_paths):
-            return acts[path]
-        return f"thread {thread_of(path)}" if domain_of(path) == "state" else text(path)
+        return acts[path] if path in outside or (path in acts and path not in history.all_paths) else _called(path)
 
     back = dict.fromkeys(name(r.path) for r in outcome.results if r.result == DONE)
     stayed = dict.fromkeys((name(r.path), r.note or r.result) for r in outcome.results if r.result != DONE)
-    tried = {r.path for r in outcome.results}
-    mine = outcome.plan.request.threads
+    return Named(tuple(back), (*stayed, *((left.name, left.why) for left in others_work(history, outcome))))
+
+
+def others_work(history: History, outcome: Outcome) -> list[Left]:
+    """What was left because it is somebody else's, or may be: each by name, with whose it is."""
+    request, tried = outcome.plan.request, {r.path for r in outcome.results}
+    mine = history.turns_of(request.threads) | set(request.turns)
     left = {unit.path: unit for unit in sorted(outcome.plan.left)}  # of each the newest
-    also = [(name(path), _by_whom(history, unit, mine)) for path, unit in sorted(left.items()) if path not in tried]
-    return Named(tuple(back), (*stayed, *also))
+    found = []
+    for path, unit in sorted(left.items()):
+        if path not in tried:
+            act = history.act_of(unit.seq)
+            name = act.summary if act is not None else _called(path)
+            found.append(Left(name, _by_whom(history, unit, mine), act is not None))
+    return found
+
+
+def _called(path: bytes) -> str:
+    return f"thread {thread_of(path)}" if domain_of(path) == "state" else text(path)
 
 
 def sentence(found: Named) -> str:
@@ -46,11 +66,14 @@ def sentence(found: Named) -> str:
     return f"{told}; stays: {_listed(kept)}" if kept else told
 
 
-def _by_whom(history: History, unit: Unit, threads: tuple[str, ...]) -> str:
-    turns, mine = history.whose(unit), history.turns_of(threads)
+def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
+    turns, effect = history.whose(unit), history.by_seq[unit.seq]
+    if (act := history.act_of(unit.seq)) is not None and act.is_of_unknown:
+        return f"not known whose: takeback revert {act.id[:8]} takes it back"
     if is_uncertain(history, unit) and turns & mine:
-        id = history.by_seq[unit.seq].id[:8]
-        return f"found after its turn was cut off, so that it may be a person's: takeback revert {id} takes it"
+        return (
+            f"found after its turn was cut off, so that it may be a person's: takeback revert {effect.id[:8]} takes it"
+        )
     names = {bracket.turn: bracket.call.thread for bracket in history.brackets.values() if bracket.call.thread}
     others = sorted({f"thread {names[t]}" if t in names else t.actor for t in turns - mine if t in names or t.actor})
     if turns & mine:
@@ -59,7 +82,7 @@ def _by_whom(history: History, unit: Unit, threads: tuple[str, ...]) -> str:
 
 
 def is_uncertain(history: History, unit: Unit) -> bool:
-    """Whether it may have been done after those were over whose it is said to be."""
+    """Whether it may be somebody else's than those it is said to be of."""
     return unit.seq in history.uncertain_rows and domain_of(unit.path) != "state"
 
 

@@ -21,7 +21,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from . import agents, ancestry, announced, gate, hook_record, redact
+from . import agents, ancestry, announced, gate, hook_record, redact, results
 from .acts import BEGUN, NewAct
 from .agents import events as kinds
 from .agents.dialect import PATHS, Dialect, command_of
@@ -459,7 +459,7 @@ class ToolCalls:
         parts = [f"{count} {noun}{'s' * (count != 1)}{where}" for count, noun, where in counted if count]
         parts += ["git"] * ("git" in done) + ["the conversation"] * ("state" in done)
         left = [(acts.get(r.path) or text(r.path), r.note or r.result) for r in outcome.results if r.result != DONE]
-        left += [(text(path), "others were at work on it too") for path in outcome.left if path not in domains]
+        left += [(each.name, each.why) for each in results.others_work(self.workspace.history(), outcome)]
         left += [(act.summary, why) for act, why in stays]
         message = f"{verb} {told}: {', '.join(parts) or 'nothing'}"
         stands = " stays" if verb == "took back" else ""

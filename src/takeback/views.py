@@ -496,7 +496,7 @@ def _act_row(act: Act, effect: Effect, history: History, lengths: dict[str, int]
     row = LogRow(
         act.id, "effect", 0, "", act.at, act.by.get("actor", ""), act.summary, live,
         (act.target,) if act.target else (), act.domain, act.verdict, short=lengths[act.id], state=act.shown_state,
-        seq=act.seq,
+        uncertain=act.is_of_unknown, seq=act.seq,
     )  # fmt: skip
     return _asked(row, turns.of_effect(history, effect), effect.calls)
 

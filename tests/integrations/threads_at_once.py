@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
+import queue
 import sys
 import threading
 import traceback
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -64,6 +66,7 @@ class Work(TypedDict):
 
 class LangGraph(Adapter):
     names_paths = False
+    anyway = False
 
     def __init__(self, ws: Workspace) -> None:
         from langgraph.graph import START, StateGraph
@@ -89,7 +92,7 @@ class LangGraph(Adapter):
                 self.undone(thread).add(state.created_at)
                 to = (state.parent_config or state.config)["configurable"]["checkpoint_id"]
                 try:
-                    return str(self.saver.rollback_to(thread, to, with_files=True).message)
+                    return str(self.saver.rollback_to(thread, to, with_files=True, anyway=self.anyway).message)
                 except takeback.TakebackError as error:
                     return f"{error.message}; {error.hint}"
         return "nothing"
@@ -457,6 +460,79 @@ def case_each_takes_back_its_own_charge(adapter: Adapter) -> None:
     assert refunded() == [*before, 3]
     adapter.undo("bob")
     assert refunded() == [*before, 3, 4]
+
+
+def case_a_charge_in_an_executor_is_its_threads(adapter: Adapter) -> None:
+    """In a pool of its own, in one that both share, and in a thread that is started: none of them has a context."""
+    if isinstance(adapter, ClaudeAgent):
+        return  # its tools run in another process, of which nobody knows for whom
+    ws, before = adapter.ws, refunded()
+
+    def in_own(amount: int) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(charge, ws, amount).result(30)
+
+    def in_thread(amount: int) -> None:
+        thread = threading.Thread(target=charge, args=(ws, amount))
+        thread.start()
+        thread.join(30)
+
+    with ThreadPoolExecutor(1) as shared:
+        shared.submit(int).result(30)  # its only thread was started for neither of them
+
+        def in_shared(amount: int) -> None:
+            shared.submit(charge, ws, amount).result(30)
+
+        def all_ways(*amounts: int) -> Callable[[], None]:
+            ways = (in_own, in_thread, in_shared)
+            return lambda: [way(amount) for way, amount in zip(ways, amounts)] and None
+
+        at_once(adapter, all_ways(11, 12, 13), all_ways(21, 22, 23))
+    told = adapter.undo("alice")
+    assert refunded() == [*before, 13, 12, 11], told
+    told = adapter.undo("bob")
+    assert refunded() == [*before, 13, 12, 11, 23, 22, 21], told
+
+
+def case_what_nobody_knows_whose_it_is_stays_and_is_named(adapter: Adapter) -> None:
+    """A worker that was started long before does what both of them ask by a queue."""
+    ws, before = adapter.ws, refunded()
+    asked: queue.SimpleQueue[tuple[int, threading.Event] | None] = queue.SimpleQueue()
+
+    def work() -> None:
+        while (found := asked.get()) is not None:
+            charge(ws, found[0])
+            found[1].set()
+
+    def asks(amount: int) -> None:
+        done = threading.Event()
+        asked.put((amount, done))
+        assert done.wait(30)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        at_once(adapter, lambda: asks(5), lambda: asks(6))
+    finally:
+        asked.put(None)
+        worker.join(30)
+    acts = {json.loads(act.did["response"])["amount"]: act for act in ws.effects()}
+    held = adapter.remembers("alice")
+    for thread in ("alice", "bob"):
+        told = adapter.undo(thread)
+        assert refunded() == before, "of nobody known, so nobody's to take back"
+        for act in acts.values():
+            assert act.summary in told and f"takeback revert {act.id[:8]}" in told, told
+        assert "not known whose" in told and "a person's" not in told, told
+    if isinstance(adapter, LangGraph):  # its state stands on them
+        assert adapter.remembers("alice") == held
+        adapter.undone("alice").clear()
+        adapter.anyway = True
+        adapter.undo("alice")
+    assert adapter.remembers("alice") < held or not held
+    for amount, act in acts.items():
+        ws.apply(ws.plan("revert", act.id))
+        assert refunded()[-1] == amount
 
 
 def case_a_tool_that_names_its_file_owns_it_alone(adapter: Adapter) -> None:

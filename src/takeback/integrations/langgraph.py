@@ -51,6 +51,7 @@ from ..doing import to_the_end
 from ..effects import STATES, UNCOVERED, Outcome, Plan, path_of_thread
 from ..errors import ApprovalNeeded, Damaged, NoWorkspace, Stale, TakebackError, UsageError
 from ..executor import kept_results
+from ..handed import start_apart
 from ..state_stores import StateStore
 from ..states import Checked, NewState, StateCheckpoint, Write
 from ..steps import Approve
@@ -113,7 +114,7 @@ class _Worker:
         self._ending = threading.Lock()
         self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="takeback-saver", daemon=True)
-        self._thread.start()
+        start_apart(self._thread)
 
     def do(self, work: Callable[[], T], joins: bool = False) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()

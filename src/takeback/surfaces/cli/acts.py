@@ -113,8 +113,10 @@ def _place(terminal: Terminal, act: Act, name: str, now: str) -> str:
 def origin(act: Act, now: float) -> str:
     """Who recorded it, when, in which call: 'by claude, 4 min ago, in call toolu_01, through mcp'"""
     by = act.by
-    parts = [f"by {by['actor']}" if by.get("actor") else "by hand" if by.get("surface") == "cli" else "by nobody named"]
-    parts.append(age(now - act.at))
+    nobody = (
+        "not known by whom" if act.is_of_unknown else "by hand" if by.get("surface") == "cli" else "by nobody named"
+    )
+    parts = [f"by {by['actor']}" if by.get("actor") else nobody, age(now - act.at)]
     parts += [f"in {what} {_shown(by[what])}" for what in ("session", "call") if by.get(what)]
     parts += [f"in step {act.step}"] if act.step else []
     parts += [f"through {by['surface']}"] if by.get("surface") else []

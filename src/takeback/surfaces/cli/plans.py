@@ -79,10 +79,13 @@ def besides(plan: Plan, fuller: Plan) -> Plan:
 
 def _doubts(units: Iterable[Unit], history: History) -> Iterator[str]:
     """Why it is not known whose work it is."""
+    units = list(units)
     ids = dict.fromkeys(id for seq in sorted({unit.seq for unit in units}) for id in history.by_seq[seq].calls)
     for bracket in (history.brackets[id] for id in ids if id in history.brackets):
         why = "nobody knows when it began" if bracket.prompted else "nobody knows when it ended"
         yield f"  {safe(bracket.caller.agent)} or you: {why} ({safe(clip(bracket.call.summary, 60))})"
+    for act in (act for seq in sorted({unit.seq for unit in units}) if (act := history.act_of(seq)) is not None):
+        yield f"  not known whose: {safe(clip(act.summary, 60))}"
 
 
 def kinds_said(asks: Iterable[str]) -> str:
@@ -370,7 +373,7 @@ def left_lines(plan: Plan, history: History, word: ways.Typed = ways.from_root) 
     """What stays though it is in range: work that a person was not asked about, others' work, an agent's own."""
     for kind, units in plan.asks.items():
         names = _names(units, plan, history)
-        is_off = plan.request.verb == "rollback"
+        is_off = plan.request.verb == "rollback" and not plan.request.own
         to = f"; so the tree is not wholly at {safe(plan.request.label)}" if is_off else "; it may be yours"
         more = f"take it too: {ways.with_what_is_asked(plan, history, word)}"
         yield f"left as it is, {kinds_said([kind])}: {listed(names, 5)} ({counted(len(names), 'path')}){to}; {more}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .parsing import Namespace, Parser
     from .terminal import Terminal
 
+_NOT_TOLD = ("actor", "above", "owner", "among")  # of by whom an effect is: said elsewhere, or for programs
+
 
 def add(parser: Parser) -> None:
     parser.synopsis = "ID"
@@ -180,7 +182,9 @@ def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
     yield f"  state    {acts.state(terminal, act.shown_state)}"
     if act.target:
         yield f"  target   {safe(act.target)}"
-    told = [f"{name} {value}" for name, value in act.by.items() if value and name not in ("actor", "above")]
+    told = [f"{name} {value}" for name, value in act.by.items() if value and name not in _NOT_TOLD]
+    if act.is_of_unknown:
+        yield "  whose    not known: several may have been at work, and nobody saw who did it"
     if told:
         yield f"  by       {safe(', '.join(told))}"
     if act.step:

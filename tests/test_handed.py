@@ -1,0 +1,177 @@
+"""Work that is handed to another thread knows from where: real threads, pools and timers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from takeback import handed
+
+# The program has one that it follows; what is said here is that one's.
+from takeback.doing import Recorder, at_work
+from takeback.workspace import Workspace
+
+WAYS: dict[str, Callable[[Callable[[], Any]], Any]] = {}
+
+
+def way(run: Callable[[Callable[[], Any]], Any]) -> Callable[[Callable[[], Any]], Any]:
+    WAYS[run.__name__] = run
+    return run
+
+
+def _kept(start: Callable[[Callable[[], None]], threading.Thread]) -> Callable[[Callable[[], Any]], Any]:
+    def run(work: Callable[[], Any]) -> Any:
+        found: list[Any] = []
+        thread = start(lambda: found.append(work()))
+        thread.start()
+        thread.join(30)
+        return found[0]
+
+    return run
+
+
+@way
+def thread(work: Callable[[], Any]) -> Any:
+    return _kept(lambda told: threading.Thread(target=told))(work)
+
+
+@way
+def thread_with_its_own_run(work: Callable[[], Any]) -> Any:
+    class Own(threading.Thread):
+        def __init__(self, told: Callable[[], None]) -> None:
+            super().__init__()
+            self.told = told
+
+        def run(self) -> None:
+            self.told()
+
+    return _kept(Own)(work)
+
+
+@way
+def timer(work: Callable[[], Any]) -> Any:
+    return _kept(lambda told: threading.Timer(0.001, told))(work)
+
+
+@way
+def pool(work: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as made:
+        return made.submit(work).result(30)
+
+
+@way
+def mapped(work: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(2) as made:
+        return list(made.map(lambda _: work(), range(3)))[-1]
+
+
+@way
+def thread_in_a_thread(work: Callable[[], Any]) -> Any:
+    return thread(lambda: thread(work))
+
+
+@way
+def pool_in_a_pool(work: Callable[[], Any]) -> Any:
+    return pool(lambda: pool(work))
+
+
+@way
+def executor_of_a_loop(work: Callable[[], Any]) -> Any:
+    async def run() -> Any:
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+    return asyncio.run(run())
+
+
+@way
+def to_thread(work: Callable[[], Any]) -> Any:
+    async def run() -> Any:
+        return await asyncio.to_thread(work)
+
+    return asyncio.run(run())
+
+
+@contextmanager
+def opened(ws: Workspace) -> Iterator[Recorder]:
+    with ws.recording(actor="alice") as recorder:
+        yield recorder
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_it_is_known_where_work_was_handed_over(ws: Workspace, how: str):
+    with opened(ws) as recorder:
+        assert WAYS[how](at_work) is recorder
+    assert WAYS[how](at_work) is None
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_comes_after_its_end_is_not_its_own(ws: Workspace, how: str):
+    """A thread may live longer than what it was started in."""
+    over, found = threading.Event(), list[Any]()
+
+    def late() -> None:
+        over.wait(30)
+        found.append(at_work())
+
+    with opened(ws):
+        running = threading.Thread(target=WAYS[how], args=(late,))
+        running.start()
+    with ws.recording(actor="bob"):
+        over.set()
+        running.join(30)
+    assert [type(each).__name__ for each in found][-1] == "_NobodyKnows"
+
+
+def test_a_thread_of_a_pool_forgets_for_whom_it_worked(ws: Workspace):
+    with ThreadPoolExecutor(1) as made, opened(ws) as recorder:
+        assert made.submit(at_work).result(30) is recorder
+        outside = threading.Event()
+        asked = threading.Thread(target=lambda: (outside.wait(30), found.append(made.submit(at_work).result(30))))
+        found: list[Any] = []
+        handed.start_apart(asked)
+        outside.set()
+        asked.join(30)
+        assert type(found[0]).__name__ == "_NobodyKnows"
+
+
+def test_what_fails_fails_as_before(ws: Workspace):
+    def fails() -> None:
+        raise LookupError("no")
+
+    with opened(ws), ThreadPoolExecutor(1) as made:
+        with pytest.raises(LookupError):
+            made.submit(fails).result(30)
+        assert made.submit(sorted, [2, 1], reverse=True).result(30) == [2, 1]
+        with pytest.raises(TypeError):
+            made.submit()
+        made.shutdown()
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            made.submit(fails)
+
+
+def test_a_thread_that_could_not_be_started_is_as_it_was(ws: Workspace):
+    made = threading.Thread(target=int)
+    with opened(ws):
+        made.start()
+        made.join(30)
+        with pytest.raises(RuntimeError, match="only be started once"):
+            made.start()
+    fresh = threading.Thread.__new__(threading.Thread)
+    with opened(ws), pytest.raises(RuntimeError, match="__init__"):
+        fresh.start()
+    assert "run" not in vars(fresh)
+
+
+def test_other_context_is_not_carried_along(ws: Workspace):
+    """Only what is open: whatever else a program keeps in its context is its own affair."""
+    own: ContextVar[str] = ContextVar("own", default="unset")
+    own.set("set")
+    with opened(ws):
+        assert pool(own.get) == "unset"
