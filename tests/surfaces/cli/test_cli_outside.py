@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import takeback
 from servers.payments import Payments
 
 ASK = "Apply? [y/N/d diff]"
@@ -772,3 +775,35 @@ def test_a_label_holds_no_secret_and_is_not_endless(cli, store_folder) -> None:
     assert token not in cli.ok("log").out and "before [redacted]" in cli.ok("log").out
     ran = cli("checkpoint", "x" * 1001)
     assert ran.code == 2 and "1,000 at most" in ran.err
+
+
+def test_what_nobody_knows_whose_it_is_says_so_and_is_asked_about(cli, tmp_path: Path) -> None:
+    """Recorded by a worker that was started before the turn, and gets its jobs from a queue."""
+    jobs: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
+    with takeback.open(cli.project) as ws:
+
+        def work() -> None:
+            done = jobs.get()
+            ws.record_command("made a trace", argv=["rm", str(tmp_path / "trace")])
+            done.set()
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        talk = takeback.Conversation(ws, "bob")
+        (tmp_path / "trace").touch()
+        with talk.turn("pay"):
+            (cli.project / "note").write_text("paid")
+            done = threading.Event()
+            jobs.put(done)
+            assert done.wait(30)
+        worker.join(30)
+        (act,) = ws.effects()
+        assert act.among == {turn.number for turn in ws.history().agent_turns}
+    assert "not known whose" in cli.ok("log").out and "shared" not in cli.ok("log").out
+    assert "whose    not known" in cli.ok("show", act.id[:8]).out
+    assert cli.ok("effects", "--json").json["effects"][0]["by"]["owner"] == "unknown"
+    told = cli.ok("plan", "undo").out
+    assert "uncertain work: made a trace" in told and f"takeback revert {act.id[:8]}" in told
+    cli.ok("undo", "--yes")
+    assert not (cli.project / "note").exists() and (tmp_path / "trace").exists()
+    assert "1 compensating" in cli.ok("plan", "revert", act.id[:8]).out  # by its name it goes

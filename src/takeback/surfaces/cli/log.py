@@ -242,9 +242,10 @@ def _what(row: LogRow, inside: bool = False) -> str:
     if row.kind == "effect" and row.domain != "files":
         told = f"{safe(row.domain)}: {told}"
         told += f" · {row.state}" if row.state not in ("live", "undone") else ""
+    is_nobodys = row.uncertain and row.kind == "effect" and row.domain not in STATES
     if row.uncertain:
-        told += " · uncertain"
-    if len(row.turns) > 1:
+        told += " · not known whose" if is_nobodys else " · uncertain"
+    if len(row.turns) > 1 and not is_nobodys:
         told += " · shared"
     if not row.live:
         told += " · taken back" if row.kind == "effect" else " · redone"

@@ -113,7 +113,8 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
         if turn.lanes and kind == "turn":
             yield f"  subagent {safe(', '.join(turn.lanes))}"
     if len(found.row.turns) > 1:
-        yield f"  shared   by {len(found.row.turns)} turns: {', '.join(id[:8] for id in found.row.turns)}"
+        how = "may be   of" if found.act is not None and found.act.is_of_unknown else "shared   by"
+        yield f"  {how} {len(found.row.turns)} turns: {', '.join(id[:8] for id in found.row.turns)}"
     known = {row.id for row in found.effects}
     for call in found.calls:
         state = "" if call.state == "done" else terminal.style(f" · {call.state}", "red" if call.ended else "cyan")
