@@ -67,8 +67,9 @@ def at_work(among: Sequence[Recorder] | None = None) -> Recorder | None:
     if (here := current()) is not None and (among is None or here in among):
         return here
     found = list(_everywhere if among is None else among)
-    if (known := next((each for each in found if each is handed_over()), None)) is not None:
-        return known
+    handed_here: Recorder | None = handed_over()
+    if handed_here in found:
+        return handed_here
     places = {id(each.workspace): each.workspace for each in found}
     return _NobodyKnows(places.popitem()[1]) if len(places) == 1 else None
 
