@@ -226,7 +226,7 @@ DISGUISED = [
     ("bash -c 'git push'", "push"),
     ("sh -lc 'git push'", "push"),
     ("bash -c \"bash -c 'git push'\"", "push"),
-    ("bash -c '$0 push' git", "unknown"),
+    ("bash -c '$0 push' git", "push"),
     ("bash -c 'git $1' _ push", "push"),
     ("zsh -ic 'git push'", "push"),
     ("eval git push", "push"),

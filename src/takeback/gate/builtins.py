@@ -6,15 +6,19 @@ import re
 from collections.abc import Callable
 
 from ..typed import TYPE_CHECKING
-from . import finding
+from . import finding, taking
 from .files import FOUND
+from .foreign import language_of
+from .inputs import FILE, INTERPRETERS, Input
 from .state import ASSIGNMENT, Command, State, program, resolved
 from .words import APART, UNKNOWN, ansi, named
+from .wrappers import SHELLS, WRAPPERS
 
 if TYPE_CHECKING:
     from .parsing import Shell
 
 _TAKES_MANY = named("rm rmdir unlink shred chmod chown chgrp touch ls cat grep mv sed stat file wc")
+_MOST_FOUND = 60  # files that find runs something on, of which each is looked at
 _LONGEST = 100_000  # characters that are printed
 
 
@@ -63,10 +67,14 @@ def cat(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
     paths = [w for w in words[1:] if not w.startswith("-") or w == "-"]
     if not paths or paths == ["-"] or words[0].endswith("tee"):
         if words[0].endswith("tee"):
+            added = any(word in ("-a", "--append") for word in words)
             for path in paths:
-                state.files[resolved(path, state.cwd)] = stdin or UNKNOWN
+                there = resolved(path, state.cwd)
+                before = shell.content(there, state, missing="") if added else ""
+                state.written.put(there, before + (stdin or UNKNOWN))
         return stdin if stdin is not None else UNKNOWN
-    return "".join(state.files.get(resolved(p, state.cwd), UNKNOWN) for p in paths)
+    fed = stdin if stdin is not None else UNKNOWN
+    return "".join(fed if path == "-" else shell.content(resolved(path, state.cwd), state) for path in paths)
 
 
 def decode(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
@@ -95,14 +103,9 @@ def evaluate(shell: Shell, words: list[str], state: State, stdin: str | None) ->
 
 
 def source(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
-    path = resolved(words[1], state.cwd) if len(words) > 1 else ""
-    if words[1:2] == ["/dev/stdin"] and stdin is not None:
-        return shell.run(stdin, state)
-    if path in state.files:
-        return shell.run(state.files[path], state)
-    if path.startswith("/dev/fd/"):
-        shell.cannot_see(" ".join(words), piped=True)
-    return shell.sourced(path, words[2:], state) if len(words) > 1 else UNKNOWN
+    if len(words) < 2:
+        return UNKNOWN
+    return taking.file(shell, Input(FILE, "sh", words[1], tuple(words[2:])), state, stdin, sourced=True)
 
 
 def trap(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
@@ -142,6 +145,7 @@ def export(shell: Shell, words: list[str], state: State, stdin: str | None) -> s
         if (found := ASSIGNMENT.fullmatch(word)) is not None:
             shell.assign(found[1], found[3], state, exports=True)
     shell.commands.append(Command(("export",), state.cwd, dict(state.exported)))
+    shell.surrounded(state.exported, state)
     return ""
 
 
@@ -190,6 +194,8 @@ def find(shell: Shell, words: list[str], state: State, stdin: str | None) -> str
             stop = next((at for at in range(position, len(tests)) if tests[at] in (";", "+")), len(tests))
             inner = tests[position + 1 : stop]
             every = [*map(_anything, places), *found]
+            if inner and _runs_code(inner) and (there := _there(shell, places, tests, position, state)) is not None:
+                every = [*there, *found]
             if inner and program(inner[0]) in _TAKES_MANY and len(every) * len(inner) < _LONGEST:
                 many = [each for w in inner for each in (every if w == "{}" else [w])]
                 shell.simple(many, {}, None, state.copy())
@@ -204,6 +210,29 @@ def find(shell: Shell, words: list[str], state: State, stdin: str | None) -> str
         elif test.startswith("-print"):
             printed += found
     return "".join(f"{path}\n" for path in (*map(_anything, places), *printed))
+
+
+def _runs_code(words: list[str]) -> bool:
+    """Whether find's command may run what it is given as code."""
+    name = program(words[0].replace("{}", "x"))
+    return "{}" in words[0] or name in SHELLS or name in WRAPPERS or language_of(name) in INTERPRETERS
+
+
+def _there(shell: Shell, places: list[str], tests: list[str], position: int, state: State) -> list[str] | None:
+    """The files of the project that an action may be done to; None where that cannot be said."""
+    found: dict[str, None] = {}
+    for place in places:
+        folder = resolved(place, state.cwd)
+        wrote = state.written.below(folder)
+        below = shell.project.below(folder) if shell.project is not None and UNKNOWN not in folder else None
+        if below is None or wrote is None:
+            return None
+        for way in finding.below(place, folder, [*below, *((path, False) for path in wrote)]):
+            shell.deadline.check()
+            for path in finding.reached(tests, way).get(position, ()):
+                if not path.is_folder:
+                    found[path.shown] = None
+    return list(found) if len(found) <= _MOST_FOUND else None
 
 
 def _anything(place: str) -> str:

@@ -161,7 +161,15 @@ def _downloads(name: str, words: list[str]) -> list[str]:
             found.append(word[2:])
         elif re.fullmatch(r"-[a-zA-Z]+[oO]", word) and f"-{word[-1]}" in options and at + 1 < len(words):
             found.append(words[at + 1])
-    return [path for path in found if path != "-"]
+    return [path for path in (found or _by_address(name, words)) if path != "-"]
+
+
+def _by_address(name: str, words: list[str]) -> list[str]:
+    """Files that are called as the last part of their address."""
+    if name == "curl" and not any(re.fullmatch(r"-[a-zA-Z]*O[a-zA-Z]*|--remote-name(-all)?", word) for word in words):
+        return []
+    addresses = [word.partition("?")[0].partition("#")[0].rstrip("/") for word in words[1:] if "://" in word]
+    return [last for address in addresses if (last := address.partition("://")[2].rpartition("/")[2])]
 
 
 def _tar(words: list[str]) -> list[Touched]:

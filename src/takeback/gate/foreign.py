@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..patterns import pattern
 from ..typed import Any
+from .inputs import is_ssh
 from .words import UNKNOWN, named
 
 _STARTS = named(
@@ -24,44 +25,22 @@ def language_of(name: str) -> str:
     return found[1] if found else name
 
 
-def programs(language: str, words: Sequence[str], options: Collection[str], stdin: str | None) -> list[str]:
-    """The programs that an interpreter is given on its command line, or is fed."""
-    found = []
-    plain = []
-    for at, word in enumerate(words[1:], 1):
-        following = words[at + 1] if at + 1 < len(words) else ""
-        if word in options:
-            found.append(following)
-        elif word.startswith("-") and not word.startswith("--"):
-            letter = next((o[1] for o in options if len(o) == 2 and o[0] == "-" and o[1] in word[1:]), "")
-            if letter:
-                found.append(word[word.index(letter) + 1 :] or following)
-        elif word.startswith("+") and "+" in options:
-            found.append(word[1:])
-        elif word.partition("=")[0] in options:
-            found.append(word.partition("=")[2])
-        else:
-            plain.append(word)
-    if language in ("awk", "gawk", "mawk", "nawk") and plain:
-        found.append(plain[0])
-    if stdin is not None and not found and (not plain or "-" in words[1:] or "/dev/stdin" in plain):
-        found.append(stdin)
-    return [code for code in found if code]
+_QUOTED = r"\s*['\"`]([^'\"`\n]+)['\"`]"
+_LOADS: Mapping[str, re.Pattern[str]] = {
+    "python": pattern(r"\b(?:(?:run_path|execfile)\(|exec\(.{0,40}?open\()" + _QUOTED),
+    "node": pattern(r"(?:\b(?:require|import)\s*\(?|\bfrom\b)" + _QUOTED),
+    "ruby": pattern(r"\b(?:load|require_relative|require)\s*\(?" + _QUOTED),
+    "perl": pattern(r"\b(?:do|require)\s*\(?" + _QUOTED),
+    "php": pattern(r"\b(?:require|include)(?:_once)?\s*\(?" + _QUOTED),
+}
+_ALIKE = {"pypy": "python", "nodejs": "node", "bun": "node", "deno": "node", "tsx": "node", "ts-node": "node"}
 
 
-def module(words: Sequence[str]) -> list[str]:
-    """What `python -m NAME …` runs, as a command."""
-    for at, word in enumerate(words[1:], 1):
-        if word == "-m":
-            return list(words[at + 1 :])
-        if re.fullmatch(r"-[A-Za-z]*m", word) and "c" not in word:
-            return list(words[at + 1 :])
-        if re.fullmatch(r"-m.+", word):
-            return [word[2:], *words[at + 1 :]]
-        if word in ("-c",) or not word.startswith("-"):
-            if word not in ("-W", "-X") and words[at - 1] not in ("-W", "-X"):
-                break
-    return []
+def loaded_by(language: str, code: str) -> list[str]:
+    """Files that code in plain sight runs, where it writes their names out; a library's name is none."""
+    known = _LOADS.get(_ALIKE.get(language, language))
+    found = known.findall(code) if known is not None else []
+    return [name for name in found if (name.startswith((".", "/")) or "." in name) and not name.endswith(".json")]
 
 
 def commands_in(language: str, code: str) -> list[str]:
@@ -79,6 +58,8 @@ def commands_in(language: str, code: str) -> list[str]:
         return [code.strip().lstrip(":").lstrip("!")] if code.strip().lstrip(":").startswith("!") else _in_text(code)
     if language in ("pwsh", "powershell"):
         return [code]
+    if language == "sed":
+        return _sed(["sed", "-e", code])
     return _in_text(code)
 
 
@@ -161,10 +142,6 @@ def _literal(ast: Any, node: Any, known: dict[str, Any], depth: int = 0) -> list
 
 
 _GIT_RUNS = named("core.pager core.editor core.sshcommand core.fsmonitor sequence.editor diff.external core.askpass")
-_ENVIRONMENT_RUNS = named(
-    "GIT_EDITOR EDITOR VISUAL GIT_SEQUENCE_EDITOR GIT_PAGER PAGER GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF "
-    "GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND"
-)
 _SUBSTITUTES = pattern(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)", re.DOTALL)
 _SED_RUNS = pattern(
     r"(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$|/[^/]*/))?\s*!?\s*e(?:\s+([^\n]+)|\s*(?=$|[;}\n]))"
@@ -190,14 +167,13 @@ def git_config(words: Sequence[str], assigned: Mapping[str, str]) -> dict[str, s
 
 def _git(words: Sequence[str], assigned: Mapping[str, str]) -> list[str]:
     """Command lines that git is told to run: aliases, editors, pagers."""
-    found = [assigned[name] for name in _ENVIRONMENT_RUNS if name in assigned]
+    found: list[str] = []
     for key, value in git_config(words, assigned).items():
         if key in _GIT_RUNS or key.startswith(("pager.", "difftool.", "mergetool.")):
             found.append(value)
         elif value.startswith("!") and (key.startswith("credential") or (key[:6] == "alias." and key[6:] in words)):
             found.append(value[1:])
-    is_ssh = re.compile(r"\s*(?:\S*/)?ssh(?:\s+[^;&|`$()<>\n]*)?")
-    found = [value for value in found if not is_ssh.fullmatch(value)]
+    found = [value for value in found if not is_ssh(value)]
     for at, word in enumerate(words):
         following = words[at + 1] if at + 1 < len(words) else ""
         if word in ("-x", "--exec", "--extcmd") and {"rebase", "difftool"} & set(words):

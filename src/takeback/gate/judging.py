@@ -11,13 +11,14 @@ from .builtins import BUILTINS
 from .deadline import Deadline
 from .files import is_remote, touched
 from .globs import ABOVE, SAME, covers
-from .parsing import Shell
+from .parsing import SYSTEM, Shell
 from .places import DEVICE, INSIDE, NOWHERE, OUT, SOMEWHERE, TEMPORARY, Places, places
 from .project import Project
 from .repositories import elsewhere
 from .state import TMPDIR, Command, State
 from .words import UNKNOWN, named
 from .wrappers import SHELLS, WRAPPERS
+from .written import Written
 
 UNSEEN = rules.UNREAD
 _ELSEWHERE = "what a program does on other machines is not captured"
@@ -35,6 +36,7 @@ _KNOWN = named(
     "printenv uname whoami id hostname ps kill true false seq expr let bc rm mv cp ln mkdir rmdir touch chmod chown "
     "chgrp truncate tee sed gsed dd tar zip unzip gzip gunzip bzip2 xz zstd patch install sync fd fdfind exit return "
     "break continue shift local typeset readonly unset wait jobs bg fg umask ulimit getopts hash type export declare "
+    "mapfile readarray shopt select "
     "curl wget http https xh ssh scp rsync nc psql mysql sqlite3 redis-cli mongosh takeback tput clear reset locale"
 )
 _LONGEST = 200
@@ -64,7 +66,7 @@ def shell(
     walked = Shell(home, own.matters(mine, where), Project(root))
     text = command.replace(UNKNOWN, "").replace("\r\n", "\n")
     try:
-        walked.run(text, State(cwd or root, home, known))
+        walked.run(text, State(cwd or root, home, known, Written()))
     except Exception:  # what makes no sense to us, or takes too long, must neither pass unseen nor break the hook
         walked.unseen.append(text[:_LONGEST])
     found: list[Risk] = []
@@ -91,6 +93,8 @@ def _unknown(walked: Shell) -> Iterator[str]:
         name = command.name
         if name not in known and not name.isdecimal() and not rules.is_known(name):
             yield name
+        elif "/" in "".join(command.words[:1]) and not command.elsewhere and not SYSTEM.match(command.words[0]):
+            yield command.words[0].replace(UNKNOWN, "…")  # it only bears the name
     yield from walked.unread
 
 

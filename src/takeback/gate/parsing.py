@@ -13,13 +13,13 @@ from functools import partial
 
 from ..patterns import pattern
 from ..typed import Any, NamedTuple
-from . import foreign, grammar, recipes, sending
+from . import foreign, git_inputs, grammar, inputs, recipes, sending, taking
 from .builtins import BUILTINS
 from .deadline import Deadline, TooLate
 from .project import Project
-from .state import ASSIGNMENT, Command, State, resolved
+from .state import ASSIGNMENT, Command, State, program, resolved
 from .words import APART, UNKNOWN, Piece, ansi, bare, fields, in_quotes, loose, named
-from .wrappers import CODE, KEYWORDS, SHELL_VALUES, SHELLS, WRAPPERS, Wrapper, is_setup
+from .wrappers import KEYWORDS, SHELLS, WRAPPERS, Wrapper, is_setup
 
 _DEEPEST = 16  # wrappers around wrappers
 _MOST = 1500  # commands of one text
@@ -32,10 +32,9 @@ _LONGEST_VALUE = 20_000  # of a variable
 _ASSIGNED = 3000  # assignments of one text
 _NAMES_BELOW = frozenset({"ls", "fd", "fdfind", "rg", "grep", "git"})  # print names below where they run
 _SCRIPT = pattern(r"\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php)$")  # `uv run x.py`, and what lies on PATH
-_ENDINGS = {"py": "python", "js": "node", "mjs": "node", "cjs": "node", "ts": "node", "rb": "ruby", "pl": "perl"}
-_WITH_FILES = named(
-    "python pypy perl ruby node nodejs bun deno tsx ts-node php lua Rscript pwsh powershell tclsh expect"
-)
+_LONGEST_READ = 100_000  # characters of a file that flow on to other commands
+_PATTERN = pattern(r"[*?\[]")
+SYSTEM = pattern(r"/(?:usr/|usr/local/|opt/homebrew/)?s?bin/[^/]+$")  # where programs of the machine lie
 _OPENED = pattern(r"<>\s*(/dev/(?:tcp|udp)/[^\s;&|)]+)")
 _STATEMENTS = named(
     "program list subshell compound_statement do_group else_clause elif_clause if_statement while_statement "
@@ -58,9 +57,10 @@ class Shell:
         self.home = home
         self.project = project  # whose files are read where they are run
         self.sent: list[Reaching] = []  # calls of other languages that reach other machines
-        self.unread: list[str] = []  # what files of the project run that nobody can read
+        self.unread: list[str] = []  # what is run and was not read, by name
         self._reading: list[str] = []  # the files that are walked just now
         self._script_time: Deadline | None = None
+        self._taken: set[tuple[str, str]] = set()  # variables that were judged, with their values
         self.matters = matters  # paths that must not go, and whether each is a folder
         self.deadline = Deadline()
         self.written: dict[str, str] = {}  # by path: what is put into a file, as far as it is known
@@ -70,6 +70,7 @@ class Shell:
         self.files: list[tuple[str, str]] = []  # the same in files of the project: what each says, and its name
         self.functions: set[str] = set()  # of the text itself, by name, that it calls
         self.guessed = False  # no parser: read by words alone
+        self._appended: dict[str, str] = {}  # what was in a file to which something is added
         self._depth = 0
         self._steps = 0
         self._loops = 0
@@ -93,9 +94,11 @@ class Shell:
             parser = grammar.parser()
             if parser is None:
                 self.guessed = True
+                self.not_read("what its words alone do not tell: tree-sitter-bash cannot be loaded")
                 return self._by_words(text, state)
             root = parser.parse(grammar.encoded(text.replace(UNKNOWN, "$__unknown__"))).root_node
             if root.has_error:
+                self.not_read("a part that the parser makes no sense of")
                 self._by_words(text, state.copy())
             return self._walk(root, state, stdin)
         except RecursionError:
@@ -123,6 +126,24 @@ class Shell:
         else:
             self.unseen.append(said)
 
+    def not_read(self, what: str) -> None:
+        """Something is run of which the name is all that is known."""
+        self.unread.append(what.replace(UNKNOWN, "…"))
+
+    def content(self, path: str, state: State, missing: str = UNKNOWN) -> str:
+        """What a file says when it is come to: as this text wrote it, or as it lies in the project."""
+        if path == "/dev/null":
+            return ""
+        if (wrote := state.written.text(path)) is not None:
+            return wrote
+        origin = state.written.origin(path)
+        if self.project is None or state.elsewhere or origin == UNKNOWN or state.written.is_edited(path):
+            return UNKNOWN
+        if not self.project.has(origin):
+            return missing if self.project.real(origin) else UNKNOWN
+        said = self.project.text(origin)
+        return UNKNOWN if said is None or len(said) > _LONGEST_READ else said
+
     # -- statements --------------------------------------------------------------
 
     def _walk(self, node: Any, state: State, stdin: str | None) -> str:
@@ -148,6 +169,8 @@ class Shell:
             return self._each(node, state.copy(), stdin)
         if kind == "for_statement":
             return self._for(node, state, stdin)
+        if kind == "while_statement":
+            return self._while(node, state, stdin)
         if kind in ("if_statement", "case_statement"):
             return self._choice(node, state, stdin)
         if kind == "function_definition":
@@ -173,7 +196,7 @@ class Shell:
             elif redirects and child == named[-1]:
                 said += self._redirected(child, redirects, state, stdin)
             elif operator == "||":
-                other = state.copy()
+                other = state.branch()
                 said += self._walk(child, other, stdin)
                 other.variables = {k: v for k, v in other.variables.items() if k not in state.variables}
                 state.join([other])
@@ -184,17 +207,18 @@ class Shell:
     def _choice(self, node: Any, state: State, stdin: str | None) -> str:
         """Every branch, each from the same beginning."""
         branches, said = [], []
-        mine = state.copy()
+        mine = state.branch()
         for child in _named(node):
             if child.type in ("elif_clause", "else_clause", "case_item"):
-                branches.append(state.copy())
+                branches.append(state.branch())
                 said.append(self._walk(child, branches[-1], stdin))
             else:
                 said.append(self._walk(child, mine, stdin))
         changed = {k: v for k, v in mine.variables.items() if state.variables.get(k) != v}
         state.variables |= changed
         state.functions |= mine.functions
-        state.files |= mine.files
+        state.git |= mine.git
+        state.written.become(mine.written)
         state.cwd = mine.cwd
         state.join(branches)
         return "".join(said)
@@ -202,7 +226,10 @@ class Shell:
     def _for(self, node: Any, state: State, stdin: str | None) -> str:
         variable = node.child_by_field_name("variable")
         name = _text(variable) if variable is not None else ""
-        items = [word for value in node.children_by_field_name("value") for word in self._word(value, state)]
+        values = node.children_by_field_name("value")
+        items = [word for value in values for word in self._word(value, state)]
+        if not values:  # over the words that it is given
+            items = state.variables.get("@", UNKNOWN).split(APART)
         body = node.child_by_field_name("body")
         said = ""
         most = _LOOPS[min(self._loops, len(_LOOPS) - 1)]
@@ -212,6 +239,19 @@ class Shell:
             self.assign(name, item, state)
             if body is not None:
                 said += self._walk(body, state, stdin)
+        self._loops -= 1
+        return said
+
+    def _while(self, node: Any, state: State, stdin: str | None) -> str:
+        """Once; where it reads lines that are known, once for each."""
+        lines = stdin.splitlines() if stdin is not None else []
+        condition = node.child_by_field_name("condition")
+        if len(lines) < 2 or condition is None or not re.search(r"\bread\b", _text(condition)):
+            return self._each(node, state, stdin)
+        most, said = _LOOPS[min(self._loops, len(_LOOPS) - 1)], ""
+        self._loops += 1
+        for line in lines[:most] + ([UNKNOWN] if len(lines) > most else []):
+            said += self._each(node, state, line)
         self._loops -= 1
         return said
 
@@ -268,9 +308,12 @@ class Shell:
                 first = targets[0][0] if targets and targets[0] else ""
                 more += [word for target in targets[1:] for word in target]
                 if operator.startswith("<") and operator != "<>":
-                    fed = state.files.get(resolved(first, state.cwd), UNKNOWN)
+                    fed = self.content(resolved(first, state.cwd), state)
                 elif not (operator in (">&", "<&") and (first.isdecimal() or first == "-")):
                     writes.append(first)
+                    if ">>" in operator:
+                        path = resolved(first, state.cwd)
+                        self._appended[path] = self.content(path, state, missing="")
             elif node.type == "herestring_redirect":
                 fed = "".join(word for c in _named(node) for word in self._word(c, state, split=False))
             elif node.type == "heredoc_redirect":
@@ -331,6 +374,7 @@ class Shell:
                         state.exported[name] = state.variables[name]
         if exports and state.exported:
             self.commands.append(Command(("export",), state.cwd, dict(state.exported)))
+            self.surrounded(state.exported, state)
         return ""
 
     def _assignment(self, node: Any, state: State) -> tuple[str, str]:
@@ -353,7 +397,7 @@ class Shell:
         if self._assigned > _ASSIGNED:
             raise TooLate
         state.variables[name] = value
-        if exports or name in state.exported:
+        if exports or name in state.exported or inputs.is_code(name):  # those are exported as a rule
             state.exported[name] = value
         if name.startswith("TAKEBACK"):
             self.commands.append(Command((), state.cwd, {name: value}))
@@ -384,11 +428,15 @@ class Shell:
         if kind in ("simple_expansion", "expansion"):
             return [Piece(self._expansion(node, state), quoted, not quoted)]
         if kind == "command_substitution":
-            said = self._each(node, state.copy(), None).rstrip("\n")
-            return [Piece(said, quoted, not quoted)]
+            read = [child for child in _named(node) if child.type == "file_redirect"]
+            if read and len(read) == len(_named(node)):  # $(<FILE)
+                said = self._redirects(read, state)[1] or ""
+            else:
+                said = self._each(node, state.copy(), None)
+            return [Piece(said.rstrip("\n"), quoted, not quoted)]
         if kind == "process_substitution":
-            path = f"/dev/fd/takeback-{len(state.files)}"
-            state.files[path] = self._each(node, state.copy(), None)
+            path = f"/dev/fd/takeback-{len(state.written.texts)}"
+            state.written.put(path, self._each(node, state.copy(), None))
             return [Piece(path, quoted=True)]
         if kind == "arithmetic_expansion":
             self._inside(node, state)
@@ -508,6 +556,7 @@ class Shell:
         if not words:
             for name, value in assigned.items():
                 self.assign(name, value, state)
+            self.surrounded(state.exported, state)
             self.commands.append(Command((), state.cwd, assigned, tuple(writes), None, state.elsewhere))
             return ""
         if len(self.commands) >= (_MOST_IN_FILES if self._reading else _MOST) or self._depth >= _DEEPEST:
@@ -518,16 +567,28 @@ class Shell:
         self.commands.append(command)
         self._depth += 1
         try:
+            self.surrounded(everything, state)
             said = self._does(command, assigned, state)
         finally:
             self._depth -= 1
+        state.written.after(command)
         said = said if len(said) <= _LONGEST else UNKNOWN
         self._keep(writes, said, state)
         return "" if writes else said
 
     def _keep(self, writes: Sequence[str], said: str, state: State) -> None:
         for path in writes:
-            state.files[resolved(path, state.cwd)] = self.written[resolved(path, state.cwd)] = said
+            whole = resolved(path, state.cwd)
+            text = self._appended.pop(whole, "") + said
+            self.written[whole] = text
+            state.written.put(whole, text)
+
+    def surrounded(self, assigned: Mapping[str, str], state: State) -> None:
+        """What programs run because of the variables around them; each once."""
+        new = {name: value for name, value in assigned.items() if (name, value) not in self._taken}
+        self._taken |= set(new.items())
+        for given in inputs.environment(new):
+            taking.take(self, given, state, None)
 
     def _does(self, command: Command, assigned: Mapping[str, str], state: State) -> str:
         name, words, stdin = command.name, list(command.words), command.stdin
@@ -540,27 +601,31 @@ class Shell:
         if words[0] in state.aliases:
             expanded = state.aliases.pop(words[0])
             return self.run(f"{expanded} {' '.join(_quote(w) for w in words[1:])}", state, stdin)
-        if (builtin := BUILTINS.get(name)) is not None:
+        by_path = "/" in words[0]
+        if (by_path and not SYSTEM.match(words[0])) or _SCRIPT.search(words[0]):
+            taking.executed(self, words, state, stdin)
+        elif not by_path:
+            self._on_path(command, state)
+        if (builtin := BUILTINS.get(name)) is not None and (not by_path or SYSTEM.match(words[0])):
             return builtin(self, words, state, stdin)
-        path = resolved(words[0], state.cwd)
-        if "/" in words[0] and path in state.files:
-            return self.run(state.files[path], state.copy(), stdin)
-        if "/" in words[0] or _SCRIPT.search(words[0]):
-            self._executed(path, words, state, stdin)
         if name in SHELLS:
-            return self._shell(words, state, stdin)
-        if (language := foreign.language_of(name)) in CODE:
-            self._interpreter(language, words, state, stdin)
+            inner = self._with(assigned, state)
+            return "".join([taking.take(self, given, inner, stdin) for given in inputs.shell(words)])
+        if (language := foreign.language_of(name)) in inputs.INTERPRETERS:
+            self._interpreter(language, words, self._with(assigned, state), stdin)
             return UNKNOWN
         if is_setup(words):
             return ""
         if (wrapped := _wrapper(name, words)) is not None:
             return self._wrapped(*wrapped, command, assigned, state)
-        for inner in foreign.inner(name, words, stdin, command.assigned):
-            self.run(inner, self._with(assigned, state), stdin)
-        self._recipe(name, words, self._with(assigned, state))
-        if name == "go" and words[1:2] == ["run"]:
-            self._program("go", words[1:], state)
+        inner = self._with(assigned, state)
+        for line in foreign.inner(name, words, stdin, command.assigned):
+            self.run(line, inner.copy(), stdin)
+        self._recipe(name, words, inner)
+        if name == "git":
+            git_inputs.take(self, command, state)
+        for given in inputs.others(name, words):
+            taking.take(self, given, inner, stdin)
         if name in ("at", "batch", "crontab") and stdin:
             self.run(stdin, state.copy())
         if name == "git" and words[1:3] == ["rev-parse", "--show-toplevel"] and self.project is not None:
@@ -571,84 +636,46 @@ class Shell:
 
     # -- files of the project ------------------------------------------------------------
 
-    def script(self, path: str, words: Sequence[str], state: State, stdin: str | None) -> str:
-        """A file of the project, walked as a shell that is given it would run it."""
-        text = self.project.text(path) if self.project is not None else None
-        if text is None:
-            self.unread.append(self.project.shown(path) if self.project and self.project.has(path) else path)
-            return UNKNOWN
-        self.positional(words, state)
-        state.variables["0"] = state.variables["BASH_SOURCE"] = path
-        return self._inside_file(path, lambda: self.run(text, state, stdin))
-
-    def sourced(self, path: str, words: Sequence[str], state: State) -> str:
-        """A file of the project that the shell itself reads: what it sets stays set."""
-        text = self.project.text(path) if self.project is not None and not state.elsewhere else None
-        if text is None:
-            self._not_read(path)
-            return UNKNOWN
-        before = {name: state.variables.get(name) for name in ("BASH_SOURCE",)}
-        state.variables["BASH_SOURCE"] = path
-        said = self._inside_file(path, lambda: self.run(text, state))
-        state.variables |= {name: value for name, value in before.items() if value is not None}
-        return said
-
-    def _executed(self, path: str, words: Sequence[str], state: State, stdin: str | None) -> None:
-        """A program of the project: by what its first line says it is written in."""
-        if self.project is None or state.elsewhere or not self.project.has(path):
+    def _on_path(self, command: Command, state: State) -> None:
+        """A program that the text itself puts on the way to programs: a file of the project by its name alone."""
+        folders = command.assigned.get("PATH", state.variables.get("PATH", ""))
+        if not folders or self.project is None or state.elsewhere:
             return
-        text = self.project.text(path)
-        if text is None:
-            self._not_read(path)
-            return
-        first = re.match(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*)?(?:\S*/)?([\w.+-]+)", text)
-        ending = path.rpartition(".")[2]
-        language = foreign.language_of(first[1]) if first else _ENDINGS.get(ending, "sh")
-        if language in SHELLS:
-            self.script(path, words[1:], state.copy(), stdin)
-        elif language in CODE:
-            self._inside_file(path, lambda: self._judged(language, text, state))
-
-    def _program(self, language: str, words: Sequence[str], state: State) -> None:
-        """The file of the project that an interpreter is given."""
-        for word in words[1:]:
-            path = resolved(word, state.cwd)
-            if word.startswith("-") or self.project is None or not self.project.has(path):
+        for folder in folders.split(":"):
+            if UNKNOWN in folder:
+                self.not_read("what lies on the PATH that it sets")
                 continue
-            if (text := self.project.text(path)) is None:
-                self._not_read(path)
-            else:
-                self._inside_file(path, partial(self._judged, language, text, state))
-            return
-
-    def _module(self, name: str, state: State) -> None:
-        """`python -m NAME`, where that module lies in the project."""
-        below = name.replace(".", "/")
-        for path in (f"{below}.py", f"{below}/__main__.py", f"src/{below}.py", f"src/{below}/__main__.py"):
-            if self.project is not None and self.project.has(resolved(path, state.cwd)):
-                self._program("python", ["python", path], state)
+            path = resolved(f"{folder or '.'}/{command.words[0]}", command.cwd)
+            if state.written.text(path) is not None or self.project.has(state.written.origin(path)):
+                taking.executed(self, [path, *command.words[1:]], state, command.stdin)
                 return
 
-    def _recipe(self, name: str, words: Sequence[str], state: State) -> None:
-        """A makefile's targets, and the scripts of a package.json."""
+    def _recipe(self, name: str, words: Sequence[str], state: State) -> bool:
+        """A makefile's targets, and what else stands behind a name; whether there is any."""
         if self.project is None or state.elsewhere:
-            return
-        found = None
+            return False
+        found, read = None, partial(taking.read, self, state)
         if name in ("make", "gmake"):
             known = {"HOME": self.home, **state.exported}
-            found = recipes.make(words, state.cwd, known, self.project.text)
+            found = recipes.make(words, state.cwd, known, read)
+            if found is None and not recipes.is_dry(words):
+                self.not_read(name)
         elif name in recipes.MANAGERS or name in recipes.GROUPS:
-            found = recipes.scripts(name, words, state.cwd, self.project.text)
+            found = recipes.scripts(name, words, state.cwd, read)
+        elif name in recipes.RUNNERS:
+            found = recipes.runner(name, words, state.cwd, read)
         if found is None:
-            if name in ("make", "gmake") and not recipes.is_dry(words):
-                self.unread.append(name)
-            return
+            return False
         for line in found.lines:
             inner = state.copy()
             inner.cwd = inner.variables["PWD"] = found.folder
-            self._inside_file(found.file, partial(self.run, line, inner))
+            if found.shell:
+                self.inside_file(found.file, partial(self.simple, [*found.shell, "-c", line], {}, None, inner))
+            else:
+                self.inside_file(found.file, partial(self.run, line, inner))
+        return True
 
-    def _inside_file(self, path: str, walk: Callable[[], str | None]) -> str:
+    def inside_file(self, path: str, walk: Callable[[], str | None]) -> str:
         """Walks what a file of the project says. What takes too long there is not known; the call itself still is."""
         assert self.project is not None
         shown = self.project.shown(path)
@@ -673,11 +700,7 @@ class Shell:
             if not self._reading:
                 whole.check()
 
-    def _not_read(self, path: str) -> None:
-        if self.project is not None and self.project.has(path):
-            self.unread.append(self.project.shown(path))
-
-    def _judged(self, language: str, code: str, state: State) -> None:
+    def judged(self, language: str, code: str, state: State) -> None:
         """A program in another language: the commands it starts, what it deletes, and the calls that reach out."""
         self.deadline.check()
         if self._reading:
@@ -722,67 +745,11 @@ class Shell:
         for number in range(1, 10):
             state.variables[str(number)] = words[number - 1] if number <= len(words) else ""
 
-    def _shell(self, words: list[str], state: State, stdin: str | None) -> str:
-        """A shell: what -c says, else the file it is given, else what it is fed."""
-        inner = state.copy()
-        at, code, takes_input, letters = 1, False, False, ""
-        while at < len(words) and words[at][:1] in "-+" and len(words[at]) > 1:
-            option = words[at]
-            at += 1
-            if option == "--":
-                break
-            if option.startswith("--"):
-                if option == "--command":
-                    code = True
-                    continue
-                at += option in SHELL_VALUES
-                continue
-            letters += option[1:] if option[0] == "-" else ""
-            code = code or "c" in option[1:]
-            takes_input = takes_input or "s" in option[1:]
-            if option[-1] in "oO":
-                at += 1
-        rest = words[at:]
-        if "n" in letters and "i" not in letters:  # it only reads
-            return ""
-        if code:
-            if not rest:
-                return ""
-            self.positional(rest[2:], inner)
-            return self.run(rest[0], inner, stdin)
-        if rest and not takes_input:
-            path = resolved(rest[0], state.cwd)
-            self.positional(rest[1:], inner)
-            if path in ("/dev/stdin", "-") or rest[0] == "-":
-                return self._fed(words, inner, stdin)
-            if path in state.files:
-                return self.run(state.files[path], inner, stdin)
-            if path.startswith("/dev/fd/"):
-                self.cannot_see(" ".join(words), piped=True)
-            return self.script(path, rest[1:], inner, stdin) if not state.elsewhere else UNKNOWN
-        self.positional(rest, inner)
-        return self._fed(words, inner, stdin)
-
-    def _fed(self, words: list[str], state: State, stdin: str | None) -> str:
-        if stdin is None:
-            return ""
-        if UNKNOWN in stdin and not stdin.strip(f"{UNKNOWN} \n"):
-            self.cannot_see(f"what is piped into {' '.join(words)}", piped=True)
-            return UNKNOWN
-        return self.run(stdin, state)
-
     def _interpreter(self, language: str, words: list[str], state: State, stdin: str | None) -> None:
-        codes = foreign.programs(language, words, CODE[language], stdin)
-        for word in words[1:]:
-            if (said := state.files.get(resolved(word, state.cwd))) is not None:
-                codes.append(said)
-        for code in codes:
-            self._judged(language, code, state)
-        if language == "python" and (module := foreign.module(words)):
-            self.simple(module, {}, stdin, state.copy())
-            self._module(module[0] if module else "", state)
-        elif not codes and language in _WITH_FILES and not state.elsewhere:
-            self._program(language, words, state)
+        if self._recipe(language, words, state):
+            return
+        for given in inputs.of(language, words):
+            taking.take(self, given, state, stdin)
 
     def _wrapped(
         self, wrapper: Wrapper, start: int, command: Command, assigned: Mapping[str, str], state: State
@@ -795,7 +762,7 @@ class Shell:
         if wrapper.after:
             first = next((at for at, word in enumerate(words) if word in wrapper.after), len(words))
             return self.simple(words[first + 1 :], {}, stdin, inner) if words[first + 1 :] else ""
-        at, skip, codes, replaced = start, wrapper.skip, [], ""
+        at, skip, codes, replaced, argued = start, wrapper.skip, [], "", ""
         while at < len(words):
             word = words[at]
             if word == "--":
@@ -817,6 +784,8 @@ class Shell:
                     inner.cwd = resolved(value, inner.cwd)
                 if takes in ("-I", "--replace"):
                     replaced = value or "{}"
+                if takes in ("-a", "--arg-file"):
+                    argued = value
                 at += 1
             elif ASSIGNMENT.fullmatch(word) and name in ("env", "sudo", "doas"):
                 found = ASSIGNMENT.fullmatch(word)
@@ -834,10 +803,11 @@ class Shell:
         rest_words = words[at:]
         if skip and words[at - 1 : at] == ["--"]:
             rest_words = rest_words[skip:]
-        if name == "parallel" and ":::" in rest_words:
-            cut = rest_words.index(":::")
-            for item in rest_words[cut + 1 :]:
-                self.run(" ".join([*rest_words[:cut], item]), inner.copy(), stdin)
+        if name == "xargs" and argued:
+            stdin = self.content(resolved(argued, state.cwd), state)
+        if name == "parallel" and rest_words:
+            for line in _in_parallel(rest_words, stdin, replaced or "{}"):
+                self.run(line, inner.copy())
             return UNKNOWN
         if not rest_words:
             if codes:
@@ -846,6 +816,9 @@ class Shell:
         if codes and name != "env":
             return UNKNOWN
         if name == "xargs":
+            options = words[start:at]
+            if any(re.fullmatch(r"-0|--null|-d.*|--delimiter.*|-[rtx0]*0[rtx]*", word) for word in options) and stdin:
+                self.simple([*rest_words, stdin], {}, None, inner.copy())  # it may all be one word
             for made in _with_arguments(rest_words, stdin, replaced):
                 self.simple(made, {}, None, inner)
             return UNKNOWN
@@ -891,14 +864,34 @@ def _short_value(word: str, values: frozenset[str]) -> str:
 
 
 def _with_arguments(words: list[str], stdin: str | None, replaced: str) -> list[list[str]]:
-    """What xargs runs: the words it is fed are appended, or put in their place."""
-    fed = (stdin if stdin is not None else UNKNOWN).split() or [UNKNOWN]
+    """What xargs runs: the words it is fed are appended, or put in their place. A program that takes its code from a
+    file may be given each of them as that file."""
+    said = stdin if stdin is not None else UNKNOWN
     if replaced:
-        if sum(word.count(replaced) for word in words) * len(stdin or "") > _LONGEST:
+        if sum(word.count(replaced) for word in words) * len(said) > _LONGEST:
             return [[UNKNOWN]]
-        lines = [line for line in (stdin or UNKNOWN).splitlines() if line] or [UNKNOWN]
-        return [[w.replace(replaced, line) for w in words] for line in lines[: _LOOPS[0]]]
-    return [[*words, *fed[:200]]]
+        return [[w.replace(replaced, line) for w in words] for line in _few(said.splitlines(), _LOOPS[0])]
+    fed = _few(said.split(), 200)
+    name = program(words[0])
+    if name in SHELLS or foreign.language_of(name) in inputs.INTERPRETERS or name in BUILTINS or name in WRAPPERS:
+        return [[*words, *fed], *([*words, each] for each in _few(fed[1:], 2 * _LOOPS[0]) if len(fed) > 1)]
+    return [[*words, *fed]]
+
+
+def _in_parallel(words: list[str], stdin: str | None, replaced: str) -> list[str]:
+    """The command lines of GNU parallel: for each word behind :::, or each line that it is fed."""
+    cut = words.index(":::") if ":::" in words else len(words)
+    items = words[cut + 1 :] if cut < len(words) else (stdin if stdin is not None else UNKNOWN).splitlines()
+    line = " ".join(words[:cut])
+    if line.count(replaced) * sum(map(len, items)) > _LONGEST:
+        return [UNKNOWN]
+    return [line.replace(replaced, each) if replaced in line else f"{line} {each}" for each in _few(items, _LOOPS[0])]
+
+
+def _few(items: Sequence[str], most: int) -> list[str]:
+    """The first ones; the rest is not known, and neither is nothing."""
+    found = [each for each in items if each]
+    return (found[:most] + ([UNKNOWN] if len(found) > most else [])) or [UNKNOWN]
 
 
 def _filled(piece: Piece, variables: Mapping[str, str]) -> Piece:

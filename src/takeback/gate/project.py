@@ -7,15 +7,20 @@ is not read would do is not known.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from .. import safefs
 from ..errors import TakebackError
+from ..patterns import pattern
+from .globs import is_name_like
 from .places import is_below
 from .words import UNKNOWN
 
 _LARGEST = 200_000  # bytes of one file
 _MOST = 60  # files of one call
 _ALL = 1_000_000  # bytes of all of them
+_ENTRIES = 1500  # of folders that are gone through
+_PATTERN = pattern(r"[*?\[]")
 
 
 class Project:
@@ -37,6 +42,46 @@ class Project:
         """Whether a file of the project is called so."""
         real = self.real(path)
         return bool(real) and os.path.isfile(real)
+
+    def has_folder(self, path: str) -> bool:
+        real = self.real(path)
+        return bool(real) and os.path.isdir(real)
+
+    def matching(self, path: str) -> list[str] | None:
+        """The files that a path with `*`, `?` and `[…]` in it names; None where that cannot be said."""
+        if UNKNOWN in path or not path.startswith("/"):
+            return None
+        parts = path.strip("/").split("/")
+        first = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
+        folder = "/" + "/".join(parts[:first])
+        if os.path.realpath(folder) != self.root and not self.real(folder):
+            return None
+        below = self.below(folder, len(parts) - first if "**" not in parts else _ENTRIES)
+        if below is None:
+            return None
+        return [file for file, is_folder in below if not is_folder and fits(path, file)]
+
+    def below(self, folder: str, depth: int = _ENTRIES) -> list[tuple[str, bool]] | None:
+        """All that lies below a folder of the project, and whether it is a folder; None where that is too much.
+        git's own folder is left out, and no link is followed."""
+        if os.path.realpath(folder) != self.root and not self.has_folder(folder):
+            return None
+        found: list[tuple[str, bool]] = []
+        waiting = [(folder.rstrip("/"), depth)]
+        try:
+            while waiting:
+                above, left = waiting.pop(0)
+                with os.scandir(above or "/") as entries:
+                    for entry in sorted(entries, key=lambda each: each.name):
+                        is_folder = entry.is_dir(follow_symlinks=False)
+                        found.append((entry.path, is_folder))
+                        if is_folder and left > 1 and entry.name != ".git":
+                            waiting.append((entry.path, left - 1))
+                        if len(found) > _ENTRIES:
+                            return None
+        except (OSError, ValueError):
+            return None
+        return found
 
     def shown(self, path: str) -> str:
         """As a person knows it: below the project."""
@@ -66,3 +111,19 @@ class Project:
         if len(data) > _LARGEST or self._bytes > _ALL or b"\0" in data:
             return None
         return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def fits(pattern: str, path: str) -> bool:
+    """Whether a path, from the root, is one that a pattern names."""
+    return _fits(pattern.strip("/").split("/"), path.strip("/").split("/"))
+
+
+def _fits(wanted: Sequence[str], there: Sequence[str]) -> bool:
+    """Whether the parts of a path are those of a pattern; ** is any number of folders."""
+    if not wanted or not there:
+        return not wanted and not there
+    if wanted[0] == "**":
+        return any(_fits(wanted[1:], there[at:]) for at in range(len(there)))
+    if wanted[0] != there[0] and (there[0].startswith(".") and not wanted[0].startswith(".")):
+        return False
+    return (wanted[0] == there[0] or is_name_like(there[0], wanted[0])) and _fits(wanted[1:], there[1:])

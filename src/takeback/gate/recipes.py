@@ -1,4 +1,4 @@
-"""Command lines that a Makefile's targets and package.json's scripts stand for."""
+"""Command lines that stand behind a name: targets of a Makefile, recipes of a justfile, tasks, package.json's scripts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..typed import Any, NamedTuple
 from .rules import plain
 from .state import resolved
 from .words import named
+from .wrappers import SHELLS
 
 Read = Callable[[str], str | None]  # a path → what that file of the project says
 
@@ -20,6 +21,7 @@ class Recipe(NamedTuple):
     file: str
     folder: str
     lines: tuple[str, ...]
+    shell: tuple[str, ...] = ()  # what runs them, where it is no plain shell
 
 
 # -- make --------------------------------------------------------------------------
@@ -36,6 +38,7 @@ _EXPANDS = pattern(r"\$(?:\$|\(([^()]*)\)|\{([^{}]*)\}|([@<^+?*%A-Za-z]))")
 _SOMETHING = "__made__"  # what a function of make gives: names of files, as a rule, that lie where it runs
 _DEFAULTS = {"CC": "cc", "CXX": "c++", "AR": "ar", "LD": "ld", "RM": "rm -f", "MAKE": "make", "SHELL": "/bin/sh"}
 _TARGETS = 300  # of one call that are gone through
+_ABOVE = 30  # folders above that may have the file
 _DEEPEST = 20  # expansions in expansions, and files that include others
 
 
@@ -143,6 +146,12 @@ class _Makefile:
                     found.append(self.expand(line.strip().lstrip("@-+ \t"), automatic))
         return [*self.ran, *found]
 
+    def shell(self) -> tuple[str, ...]:
+        """The words of SHELL, where that is no shell of the machine."""
+        words = tuple(self.expand(self.variables["SHELL"]).split())
+        is_plain = not words or re.fullmatch(r"(?:/(?:usr/|usr/local/)?bin/)?\w+", words[0]) is not None
+        return () if is_plain and "".join(words[:1]).rpartition("/")[2] in SHELLS | {""} else words
+
 
 def is_dry(words: Sequence[str]) -> bool:
     """Whether make only says what it would do."""
@@ -160,7 +169,8 @@ def _fits(rule: str, target: str) -> bool:
 
 def make(words: Sequence[str], cwd: str, known: Mapping[str, str], read: Read) -> Recipe | None:
     """What `make TARGET…` runs, where its makefile lies in the project."""
-    folder, files, given, targets, at = cwd, [], dict(known), [], 1
+    folder, files, targets, at = cwd, [], [], 1
+    given = {name: value for name, value in known.items() if name != "SHELL"}  # make takes it from no environment
     while at < len(words):
         word, equals, value = words[at].partition("=")
         if _is_dry(word):
@@ -185,13 +195,161 @@ def make(words: Sequence[str], cwd: str, known: Mapping[str, str], read: Read) -
         if (text := read(file)) is not None:
             found = _Makefile({**given, "CURDIR": folder})
             found.read(text, folder, read)
-            return Recipe(file, folder, tuple(found.lines(targets)))
+            return Recipe(file, folder, tuple(found.lines(targets)), found.shell())
     return None
+
+
+# -- just and task -----------------------------------------------------------------
+
+RUNNERS = named("just task go-task")
+_ONLY_TELLS = named(
+    "-l --list --list-all -a --summary -s --show --dump --evaluate --variables -n --dry-run --dry --choose --version -V "
+    "--help -h --init -i --edit -e --fmt --status --groups"
+)
+_RUNNER_FILES = {
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml", "Taskfile.dist.yml"),
+}
+_JUST_FILE = named("-f --justfile -t --taskfile")
+_JUST_FOLDER = named("-d --working-directory --dir")
+_JUST_RULE = pattern(r"@?([A-Za-z_][\w-]*)((?:\s+[^:=]*(?:='[^']*'|=\"[^\"]*\"|=[^:\s]*)?)*)\s*:(?!=)(.*)")
+_JUST_VALUE = pattern(r"(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*(.*)")
+
+
+def runner(name: str, words: Sequence[str], cwd: str, read: Read) -> Recipe | None:
+    """What `just NAME` or `task NAME` runs, where its file lies in the project."""
+    name = "task" if name == "go-task" else name
+    folder, files, wanted, at = cwd, [], [], 1
+    while at < len(words):
+        word, equals, value = words[at].partition("=")
+        at += 1
+        if word in _ONLY_TELLS:
+            return None
+        if word in _JUST_FILE | _JUST_FOLDER:
+            if not equals:
+                value = "".join(words[at : at + 1])
+                at += 1
+            files += [value] if word in _JUST_FILE else []
+            folder = resolved(value, folder) if word in _JUST_FOLDER else folder
+        elif word == "--":
+            break
+        elif not word.startswith("-") and not equals:
+            wanted.append(word)
+    for above in _upwards(folder):
+        for file in (resolved(each, above) for each in files or _RUNNER_FILES[name]):
+            if (text := read(file)) is not None:
+                blocks = _just_blocks(text) if name == "just" else _task_blocks(text)
+                return Recipe(file, file.rpartition("/")[0], tuple(_block_lines(blocks, wanted, name)))
+    return None
+
+
+def _upwards(folder: str) -> list[str]:
+    """A folder and those above it."""
+    found = [folder]
+    while len(found) < _ABOVE and "/" in folder.strip("/"):
+        folder = folder.rpartition("/")[0]
+        found.append(folder)
+    return found
+
+
+class _Block(NamedTuple):
+    """One recipe or task: the others that it needs, and its lines."""
+
+    needs: list[str]
+    lines: list[str]
+
+
+def _block_lines(blocks: Mapping[str, _Block], wanted: Sequence[str], name: str) -> list[str]:
+    first = "default" if "default" in blocks or name == "task" else next(iter(blocks), "")
+    waiting = [word for word in wanted if word in blocks] or [first]
+    found: list[str] = []
+    seen: set[str] = set()
+    while waiting and len(seen) < _TARGETS:
+        each = waiting.pop(0)
+        if each in seen or each not in blocks:
+            continue
+        seen.add(each)
+        waiting += blocks[each].needs
+        found += blocks[each].lines
+    return found
+
+
+def _just_blocks(text: str) -> dict[str, _Block]:
+    blocks: dict[str, _Block] = {}
+    values: dict[str, str] = {}
+    current: _Block | None = None
+    for line in re.sub(r"\\\n[ \t]*", " ", text).split("\n"):
+        if line[:1] in (" ", "\t") and line.strip():
+            if current is not None:
+                current.lines.append(_just_filled(line.strip().lstrip("@-"), values))
+        elif (told := _JUST_VALUE.fullmatch(line)) is not None:
+            if told[1].isidentifier() and re.fullmatch(r"'[^']*'|\"[^\"]*\"", told[2].strip()):
+                values[told[1]] = told[2].strip()[1:-1]
+            elif (other := re.fullmatch(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)\s*", line)) is not None:
+                blocks[other[1]] = _Block([other[2]], [])
+        elif (other := re.fullmatch(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)\s*", line)) is not None:
+            blocks[other[1]] = _Block([other[2]], [])
+        elif not line.startswith(("#", "[")) and (rule := _JUST_RULE.fullmatch(line.partition(" #")[0])) is not None:
+            current = _Block(re.findall(r"[A-Za-z_][\w-]*", rule[3]), [])
+            blocks[rule[1]] = current
+    return {name: _as_script(block) for name, block in blocks.items()}
+
+
+def _as_script(block: _Block) -> _Block:
+    """A recipe that begins with #! is one program."""
+    if not block.lines or not block.lines[0].startswith("#!"):
+        return block
+    interpreter = re.sub(r"^#!\s*(?:\S*/env\s+(?:-S\s+)?)?", "", block.lines[0]).strip()
+    body = "\n".join(block.lines[1:])
+    return block._replace(lines=[f"{interpreter} <<'__just__'\n{body}\n__just__"])
+
+
+def _just_filled(line: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\{\{\s*(.*?)\s*\}\}", lambda found: values.get(found[1], _SOMETHING), line)
+
+
+def _task_blocks(text: str) -> dict[str, _Block]:
+    """The tasks of a Taskfile: every line below a name that is a command, or may be one."""
+    blocks: dict[str, _Block] = {}
+    current, inside, first = None, False, 0
+    for line in text.split("\n"):
+        depth, said = len(line) - len(line.lstrip(" ")), line.strip()
+        if not said or said.startswith("#"):
+            continue
+        if depth == 0:
+            inside, first = said == "tasks:", 0
+            continue
+        first = first or depth
+        if inside and depth == first:
+            name, _, rest = said.partition(":")
+            current = blocks[name.strip("'\"")] = _Block([], [rest.strip()] if rest.strip() else [])
+        elif inside and current is not None:
+            _task_line(said, current)
+    return blocks
+
+
+def _task_line(said: str, block: _Block) -> None:
+    item = re.sub(r"^-\s+", "", said)
+    key, colon, value = item.partition(":")
+    if key in ("task", "deps") and colon:
+        block.needs.extend(re.findall(r"[\w:.-]+", value))
+    elif key in ("cmd", "sh", "cmds") and colon:
+        if value.strip(" |>"):
+            block.lines.append(_task_filled(value))
+    elif said.startswith("- ") or not re.fullmatch(r"[a-z_]+", key) or not colon:
+        block.needs.append(item.strip("'\""))
+        block.lines.append(_task_filled(item))
+
+
+def _task_filled(line: str) -> str:
+    line = line.strip()
+    line = line[1:-1] if len(line) > 1 and line[0] == line[-1] and line[0] in "'\"" else line
+    return re.sub(r"\{\{.*?\}\}", _SOMETHING, line)
 
 
 # -- package.json ------------------------------------------------------------------
 
-MANAGERS = named("npm pnpm yarn bun")
+MANAGERS = named("npm pnpm yarn bun deno node")
 _RUNS = named("run run-script rum urn")
 _ALONE = {"test": "test", "t": "test", "tst": "test", "start": "start", "stop": "stop", "restart": "restart"}
 _LIFE = {
@@ -201,12 +359,15 @@ _LIFE = {
     "version": ("preversion", "version", "postversion"),
 }
 GROUPS = named("npm-run-all npm-run-all2 run-s run-p")  # run scripts by their names
-_ABOVE = 30  # folders above that may have it
 
 
 def scripts(name: str, words: Sequence[str], cwd: str, read: Read) -> Recipe | None:
     """What a package manager runs of a project's own scripts."""
-    file, found = _package(name, words, cwd, read)
+    names = ("deno.json", "deno.jsonc", "package.json") if name == "deno" else ("package.json",)
+    if name == "node":
+        if (words := _node_runs(words)) == []:
+            return None
+    file, found = _package(names, words, cwd, read)
     if not found:
         return None
     before, _, after = (list(part) for part in _parted(words))
@@ -228,6 +389,8 @@ def _wanted(name: str, said: list[str], found: Mapping[str, Any]) -> tuple[list[
     """The scripts that are run, and further words for them."""
     verb, *rest = *said, ""
     rest = [word for word in rest if word]
+    if name == "deno":
+        return (rest[:1], rest[1:]) if verb == "task" else ([], [])
     if verb in _RUNS:
         return rest[:1], rest[1:]
     if verb in _ALONE and not (name == "bun" and verb == "test"):
@@ -239,8 +402,20 @@ def _wanted(name: str, said: list[str], found: Mapping[str, Any]) -> tuple[list[
     return [], []
 
 
-def _package(name: str, words: Sequence[str], cwd: str, read: Read) -> tuple[str, Mapping[str, Any]]:
-    """The nearest package.json, and its scripts."""
+def _node_runs(words: Sequence[str]) -> list[str]:
+    """`node --run NAME …`, as npm would say it."""
+    for at, word in enumerate(words[1:], 1):
+        if word == "--run":
+            return ["npm", "run", *words[at + 1 :]]
+        if word.startswith("--run="):
+            return ["npm", "run", word[6:], *words[at + 1 :]]
+        if not word.startswith("-"):
+            break
+    return []
+
+
+def _package(names: Sequence[str], words: Sequence[str], cwd: str, read: Read) -> tuple[str, Mapping[str, Any]]:
+    """The nearest package.json, or deno.json, and its scripts."""
     import json
 
     folder = cwd
@@ -248,18 +423,17 @@ def _package(name: str, words: Sequence[str], cwd: str, read: Read) -> tuple[str
         key, equals, value = word.partition("=")
         if key in ("--prefix", "-C", "--dir", "--cwd"):
             folder = resolved(value if equals else "".join(words[at + 1 : at + 2]), cwd)
-    for _ in range(_ABOVE):
-        file = f"{folder.rstrip('/')}/package.json"
-        if (text := read(file)) is not None:
-            try:
-                told = json.loads(text).get("scripts")
-            except (ValueError, AttributeError, RecursionError):
-                return file, {}
-            return file, told if isinstance(told, dict) else {}
-        above = folder.rpartition("/")[0]
-        if not above or above == folder:
-            break
-        folder = above
+    for above in _upwards(folder):
+        for name in names:
+            file = f"{above.rstrip('/')}/{name}"
+            if (text := read(file)) is not None:
+                try:
+                    told = json.loads(text)
+                    told = told.get("tasks" if name.startswith("deno") else "scripts") or {}
+                    lines = {key: each.get("command") if isinstance(each, dict) else each for key, each in told.items()}
+                except (ValueError, AttributeError, RecursionError):
+                    return file, {}
+                return file, lines
     return "", {}
 
 

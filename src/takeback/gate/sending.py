@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 from ..patterns import pattern
 from ..typed import Any, NamedTuple
-from . import rules
+from . import javascript, rules
+from .javascript import WRITES
 from .web import destroys
 from .words import named
 
@@ -23,7 +24,6 @@ class Sent(NamedTuple):
     what: str
 
 
-_WRITES = r"(?i:post|put|patch|delete)"
 _HTTP = named("requests httpx aiohttp urllib3 niquests httplib2 http.client urllib.request urllib2")
 _MAIL = named("smtplib yagmail sendgrid mailgun postmarker mailjet_rest aiosmtplib")
 _REMOTE = named("paramiko fabric asyncssh telnetlib ftplib pysftp websocket websockets asyncio.open_connection")
@@ -37,13 +37,10 @@ _DATABASES = named(
 )
 _DELETES = named("shutil.rmtree os.remove os.unlink os.rmdir os.removedirs")
 
-_JS_WINDOW = 600  # characters behind a call that may be its options
 _BY_WORDS: Mapping[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     "node": (
-        (rules.HTTP, pattern(r"(?:\b(?:axios|got|ky|superagent|needle|undici|request|jQuery|\$)|"
-                             r"require\(['\"]\w+['\"]\))\s*\.\s*(?:post|put|patch|delete|del)\s*\(")),
-        (rules.HTTP, pattern(r"\baxios\s*\(\s*\{[^}]*?method\s*:\s*['\"`]" + _WRITES)),
-        (rules.HTTP, pattern(r"\.open\s*\(\s*['\"`]" + _WRITES + r"['\"`]\s*,")),
+        (rules.HTTP, pattern(r"(?:\bjQuery|\$)\s*\.\s*(?:post|put|patch|delete)\s*\(")),
+        (rules.HTTP, pattern(r"\.open\s*\(\s*['\"`]" + WRITES + r"['\"`]\s*,")),
         (rules.HTTP, pattern(r"\bnew\s+WebSocket\s*\(|\bnet\.(?:connect|createConnection)\s*\(|\btls\.connect\s*\(|"
                              r"\bdgram\.createSocket\s*\(")),
         (rules.SEND, pattern(r"\.sendMail\s*\(|\bnodemailer\.createTransport\s*\(|\bsgMail\.send\s*\(")),
@@ -55,22 +52,22 @@ _BY_WORDS: Mapping[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
         (rules.SEND, pattern(r"Net::SMTP|\bMail\.deliver\b|\.deliver_(?:now|later)\b")),
     ),
     "perl": (
-        (rules.HTTP, pattern(r"->\s*(?:post|put|delete|patch)\s*\(|HTTP::Request->new\(\s*['\"]?" + _WRITES
-                             + r"|->request\(\s*['\"]" + _WRITES + r"|IO::Socket::\w+->new")),
+        (rules.HTTP, pattern(r"->\s*(?:post|put|delete|patch)\s*\(|HTTP::Request->new\(\s*['\"]?" + WRITES
+                             + r"|->request\(\s*['\"]" + WRITES + r"|IO::Socket::\w+->new")),
         (rules.SEND, pattern(r"Net::SMTP|Mail::Sendmail|MIME::Lite|Email::Sender")),
     ),
     "php": (
         (rules.HTTP, pattern(r"CURLOPT_(?:POST|POSTFIELDS|CUSTOMREQUEST|PUT|UPLOAD)\b|['\"]method['\"]\s*=>\s*['\"]"
-                             + _WRITES + r"|\b(?:fsockopen|stream_socket_client)\s*\(|->(?:post|put|patch)\s*\(")),
+                             + WRITES + r"|\b(?:fsockopen|stream_socket_client)\s*\(|->(?:post|put|patch)\s*\(")),
         (rules.SEND, pattern(r"(?<![\w>:])mail\s*\(|PHPMailer|Swift_Mailer")),
     ),
     "go": (
         (rules.HTTP, pattern(r"\bhttp\.(?:Post|PostForm)\s*\(|\bhttp\.NewRequest(?:WithContext)?\s*\([^)]*?(?:\""
-                             + _WRITES + r"\"|http\.Method(?:Post|Put|Patch|Delete))|\bnet\.Dial\w*\s*\(")),
+                             + WRITES + r"\"|http\.Method(?:Post|Put|Patch|Delete))|\bnet\.Dial\w*\s*\(")),
         (rules.SEND, pattern(r"\bsmtp\.SendMail\s*\(")),
     ),
     "pwsh": (
-        (rules.HTTP, pattern(r"\b(?:Invoke-RestMethod|Invoke-WebRequest|irm|iwr)\b[^\n|;]*-Method\s+['\"]?" + _WRITES
+        (rules.HTTP, pattern(r"\b(?:Invoke-RestMethod|Invoke-WebRequest|irm|iwr)\b[^\n|;]*-Method\s+['\"]?" + WRITES
                              + r"|Net\.Sockets\.TcpClient")),
         (rules.SEND, pattern(r"\bSend-MailMessage\b")),
     ),
@@ -113,11 +110,8 @@ def _by_words(language: str, code: str) -> Iterator[Sent]:
         for found in known.finditer(code):
             yield Sent(kind, " ".join(found[0].split())[:80])
     if language == "node":
-        for call in re.finditer(r"\b(?:fetch|https?\.request|undici\.request)\s*\(", code):
-            options = code[call.end() : call.end() + _JS_WINDOW]
-            wrote = re.search(rf"method['\"]?\s*:\s*['\"`]({_WRITES})", options)
-            if wrote or (call[0].startswith("fetch") and re.search(r"\bbody\s*[:,]", options)):
-                yield Sent(rules.HTTP, f"{call[0].rstrip('( ')} with {wrote[1] if wrote else 'a body'}")
+        for call in javascript.sent(code):
+            yield Sent(rules.HTTP, call[:80])
 
 
 # -- Python ------------------------------------------------------------------------
@@ -245,7 +239,7 @@ class _Reading:
         if value is None:
             return False
         said = getattr(value, "value", None)
-        return not isinstance(said, str) or re.fullmatch(_WRITES, said) is not None
+        return not isinstance(said, str) or re.fullmatch(WRITES, said) is not None
 
     def _strings(self, call: Any) -> list[str]:
         ast = self._ast

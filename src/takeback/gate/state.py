@@ -8,9 +8,12 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from ..patterns import pattern
-from ..typed import Any, NamedTuple
+from ..typed import TYPE_CHECKING, Any, NamedTuple
 from .words import UNKNOWN
 from .wrappers import SHELLS, WRAPPERS
+
+if TYPE_CHECKING:
+    from .written import Written
 
 ASSIGNMENT = pattern(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 
@@ -37,18 +40,27 @@ class Command(NamedTuple):
 class State:
     """What the shell knows while it runs."""
 
-    def __init__(self, cwd: str, home: str, known: Mapping[str, str]) -> None:
+    def __init__(self, cwd: str, home: str, known: Mapping[str, str], written: Written) -> None:
         self.cwd = cwd
-        self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " \t\n", "TMPDIR": TMPDIR, **known}
+        self.variables: dict[str, str] = {
+            "HOME": home, "PWD": cwd, "IFS": " \t\n", "TMPDIR": TMPDIR, "PATH": "", **known}  # fmt: skip
         self.exported: dict[str, str] = {}
         self.functions: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
-        self.files: dict[str, str] = {}
+        self.git: dict[str, str] = {}  # what git is told for good by this text
+        self.written = written  # files that this text writes
         self.elsewhere = False
 
     def copy(self) -> State:
+        """For a shell inside: what it sets is its own, and what it writes is everybody's."""
         other = State.__new__(State)
         other.__dict__.update({k: v.copy() if isinstance(v, dict) else v for k, v in self.__dict__.items()})
+        return other
+
+    def branch(self) -> State:
+        """For one of several ways."""
+        other = self.copy()
+        other.written = self.written.copy()
         return other
 
     def join(self, others: Iterable[State]) -> None:
@@ -59,7 +71,8 @@ class State:
                 self.variables[name] = value if mine is None or mine == value else UNKNOWN
             self.functions |= other.functions
             self.aliases |= other.aliases
-            self.files |= other.files
+            self.written.join(other.written)
+            self.git |= other.git
             self.exported |= other.exported
 
 
@@ -69,7 +82,7 @@ def program(word: str) -> str:
     if UNKNOWN in name:
         return UNKNOWN
     name = name.removesuffix(".exe").removesuffix(".cmd")
-    if any(letter in name for letter in "*?["):
+    if any(letter in name for letter in "*?[") and not (word.startswith((".", "/")) and "bin/" not in word):
         from .rules import PROGRAMS
 
         return next((known for known in (*PROGRAMS, *SHELLS, *WRAPPERS) if fnmatchcase(known, name)), name)

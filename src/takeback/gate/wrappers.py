@@ -141,39 +141,7 @@ WRAPPERS: dict[str, Wrapper] = {
 }
 
 SHELLS = named("sh bash dash zsh ksh mksh ash fish rbash yash")
-SHELL_VALUES = named("-o -O +o +O --rcfile --init-file")
 KEYWORDS = named("{ } ! then do else fi done elif if while until")
-
-# Interpreters, and the options whose value is a program in their own language.
-CODE: dict[str, frozenset[str]] = {
-    "python": named("-c"),
-    "pypy": named("-c"),
-    "perl": named("-e -E"),
-    "ruby": named("-e"),
-    "node": named("-e -p --eval --print"),
-    "nodejs": named("-e -p --eval --print"),
-    "bun": named("-e --eval"),
-    "deno": named("eval"),
-    "tsx": named("-e --eval"),
-    "ts-node": named("-e --eval"),
-    "php": named("-r"),
-    "lua": named("-e"),
-    "tclsh": frozenset(),
-    "expect": named("-c"),
-    "osascript": named("-e"),
-    "Rscript": named("-e"),
-    "awk": frozenset(),
-    "gawk": frozenset(),
-    "mawk": frozenset(),
-    "nawk": frozenset(),
-    "vim": named("-c +"),
-    "vi": named("-c +"),
-    "nvim": named("-c +"),
-    "ex": named("-c +"),
-    "emacs": named("--eval"),
-    "pwsh": named("-c -Command -command"),
-    "powershell": named("-c -Command -command"),
-}
 
 # Programs that print what a shell's start-up files evaluate: known to set variables and functions, and no more.
 _SETUP = named(

@@ -1,0 +1,140 @@
+"""Files that a command line itself writes before it runs them: what is in each, as far as that can be said."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from .files import Touched, git_words, is_remote, touched
+from .state import Command, resolved
+from .words import UNKNOWN, named
+
+_KEEPS = named("chmod chown chgrp chattr setfacl xattr gchmod mkdir gmkdir touch gtouch mkfifo mknod")  # no new text
+_COPIES = named("cp mv ln install gcp gmv gln ginstall rsync ditto link symlink")
+_EDITS = named("sed gsed perl ruby patch ed red ex vim vi nvim emacs joe nano micro")  # in place: much stays as it is
+_UNPACKS = named("tar bsdtar gtar unzip")
+_TREE = named("checkout switch pull merge rebase reset restore stash cherry-pick revert am apply read-tree")
+_PATTERN = re.compile(r"[*?\[]")
+
+
+class Written:
+    """What the text did to files so far. It holds for all shells of the text: a file outlives a subshell."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}  # by path: what was put into it; UNKNOWN where nobody can say
+        self.origins: dict[str, str] = {}  # what lies at a path, and below it, came from there; UNKNOWN: from elsewhere
+        self.edited: set[str] = set()  # changed in place: read as it is now, and told
+
+    def copy(self) -> Written:
+        other = Written()
+        other.texts, other.origins, other.edited = self.texts.copy(), self.origins.copy(), self.edited.copy()
+        return other
+
+    def join(self, other: Written) -> None:
+        """After a choice: where two ways left different things, nobody knows which."""
+        for mine, others in ((self.texts, other.texts), (self.origins, other.origins)):
+            for path, value in others.items():
+                mine[path] = value if mine.get(path, value) == value else UNKNOWN
+        self.edited |= other.edited
+
+    def become(self, other: Written) -> None:
+        """The way that was taken is the one that counts."""
+        self.texts, self.origins, self.edited = other.texts, other.origins, other.edited
+
+    def put(self, path: str, text: str) -> None:
+        self.texts[path] = text
+        self.edited.discard(path)
+
+    def text(self, path: str) -> str | None:
+        """What the text put into a file; None where it did not."""
+        return self.texts.get(path)
+
+    def origin(self, path: str) -> str:
+        """Where what lies at a path lay before the text began; UNKNOWN where it did not."""
+        for above, rest in _ways(path):
+            if above in self.origins:
+                origin = self.origins[above]
+                return origin if origin == UNKNOWN else origin + rest
+        return path
+
+    def below(self, folder: str) -> list[str] | None:
+        """Files below a folder that the text wrote; None where other ones may have come there."""
+        inside = folder.rstrip("/") + "/"
+        if any(path == folder or path.startswith(inside) or folder.startswith(path + "/") for path in self.origins):
+            return None
+        return [path for path in self.texts if path.startswith(inside)]
+
+    def is_edited(self, path: str) -> bool:
+        return any(above in self.edited for above, _ in _ways(path))
+
+    def after(self, command: Command) -> None:
+        """A command has run: what it leaves where."""
+        if command.elsewhere or not command.words:
+            return
+        name, cwd = command.name, command.cwd
+        if name == "git":
+            self._git(command)
+            return
+        if name in _KEEPS or name == "tee":
+            return
+        for each in touched(command._replace(writes=())):
+            path = resolved(each.path, cwd)
+            if each.deletes or path == UNKNOWN or _PATTERN.search(path):
+                continue
+            if name in _COPIES:
+                self._copied(each, path, cwd)
+            elif name in _EDITS:
+                self.edited.add(path)
+            elif name in _UNPACKS:
+                self._from_elsewhere(path)
+            else:
+                self.put(path, UNKNOWN)
+
+    def _copied(self, each: Touched, target: str, cwd: str) -> None:
+        into = each.path.endswith("/") or len(each.sources) > 1 or os.path.isdir(target)
+        for source in each.sources:
+            path = resolved(source, cwd)
+            to = f"{target.rstrip('/')}/{path.rpartition('/')[2]}" if into else target
+            contents = source.endswith(("/", "/."))
+            to = target if contents else to
+            if path == UNKNOWN or is_remote(source) or _PATTERN.search(path):
+                self._from_elsewhere(target)
+                continue
+            self._forget(to)
+            text = self.text(path)
+            below = {to + key[len(path) :]: value for key, value in self.texts.items() if key.startswith(path + "/")}
+            if text is not None:
+                self.texts[to] = text
+            else:
+                self.texts |= below
+                self.origins[to] = self.origin(path)
+
+    def _from_elsewhere(self, path: str) -> None:
+        self.origins[path] = UNKNOWN
+
+    def _forget(self, path: str) -> None:
+        for known in (self.texts, self.origins):
+            for key in [key for key in known if key == path or key.startswith(path + "/")]:
+                del known[key]
+
+    def _git(self, command: Command) -> None:
+        words = [*git_words(list(command.words)), "", ""]
+        verb, rest = words[0], words[1:]
+        plain = [word for word in rest if word and not word.startswith("-")]
+        if verb == "clone" and plain:
+            folder = plain[1] if len(plain) > 1 else re.sub(r"\.git$", "", plain[0].rstrip("/")).rpartition("/")[2]
+            self._from_elsewhere(resolved(folder, command.cwd))
+        elif verb == "mv" and len(plain) == 2:
+            self._copied(Touched(plain[1], sources=(plain[0],)), resolved(plain[1], command.cwd), command.cwd)
+        elif verb in _TREE and not (verb == "stash" and rest[0] in ("list", "show")):
+            self.edited.add(command.cwd)
+
+
+def _ways(path: str) -> Iterator[tuple[str, str]]:
+    """A path and the folders above it, each with what follows it."""
+    above, rest = path, ""
+    while above and above != "/":
+        yield above, rest
+        above, _, last = above.rpartition("/")
+        rest = f"/{last}{rest}"
