@@ -219,7 +219,7 @@ def _runs_code(words: list[str]) -> bool:
 
 
 def _there(shell: Shell, places: list[str], tests: list[str], position: int, state: State) -> list[str] | None:
-    """The files of the project that an action may be done to; None where that cannot be said."""
+    """The files and folders of the project that an action may be done to; None where that cannot be said."""
     found: dict[str, None] = {}
     for place in places:
         folder = resolved(place, state.cwd)
@@ -229,9 +229,7 @@ def _there(shell: Shell, places: list[str], tests: list[str], position: int, sta
             return None
         for way in finding.below(place, folder, [*below, *((path, False) for path in wrote)]):
             shell.deadline.check()
-            for path in finding.reached(tests, way).get(position, ()):
-                if not path.is_folder:
-                    found[path.shown] = None
+            found |= {path.shown: None for path in finding.reached(tests, way).get(position, ())}
     return list(found) if len(found) <= _MOST_FOUND else None
 
 

@@ -91,7 +91,7 @@ def _alias(
 ) -> None:  # fmt: skip
     key = f"alias.{verb.lower()}"
     value = config.get(key)
-    words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in rest if word)
+    words = " ".join(_quoted(word) for word in rest if word)
     if value is None:
         shell.not_read(f"git {verb}")
     elif key in told:
@@ -99,7 +99,8 @@ def _alias(
     elif value.startswith("!"):
         taking.take(shell, Input(LINE, "sh", f"{value[1:]} {words}"), state, None)
     else:
-        taking.take(shell, Input(LINE, "sh", f"git {value} {words}"), state, None)
+        options = " ".join("-c " + _quoted(f"{name}={set_to}") for name, set_to in told.items())
+        taking.take(shell, Input(LINE, "sh", f"git {options} {value} {words}"), state, None)
 
 
 def _hooks(shell: Shell, verb: str, folder: str, told: str | None, state: State) -> None:
@@ -151,3 +152,7 @@ def _on_disk(shell: Shell, folder: str, state: State) -> dict[str, str]:
             if key in _ON_DISK or key.startswith("alias."):
                 found[key] = re.sub(r"\\(.)", r"\1", told[2].strip().strip('"'))
     return found
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"

