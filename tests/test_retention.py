@@ -87,7 +87,7 @@ def test_bytes_beyond_the_budget_are_told(project: Path) -> None:
             (project / "f").write_bytes(os.urandom(900_000))
             ws.checkpoint(f"c{n}")
         found = ws.status().budget
-        assert found is not None and found.over == 0 and found.over_bytes > 1_500_000 and found.until is not None
+        assert found is not None and found.over == 3 and found.over_bytes > 1_500_000 and found.until is not None
 
 
 # -- of each thread ------------------------------------------------------------
@@ -222,6 +222,57 @@ def test_what_must_stay_stays(tmp_path_factory, acts, keep: int, max_bytes: int)
                 with ws.applying(), ws.writing():
                     prune.within_budget(ws)
             _nothing_is_missing(ws, snapshots, pinned, recorded, heads, tmp_path_factory)
+
+
+@given(
+    ACTS,
+    st.integers(1, 4),
+    st.sampled_from([60_000, 10**9]),
+    st.sampled_from(["budget", "keep", "older_than", "max_bytes", "everything", "path"]),
+)
+@settings(max_examples=80, deadline=None)
+def test_a_prune_does_what_its_dry_run_and_the_status_say(tmp_path_factory, acts, keep, max_bytes, how) -> None:
+    project = tmp_path_factory.mktemp("p")
+    with takeback.open(project, create=True, store=str(tmp_path_factory.mktemp("store"))) as ws:
+        days = Days(ws)
+        for at, (what, which, size) in enumerate(acts):
+            if what in ("write", "agent"):
+                (project / f"f{which}").write_bytes(os.urandom(size))
+            if what in ("checkpoint", "agent"):
+                ws.checkpoint("c" if what == "checkpoint" else "", actor="" if what == "checkpoint" else "claude")
+            elif what == "pin":
+                ws.pin(ws.history().checkpoints[-1].id)
+            elif what == "record":
+                ws.record_command("made a bucket", argv=["true"])
+            elif what == "save":
+                for n in range(size):
+                    ws.threads.save(f"t{which}", {"step": n, "at": at, "text": "more and more " * 20})
+                if size == 4:
+                    ws.threads.fork(f"t{which}", ws.threads.list(f"t{which}")[1].id, f"fork {at}")
+            elif what == "wait":
+                days.passed += size / 24
+            elif what == "prune" and ws.history().live:
+                ws.take_back("undo", only=("files",))
+        ws.settings = ws.settings._replace(keep=keep, max_bytes=max_bytes, max_age=int(3 * DAY))
+        ws.observer.settings = ws.settings
+        budget = {"keep": keep, "older_than": 3 * DAY, "max_bytes": max_bytes, "threads": True}
+        asked = budget if how == "budget" else {"path": "f0"} if how == "path" else {how: budget.get(how, True)}
+        try:
+            said = ws.prune(**asked, dry_run=True)
+        except takeback.NotFound:
+            return  # f0 was never captured
+        told = ws.status().budget
+        before = sum(ws.store.blobs.sizes().values())
+        done = ws.prune(**asked)
+        assert (said.checkpoints, said.rows, said.states) == (done.checkpoints, done.rows, done.states)
+        assert (said.freed, said.path_blobs) == (done.freed, done.path_blobs)
+        assert (said.note, said.also) == (done.note, done.also)
+        assert not done.freed or sum(ws.store.blobs.sizes().values()) < before
+        assert ws.verify(data=True).ok
+        if how == "budget":
+            assert told is not None and (told.over, told.threads) == (len(done.checkpoints), done.states)
+            again = ws.status().budget
+            assert again is not None and (again.over, again.threads) == (0, ())
 
 
 def _nothing_is_missing(ws, snapshots, pinned, recorded, heads, tmp_path_factory) -> None:

@@ -38,6 +38,7 @@ class Blobs(Protocol):
     def collect(
         self, live: set[bytes], purge: frozenset[bytes] = frozenset(), progress: Callable[[int], None] | None = None
     ) -> int: ...
+    def collectable(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int: ...
     def quarantine(self, bad: Iterable[Bad]) -> int: ...
     def worker(self, name: str) -> Blobs: ...
     def reload(self, surely: bool = False) -> None: ...
@@ -144,6 +145,9 @@ class MemoryBlobs:
     ) -> int:
         dead = [id for id in self._data if id not in live]
         return sum(len(self._data.pop(id)) for id in dead)
+
+    def collectable(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int:
+        return sum(len(data) for id, data in self._data.items() if id not in live)
 
     def quarantine(self, bad: Iterable[Bad]) -> int:
         return sum(self._data.pop(blob.id, None) is not None for blob in bad)

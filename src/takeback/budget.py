@@ -27,14 +27,10 @@ class Standing(NamedTuple):
     pinned: int
     bytes: int
     max_bytes: int
-    threads: tuple[tuple[str, int], ...] = ()  # threads that have more states than `keep`, by how many
+    over: int = 0  # how many checkpoints a prune to the budget would forget
+    threads: tuple[tuple[str, int], ...] = ()  # threads, and how many states of each it would
     until: float | None = None  # when what is over may go by itself, all of it; None: with the next checkpoint
     young: int = 0  # how many of the checkpoints are younger than a day
-
-    @property
-    def over(self) -> int:
-        """How many checkpoints there are beyond the budget."""
-        return max(0, self.checkpoints - self.keep)
 
     @property
     def over_bytes(self) -> int:
@@ -80,27 +76,21 @@ def tend(ws: Guarded, thread: str) -> None:
 
 
 def standing(ws: Guarded) -> Standing:
-    """How it stands now. Changes nothing."""
+    """How it stands now, in the figures of `prune --dry-run`. Changes nothing."""
     living, pinned = _living(ws)
     now, settings, size = ws.clock(), ws.settings, ws.store.size()
-    young = [at for at in living if now - at <= YOUNG]
-    threads = tuple(_surplus_of_threads(ws)) if ws.store.journal.newest_id("state") else ()
-    spared = living[: max(0, len(living) - settings.keep)]  # the newest of these is the last that may go
-    if size > settings.max_bytes:
-        spared = living[:-1] or living
-    ends = [spared[-1] + YOUNG] if spared else []
-    ends += [at + YOUNG for _, _, at in threads]
+    young = sum(now - at <= YOUNG for at in living)
+    found = Standing(len(living), settings.keep, pinned, size, settings.max_bytes, young=young)
+    too_old = len(living) > 1 and now - living[0] > settings.max_age
+    if not (found.over_bytes or too_old or len(living) > settings.keep or _has_surplus(ws)):
+        return found
+    from . import prune
+
+    going = prune.going(ws, prune.budget_of(ws))
+    ends = [row.at + YOUNG for row in going.rows if row.kind == "checkpoint"]
+    ends += [state.at + YOUNG for state in going.states]
     until = max(ends, default=0.0)
-    return Standing(
-        len(living),
-        settings.keep,
-        pinned,
-        size,
-        settings.max_bytes,
-        tuple((name, surplus) for name, surplus, _ in threads),
-        until if until > now else None,
-        len(young),
-    )
+    return found._replace(over=len(going.checkpoints), threads=going.threads, until=until if until > now else None)
 
 
 def _living(ws: Guarded) -> tuple[list[float], int]:
@@ -132,8 +122,10 @@ def _may_go(ws: Guarded, threads: Sequence[str]) -> bool:
     return bool(thread_prune.beyond(ws.threads, settings.keep, settings.max_age, limit, due))
 
 
-def _surplus_of_threads(ws: Guarded) -> list[tuple[str, int, float]]:
-    """Threads with more states than the budget; by how many, and when the newest of these was saved."""
-    keep = ws.settings.keep
-    found = ((name, ws.threads.saved(name)) for name in ws.threads.names())
-    return [(name, len(saved) - keep, saved[keep]) for name, saved in found if len(saved) > keep]
+def _has_surplus(ws: Guarded) -> bool:
+    """Whether a thread has more states than the budget, or older ones, whoever may need them."""
+    if not ws.store.journal.newest_id("state"):
+        return False
+    now, settings = ws.clock(), ws.settings
+    saved = (ws.threads.saved(name) for name in ws.threads.names())  # newest first
+    return any(len(at) > settings.keep or (len(at) > 1 and now - at[-1] > settings.max_age) for at in saved)

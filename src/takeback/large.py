@@ -278,12 +278,15 @@ class LargeFiles:
                 except Damaged as error:
                     yield Bad(id, f"big/{path.name}", error.message)
 
+    def dead(self, live: set[bytes]) -> list[tuple[Path, int]]:
+        """Files that are not live, with their sizes."""
+        return [(path, path.stat().st_size) for path in self.files() if bytes.fromhex(path.name) not in live]
+
     def collect(self, live: set[bytes]) -> int:
         freed = 0
-        for path in self.files():
-            if bytes.fromhex(path.name) not in live:
-                freed += path.stat().st_size
-                path.unlink()
+        for path, size in self.dead(live):
+            freed += size
+            path.unlink()
         for leftover in self.folder.glob("tmp-*"):
             leftover.unlink(missing_ok=True)
         return freed

@@ -548,19 +548,35 @@ class Packs:
                 progress(size)
         return freed
 
-    def _repack(self, name: str, live: set[bytes], purge: frozenset[bytes]) -> int:
+    def collectable(self, live: set[bytes], purge: frozenset[bytes] = frozenset()) -> int:
+        """What `collect` would free, as far as nothing is damaged."""
+        self.flush()
+        self._open = None
+        self._load()
+        names = [path.stem for path in self.packs.glob("*.pack")] if self.packs.is_dir() else []
+        repacked = sum(self._to_repack(name, live, purge)[1] for name in names)
+        return sum(size for _, size in self.large.dead(live)) + repacked
+
+    def _to_repack(self, name: str, live: set[bytes], purge: frozenset[bytes]) -> tuple[dict[bytes, _Found], int]:
+        """What of a pack is to be kept, and how many bytes go without the rest; 0: it stays as it is."""
         contents = self._contents(name)
-        kept = {id for id in contents if id in live}
+        kept = {id: found for id, found in contents.items() if id in live}
         size = (self.packs / f"{name}.pack").stat().st_size
-        weight = sum(self._record_size(contents[id]) for id in kept)
+        weight = sum(map(self._record_size, kept.values()))
         if purge.isdisjoint(contents) and (len(kept) == len(contents) or weight > size / 2):
+            return kept, 0
+        return kept, size - weight
+
+    def _repack(self, name: str, live: set[bytes], purge: frozenset[bytes]) -> int:
+        kept, freed = self._to_repack(name, live, purge)
+        if not freed:
             return 0
-        if self._rewrite(name, {id: contents[id] for id in kept}):
+        if self._rewrite(name, kept):
             return 0  # something in it is damaged: it stays, as evidence and for what can still be read
         for suffix in (".idx", ".toc", ".pack"):
             (self.packs / f"{name}{suffix}").unlink(missing_ok=True)
         self._load()
-        return size - weight
+        return freed
 
     def _record_size(self, found: _Found) -> int:
         with open(self.packs / f"{found.pack}.pack", "rb") as file:

@@ -8,6 +8,8 @@ of checkpoints and age leaves is counted for each of them, and the head of each 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ from .units import format_size
 
 if TYPE_CHECKING:
     from .guarded import Guarded
+    from .states import StateCheckpoint
 
 _FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
 _KEPT_NOTES = ("pin", "unpin", "label", "repair", "cut", "gap", "resolve", "session")
@@ -45,7 +48,7 @@ class Asked:
 class Pruned:
     checkpoints: tuple[str, ...]  # ids that go
     rows: int
-    freed: int  # bytes; of a dry run what would be freed is not known, so 0
+    freed: int  # bytes of the packs and large files; of a dry run what would be
     path_blobs: int = 0
     dry_run: bool = False
     note: str = ""
@@ -55,10 +58,42 @@ class Pruned:
     states: tuple[tuple[str, int], ...] = ()  # threads, and how many state checkpoints of each go
 
 
+@dataclass(frozen=True)
+class Going:
+    """What goes: found once, and told by a dry run and by `status` as a prune does it."""
+
+    horizon: int
+    rows: tuple[Row, ...]  # that lose their bodies
+    states: tuple[StateCheckpoint, ...]  # of threads
+
+    @property
+    def checkpoints(self) -> tuple[str, ...]:
+        return tuple(row.id for row in self.rows if row.kind == "checkpoint")
+
+    @property
+    def threads(self) -> tuple[tuple[str, int], ...]:
+        """Threads, and how many state checkpoints of each go."""
+        return tuple(Counter(state.thread for state in self.states).items())
+
+
+def budget_of(ws: Guarded, automatic: bool = False) -> Asked:
+    """What the budgets of the settings ask for."""
+    settings = ws.settings
+    return Asked(settings.keep, settings.max_age, settings.max_bytes, threads=True, automatic=automatic)
+
+
 def within_budget(ws: Guarded) -> Pruned:
     """Prunes by the budgets of the settings; what is younger than a day is never evicted for them."""
-    settings = ws.settings
-    return prune(ws, Asked(settings.keep, settings.max_age, settings.max_bytes, threads=True, automatic=True))
+    return prune(ws, budget_of(ws, automatic=True))
+
+
+def going(ws: Guarded, asked: Asked) -> Going:
+    """What a prune would forget. The caller holds the store lock."""
+    history = ws.history()
+    horizon = _horizon(ws, history, asked)
+    states = _going_states(ws, asked) if asked.threads else ()
+    rows = _doomed(ws, history, horizon, asked.everything) + _doomed_states(ws, states, asked.everything)
+    return Going(horizon, tuple(rows), states)
 
 
 def prune(ws: Guarded, asked: Asked) -> Pruned:
@@ -68,47 +103,53 @@ def prune(ws: Guarded, asked: Asked) -> Pruned:
         return _prune_path(ws, history, asked)
     if asked.keep is not None and asked.keep < 1:
         raise UsageError("prune keeps at least one checkpoint", "use --all to empty the workspace")
-    horizon = _horizon(ws, history, asked)
-    states = _remove_states(ws, asked) if asked.threads else ()
-    doomed = _doomed(ws, history, horizon, asked.everything) + _doomed_states(ws, asked.everything)
-    gone = tuple(r.id for r in doomed if r.kind == "checkpoint")
-    staying = _staying(ws, history, doomed, asked)
-    if asked.dry_run or (asked.automatic and not doomed):
-        over, why = _over(ws, asked, staying)
-        return Pruned(gone, len(doomed), 0, dry_run=asked.dry_run, over=over, why_over=why, states=states)
-    if not doomed:
-        freed = collect(ws, tell=not asked.automatic)  # what a failed or killed run left behind
-        over, why = _over(ws, asked, staying)
-        return Pruned(gone, 0, freed, over=over, why_over=why, states=states)
-    seqs = [r.seq for r in doomed]
-    body = {"forgot": spans(seqs), "horizon": horizon, "automatic": asked.automatic}
+    found = going(ws, asked)
+    staying = _staying(ws, history, found.rows, asked)
+    if asked.dry_run:
+        freed = ws.store.blobs.collectable(_live(ws, found.rows, found.horizon))
+    elif asked.automatic and not found.rows:
+        freed = 0
+    else:
+        _forget(ws, found, asked)
+        freed = collect(ws, tell=not asked.automatic)  # also what a failed or killed run left behind
+        if found.rows and not asked.automatic:
+            ws.store.journal.compact()
+    over, why = _over(ws, asked, staying, freed)
+    return Pruned(
+        found.checkpoints,
+        len(found.rows),
+        freed,
+        dry_run=asked.dry_run,
+        over=over,
+        why_over=why,
+        states=found.threads,
+    )
+
+
+def _forget(ws: Guarded, found: Going, asked: Asked) -> None:
+    """Journals what goes, and takes the bodies of its rows."""
+    for name, _ in found.threads:
+        ws.threads.removed(name, [(state.ns, state.id) for state in found.states if state.thread == name])
+    if not found.rows:
+        return
+    seqs = [row.seq for row in found.rows]
+    body = {"forgot": spans(seqs), "horizon": found.horizon, "automatic": asked.automatic}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
     ws.store.journal.forget(seqs)
-    if any(row.kind in STATE_ROWS for row in doomed):
+    if any(row.kind in STATE_ROWS for row in found.rows):
         ws.threads.forget()
     if asked.everything:
         ws.observer.start_anew()
-    freed = collect(ws, tell=not asked.automatic)
-    if not asked.automatic:
-        ws.store.journal.compact()
-    over, why = _over(ws, asked, staying)
-    return Pruned(gone, len(doomed), freed, over=over, why_over=why, states=states)
 
 
-def _remove_states(ws: Guarded, asked: Asked) -> tuple[tuple[str, int], ...]:
-    """Removes what each thread has beyond the budget, unless it is a dry run; threads, and how many of each."""
+def _going_states(ws: Guarded, asked: Asked) -> tuple[StateCheckpoint, ...]:
+    """What each thread has beyond the budget."""
     if not ws.store.journal.newest_id("state") or ws.observer.open_intents() is not None:
         return ()  # a take-back that is not finished may go to any of them
     from . import thread_prune
 
     young = ws.clock() - YOUNG if asked.automatic else None
-    going = thread_prune.beyond(ws.threads, asked.keep, asked.older_than, young)
-    found: dict[str, list[tuple[str, str]]] = {}
-    for state in going:
-        found.setdefault(state.thread, []).append((state.ns, state.id))
-    for name, ids in found.items() if not asked.dry_run else ():
-        ws.threads.removed(name, ids)
-    return tuple((name, len(ids)) for name, ids in found.items())
+    return thread_prune.beyond(ws.threads, asked.keep, asked.older_than, young)
 
 
 def _horizon(ws: Guarded, history: History, asked: Asked) -> int:
@@ -160,7 +201,7 @@ def _besides_blobs(ws: Guarded) -> int:
     return ws.store.size() - ws.store.blobs.size()
 
 
-def _staying(ws: Guarded, history: History, doomed: list[Row], asked: Asked) -> dict[str, int]:
+def _staying(ws: Guarded, history: History, doomed: Collection[Row], asked: Asked) -> dict[str, int]:
     """Bytes that rows which stay need, by why they stay; nothing is measured where the store fits its budget."""
     if asked.max_bytes is None or asked.everything or ws.store.size() <= asked.max_bytes:
         return {}
@@ -179,12 +220,12 @@ def _staying(ws: Guarded, history: History, doomed: list[Row], asked: Asked) -> 
     return found
 
 
-def _over(ws: Guarded, asked: Asked, staying: dict[str, int]) -> tuple[int, str]:
+def _over(ws: Guarded, asked: Asked, staying: dict[str, int], freed: int) -> tuple[int, str]:
     """By how much the store is above its budget after all, and why; of a dry run, by how much it would be."""
     if not staying or asked.max_bytes is None:
         return 0, ""
     needed = sum(staying.values())
-    size = needed + _besides_blobs(ws) if asked.dry_run else ws.store.size()
+    size = ws.store.size() - (freed if asked.dry_run else 0)
     if size <= asked.max_bytes:
         return 0, ""
     parts = {**staying, "the journal and half-empty packs": size - needed}
@@ -215,13 +256,13 @@ def _doomed(ws: Guarded, history: History, horizon: int, everything: bool) -> li
     return doomed
 
 
-def _doomed_states(ws: Guarded, everything: bool) -> list[Row]:
-    """Rows of threads that lost their use when state was removed. What was not removed stays, however old."""
+def _doomed_states(ws: Guarded, going: Collection[StateCheckpoint], everything: bool) -> list[Row]:
+    """Rows of threads that lose their use as state is removed, or lost it before. Other state stays, however old."""
     if not ws.store.journal.newest_id("state"):
         return []
     if everything:
         return [row for row in ws.store.journal.rows(kinds=STATE_ROWS) if row.body is not None]
-    return list(ws.store.journal.at(ws.threads.forgettable()).values())
+    return list(ws.store.journal.at(ws.threads.forgettable(going)).values())
 
 
 def _work_needed(history: History, horizon: int, everything: bool) -> set[str]:
@@ -255,13 +296,20 @@ def _still_needed(row: Row, outside: set[str], interrupted: Any) -> bool:
 
 def collect(ws: Guarded, purge: frozenset[bytes] = frozenset(), tell: bool = False) -> int:
     """Drops the bytes that no row needs any more; tells of each pack that was looked through, if somebody asked."""
+    return ws.store.blobs.collect(_live(ws) - purge, purge, ws.progress if tell else None)
+
+
+def _live(ws: Guarded, going: Iterable[Row] = (), horizon: int = 0) -> set[bytes]:
+    """The blobs that rows need, but for those that are going."""
+    gone, horizon = {row.seq for row in going}, max(horizon, ws.history().horizon)
     live: set[bytes] = set()
     seen: set[bytes] = set()
     for row in ws.store.journal.rows(full=("state",)):
-        live.update(need.id for need in needs(row, ws.store.blobs, seen))
-    if any(seq >= ws.history().horizon for seq in ws.history().damaged):
+        if row.seq not in gone:
+            live.update(need.id for need in needs(row, ws.store.blobs, seen))
+    if any(seq >= horizon and seq not in gone for seq in ws.history().damaged):
         live.update(ws.store.blobs.ids())  # what a damaged row needs is not known, so nothing is dropped
-    return ws.store.blobs.collect(live - purge, purge, ws.progress if tell else None)
+    return live
 
 
 # -- one path ----------------------------------------------------------------
@@ -288,7 +336,9 @@ def _prune_path(ws: Guarded, history: History, asked: Asked) -> Pruned:
     also = tuple(sorted(text(p) for p in set().union(*(elsewhere[id] for id in shared))))
     note = f"{len(shared)} of its versions are also another path's, whose copies go too" if shared else ""
     if asked.dry_run:
-        return Pruned((), 0, 0, len(wanted), True, note, also)
+        purge = frozenset(wanted)
+        freed = ws.store.blobs.collectable(_live(ws) - purge, purge)
+        return Pruned((), 0, freed, len(wanted), True, note, also)
     body = {"forgot": [], "path": text(path), "blobs": sorted(id.hex() for id in wanted)}
     ws.store.journal.append([New("prune", new_id(), body)], ws.clock())
     freed = collect(ws, frozenset(wanted))

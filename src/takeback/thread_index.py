@@ -356,6 +356,14 @@ class ThreadIndex:
         sql = "SELECT seq FROM checkpoints WHERE removed > 0 UNION SELECT seq FROM writes WHERE removed > 0"
         return [seq for (seq,) in self._all(sql, ())]
 
+    def rows_of(self, places: Iterable[tuple[str, str, str]]) -> set[int]:
+        """Rows of what is not removed, by (thread, namespace, id): of state checkpoints, and of writes after them."""
+        sql = " UNION ".join(
+            f"SELECT seq FROM {table} WHERE thread = ?1 AND ns = ?2 AND id = ?3 AND removed = 0"
+            for table in ("checkpoints", "writes")
+        )
+        return {seq for each in places for (seq,) in self._all(sql, each)}
+
     def as_of(self, seq: int, thread: str, ns: str, id: str) -> int | None:
         """The row of a checkpoint as another one's row found it, whether it was removed or not."""
         return self._one(

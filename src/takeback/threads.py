@@ -344,11 +344,11 @@ class Threads(ThreadReads, ThreadTwins):
                 of.setdefault(each.thread, []).append((each.ns, each.id))
             return sum(self.removed(thread, ids) for thread, ids in of.items())
 
-    def forgettable(self) -> Rows:
-        """Rows that lost their use by removals: of checkpoints, writes, and values that nothing refers to any more.
-        The caller holds the store lock."""
+    def forgettable(self, going: Iterable[StateCheckpoint] = ()) -> Rows:
+        """Rows that lost their use by removals, or would by the removal of what is going: of checkpoints, writes, and
+        values that nothing refers to any more. The caller holds the store lock."""
         self.index.follow()
-        gone = set(self.index.removed())
+        gone = {*self.index.removed(), *self.index.rows_of((state.thread, state.ns, state.id) for state in going)}
         if not gone or not (gone := gone - self._read_through(gone)):
             return []
         needed: set[bytes] = set()
@@ -375,7 +375,7 @@ class Threads(ThreadReads, ThreadTwins):
         from . import lineage
 
         found: set[int] = set()
-        for state in self.list():
+        for state in (state for state in self.list() if state.seq not in gone):
             with suppress(Damaged):  # it cannot be read as it is
                 found.update(each.seq for each in lineage.below(self, state) if each.seq in gone)
         return found | {seq for seq, *_ in self.index.writes(found)}

@@ -123,7 +123,7 @@ def _tell(context: Context, pruned: Pruned, empty: bool, asked: dict[str, Any]) 
             told = listed([f"{safe(name)} ({n:,})" for name, n in pruned.states], 6)
             what += f", {counted(sum(n for _, n in pruned.states), 'state checkpoint')} of threads {told}"
         what += f" and {counted(pruned.rows - len(pruned.checkpoints), 'other entry')}"
-    freed = f", {format_size(pruned.freed)} freed" if pruned.freed else ""
+    freed = f", which {'would free' if would else 'freed'} {format_size(pruned.freed)}" if pruned.freed else ""
     context.terminal.say(f"{'would forget' if would else 'forgot'} {what}{freed}")
     if pruned.note:
         context.terminal.say(f"  {safe(pruned.note)}: {listed(pruned.also, 20)}")

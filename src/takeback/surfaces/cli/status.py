@@ -225,9 +225,8 @@ def beyond_budget(found: Standing) -> str:
     """What is kept beyond the budget, why, and until when."""
     parts = []
     if found.over:
-        parts.append(
-            f"{found.over:,} of {counted(found.checkpoints, 'checkpoint')} (checkpoints.keep is {found.keep:,})"
-        )
+        kept = f" (checkpoints.keep is {found.keep:,})" if found.checkpoints > found.keep else ""
+        parts.append(f"{found.over:,} of {counted(found.checkpoints, 'checkpoint')}{kept}")
     if found.over_bytes:
         parts.append(f"{format_size(found.over_bytes)} (checkpoints.max_bytes is {format_size(found.max_bytes)})")
     if found.threads:
