@@ -265,7 +265,8 @@ class Board:
         if group.kind == TAKEBACK:
             takeback = self.history.takebacks[group.id]
             stands, took = WHOLE if rows[0].live else NONE, tuple(self._took(takeback))
-            undone_by = () if rows[0].live else tuple(self._redone_by(takeback))
+            stands = PART if rows[0].redone == views.IN_PART else stands
+            undone_by = () if stands == WHOLE else tuple(self._redone_by(takeback))
             revert = (group.id,) if takeback.verb != "redo" and rows[0].live and took else ()
         return TurnItem(
             group.id, group.kind, self._title(group), group.agent, first, last, self._totals(group.effects), None,

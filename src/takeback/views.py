@@ -417,6 +417,7 @@ class LogRow(NamedTuple):
     uncertain: bool = False  # whether its call did it is not known
     domains: tuple[str, ...] = ()  # of a take-back: each that it reached; `domain` is the first
     seq: int = 0  # its place in the journal
+    redone: str = ""  # of a take-back that does not stand whole: what became of it
 
 
 def log(ws: Workspace, filter: str = "", gate: bool = False) -> list[LogRow]:
@@ -517,14 +518,30 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     if t.interrupted:  # what it has done so far is known when it is finished
         told = "interrupted (takeback resume finishes it)" if cut_off else "not finished"
     summary = f"{what}: {told}"
-    standing = t.interrupted or t.id in history.standing
+    redone = "" if t.interrupted or t.id in history.standing else _redone(t, history)
+    standing = redone in ("", KEPT_BY_REDO, IN_PART)
     targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))
     domains = *sorted(d for d in lie_in if lie_in[d]), *sorted({history.acts[id].domain for id in beyond})
     return LogRow(
         t.id, "takeback", 0, "", t.at, "", summary, standing, (*paths, *targets),
         domains[0] if domains else "files", "exact", short=lengths[t.id], state="live" if standing else "undone",
-        domains=domains, seq=t.seq,
+        domains=domains, seq=t.seq, redone=redone,
     )  # fmt: skip
+
+
+KEPT_BY_REDO, IN_PART = "not redone: kept by a redo", "redone in part"
+
+
+def _redone(t: Takeback, history: History) -> str:
+    """What became of a take-back that a redo addressed, or that something else took."""
+    units = history.units(t.rows)
+    if not units:
+        return "stepped over by a redo"
+    if live := sum(unit in history.live for unit in units):
+        return KEPT_BY_REDO if live == len(units) else IN_PART
+    if any(t.id in other.request.takebacks for other in history.standing.values()):
+        return "redone"
+    return "taken back"
 
 
 def _told(e: Effect) -> str:

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import takeback
+from scene import Scene
 from takeback import ancestry
 from takeback.acts import NewAct
 from takeback.brackets import Call, Caller
@@ -168,6 +169,33 @@ def test_undo_names_the_turn_keeps_a_persons_work_and_says_how_the_agent_forgets
     assert re.search(r"^Redo undo [k-z]{8} \(claude “add a login form”\) · ", worked.ok("redo", "--dry-run").out)
     done = worked.ok("redo", "--yes")
     assert "brought back claude's turn “add a login form”: 3 files" in done.out and "Esc" not in done.err
+
+
+def test_undo_of_an_earlier_turn_says_which_and_that_later_ones_stay(cli):
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        scene.turn("first thing", one_txt="1\n")
+        scene.turn("second thing", two_txt="2\n")
+        scene.turn("a third one", three_txt="3\n")
+        first = next(t.id for t in ws.history().agent_turns.values() if t.prompt == "first thing")
+    for more in (["--dry-run"], ["--yes"]):
+        out = cli.ok("undo", "first thing", *more).out
+        assert out.startswith(f"Undo the turn {first[:8]}, later ones stay (claude “first thing”) · 1 step")
+    assert cli.ok("undo", "--dry-run").out.startswith("Undo the last turn (claude “a third one”) · 1 step")
+    assert cli.ok("undo", "2", "--yes").out.startswith(
+        "Undo the last 2 turns (claude “a third one”, claude “second thing”) · 2 steps"
+    )
+    cli.ok("redo", "--yes")
+    assert cli.ok("undo", "third one", "--yes").out.startswith("Undo the last turn (claude “a third one”) · 1 step")
+
+
+def test_the_last_turn_of_one_agent_is_not_the_last_one(cli):
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        scene.turn("for claude", one_txt="1\n")
+        scene.turn("for codex", CODEX, two_txt="2\n")
+    out = cli.ok("undo", "--actor", "claude", "--dry-run").out
+    assert "Undo the turn " in out and "later ones stay (claude “for claude”)" in out
 
 
 def test_undo_as_json_has_the_turns(worked):

@@ -247,6 +247,6 @@ def _what(row: LogRow, inside: bool = False) -> str:
         told += " · not known whose" if is_nobodys else " · uncertain"
     if len(row.turns) > 1 and not is_nobodys:
         told += " · shared"
-    if not row.live:
-        told += " · taken back" if row.kind == "effect" else " · redone"
+    if row.redone or not row.live:
+        told += f" · {row.redone or 'taken back'}"
     return told

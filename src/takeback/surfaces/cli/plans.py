@@ -200,8 +200,7 @@ def _aim(plan: Plan, history: History) -> str:
         return f"Restore from {safe(request.label)}"
     if request.verb == "undo":
         names = listed_turns(request.turns, history)
-        how_many = "the last turn" if len(request.turns) == 1 else f"the last {len(request.turns)} turns"
-        return f"Undo {how_many} ({names})" if names else "Undo"
+        return f"Undo {_which_turns(plan, history)} ({names})" if names else "Undo"
     if request.verb == "redo":
         found = [history.takebacks[id] for id in request.takebacks if id in history.takebacks]
         named = [t for t in found if t.rows] or found
@@ -216,6 +215,29 @@ def _aim(plan: Plan, history: History) -> str:
     if not request.paths:
         return f"Take back {whose}" if turn is not None else f"Revert {whose}"
     return f"Revert {listed([text(p) for p in request.paths])}" + (f" of {whose}" if whose else "")
+
+
+def _which_turns(plan: Plan, history: History) -> str:
+    """'the last turn', 'the last 2 turns'; where other turns came after, which, and that these stay."""
+    turns, own = plan.request.turns, {unit.seq for step in plan.steps for unit in step.units}
+    newest = max((seq for seq in own if history.turns(seq) & set(turns)), default=0)
+    if not newest or plan.request.everything or not _has_turn_after(newest, turns, history):
+        return "the last turn" if len(turns) == 1 else f"the last {len(turns)} turns"
+    ids = [history.agent_turns[turn].id if turn in history.agent_turns else turn.number for turn in turns]
+    known = ", ".join(id[:8] for id in ids[:3] if not id.isdecimal())
+    named = f"the turn {known}".rstrip() if len(turns) == 1 else f"{len(turns)} turns"
+    return f"{named}, later ones stay"
+
+
+def _has_turn_after(seq: int, turns: Sequence[Turn], history: History) -> bool:
+    """Whether work of another turn stands that was done later, and that no undo has stepped over."""
+    for effect in history.effects:
+        others = history.turns(effect.seq) - set(turns) if effect.seq > seq and not effect.takeback else ()
+        for path in effect.changes if others else ():
+            unit = Unit(effect.seq, path)
+            if unit in history.live and any((turn, unit) not in history.passed for turn in others):
+                return True
+    return False
 
 
 def _taken_then(request: Request, history: History) -> str:

@@ -66,6 +66,7 @@ def log_row(row: LogRow) -> dict[str, Any]:
         "calls": list(row.calls),
         "cut": row.uncertain,  # its name until 0.1
         "uncertain": row.uncertain,
+        "redone": row.redone,
     }
 
 

@@ -68,6 +68,8 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
     yield from _work(terminal, found)
     if row.kind not in ("turn", "call"):
         yield f"  summary  {safe(row.summary)}"
+    if row.redone:
+        yield f"  since    {row.redone}"
     if found.stopped is not None:
         yield from _stopped(terminal, found.stopped)
     elif found.act is not None:

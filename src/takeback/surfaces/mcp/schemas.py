@@ -73,6 +73,7 @@ ROW = _object(
         "pinned": FLAG,
         "partial": FLAG,
         "uncertain": ANY,
+        "redone": TEXT,
         "turn": _or_null(ID),
         "session": _or_null(TEXT),
         "call": _or_null(ID),
