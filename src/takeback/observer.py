@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
@@ -381,6 +381,7 @@ class Observer:
         running: Sequence[Turn] = (),
         at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
         asking_since: float = 0.0,
+        among: Set[bytes] | None = None,  # of a take-back: only these are its own
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
@@ -400,7 +401,12 @@ class Observer:
         if turns or takeback:
             also = {"takeback": takeback} if takeback else {}
             owners = Owners(tuple(turns))
-            rows = self._row_of(found_files, owners, summary, also) + self._row_of(git, owners, summary, also | _GIT)
+            rows = []
+            for found_there, domain in ((found_files, {}), (git, _GIT)):
+                mine = found_there if among is None else [c for c in found_there if c.path in among]
+                rows += self._row_of(mine, owners, summary, also | domain)
+                others = () if among is None else [c for c in found_there if c.path not in among]
+                rows += self._row_of(others, Owners(), "", domain)
             apart = [(owners, moved)] if takeback or seen is None else self._by_saver(moved, seen, owners)
             return rows + [row for o, some in apart for row in self._row_of(some, o, summary, also | _STATE, seen)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
@@ -412,11 +418,11 @@ class Observer:
         for all_of_it, domain in by_domain:
             for owners, changes in self._by_owner(all_of_it, found, running, ends, spans, times, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
-                also = domain
+                between: dict[str, Any] = {}
                 if asking_since and owners.uncertain:
                     moments = [moment.at if moment else self.clock() for moment in map(times.of, changes)]
-                    also = domain | {"between": [asking_since, max(moments)]}
-                rows += self._row_of(changes, owners, told, also, seen)
+                    between["between"] = [asking_since, max(moments)]
+                rows += self._row_of(changes, owners, told, {**domain, **between}, seen)
         return rows + self._closing(found, ends if look.whole else over)
 
     def whose(self, look: Look) -> dict[bytes, Owners]:
