@@ -217,11 +217,20 @@ class Stopped(NamedTuple):
     seq: int = 0  # its row
     approved: float = 0.0  # when a person let it pass once
     passed: float = 0.0  # when it did
+    answered: float = 0.0  # when a person, asked by the agent or harness itself, had said yes or no
 
     @property
     def state(self) -> str:
         """One word for people: asked, refused, approved (and not made again yet) or passed."""
         return "passed" if self.passed else "approved" if self.approved else self.what
+
+
+class Waiting(NamedTuple):
+    """A saved plan that a person has to approve before it can be applied."""
+
+    id: str
+    verb: str
+    outside: int  # steps outside the files
 
 
 def depends(newer: Act, older: Act) -> bool:

@@ -254,6 +254,8 @@ class History:
 
     def _fold_open(self, row: Row, body: Mapping[str, Any]) -> None:
         self.brackets[row.id] = bracket_of(row, body)
+        if self.brackets[row.id].prompted:
+            self._fold_answered(self.brackets[row.id], 0.0)
 
     def _fold_ask(self, row: Row, body: Mapping[str, Any]) -> None:
         if (bracket := self.brackets.get(body["open"])) is not None:
@@ -264,6 +266,7 @@ class History:
             self.brackets[bracket.id] = bracket = closed_by(bracket, row, body)
             if bracket.prompted:
                 self._settle_found_in(bracket)
+                self._fold_answered(bracket, row.at)
 
     def _settle_found_in(self, bracket: Bracket) -> None:
         """What was found while a person was asked about a call, once it is known whether and when that began."""
@@ -273,6 +276,14 @@ class History:
                 return
             if effect.uncertain and effect.calls == (bracket.id,):
                 self.effects[at] = settled(effect, bracket)
+
+    def _fold_answered(self, bracket: Bracket, at: float) -> None:
+        """A call that its agent asks a person about waits while it is open, and is answered when that is over."""
+        summary = " ".join(bracket.call.summary.split())
+        for call in self.stopped.values():
+            is_its = (call.what, call.agent, call.session) == ("asked", bracket.caller.agent, bracket.caller.session)
+            if is_its and summary.startswith(call.summary.rstrip("…")):
+                self.stopped[call.id] = call._replace(answered=at)
 
     def _fold_note(self, row: Row, body: Mapping[str, Any]) -> None:
         what = body.get("what")
@@ -297,6 +308,8 @@ class History:
             risks = tuple((kind, part, why) for kind, part, why in body.get("risks", ()))
             stopped = Stopped(row.id, row.at, what, *told)
             self.stopped[row.id] = stopped._replace(command=body.get("command", ""), risks=risks, seq=row.seq)
+        elif what == "declined" and (call := self.stopped.get(body["call"])) is not None:
+            self.stopped[call.id] = call._replace(answered=row.at)
 
     def _fold_act(self, row: Row, body: Mapping[str, Any]) -> None:
         act = recorded(row.id, row.seq, row.at, body)

@@ -180,6 +180,12 @@ class Hooked(Guarded):
             self.store.journal.append([New("approval", id, {"call": call.id, **same})], self.clock())
             return id
 
+    def decline_call(self, call: str) -> None:
+        """A person's no to a call that was asked about: it waits no longer. Asked again, it is asked about again."""
+        with self.writing():
+            if call in self.history().stopped:
+                self.store.journal.append([New("note", new_id(), {"what": "declined", "call": call})], self.clock())
+
     # -- a process that stays ---------------------------------------------------
 
     def keep_watch(self) -> None:

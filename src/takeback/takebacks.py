@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from . import domains, git_steps, names, redact, requests, trees
-from .acts import Act, Approval, Credential, Inverse, World, depends
+from .acts import Act, Approval, Credential, Inverse, Waiting, World, depends
 from .capture.scan import Look
 from .domains.files import Files, export
 from .domains.git import Git
@@ -20,6 +20,7 @@ from .effects import (
     DRIFTED,
     FILE,
     FOLDER,
+    HELD,
     KEPT,
     REFUSED,
     STATES,
@@ -497,11 +498,32 @@ class Takebacks:
         steps = [s for s in plan.outside if decide(s.domain, s.verdict).decision != ALLOW]
         unbound: list[Credential] = []
         for step in plan.outside:
-            act = self._act(step.path)
-            assert act.inverse is not None
-            found = domains.load(act.domain, self.world()).credentials(act.inverse)
+            found = self._unbound(self._act(step.path))
             unbound += [credential for credential in found if credential not in unbound]
         return steps, unbound
+
+    def _unbound(self, act: Act) -> Iterable[Credential]:
+        assert act.inverse is not None
+        return domains.load(act.domain, self.world()).credentials(act.inverse)
+
+    def waiting(self) -> list[Waiting]:
+        """Saved plans that need a yes that nobody has given, the newest first, the newest for each request. Nothing is
+        planned anew: one of which a step outside the files is done waits for nothing; whether it would still do what
+        it says is seen when it is looked at."""
+        history, decide = self.observer.history(), self.observer.settings.policy.decide
+        stands = {act.id: act for act in history.ledger() if act.shown_state in ("live", HELD)}
+        found: dict[str, Waiting] = {}
+        for id, body in reversed(history.plans.items()):
+            seen = body.get("hash"), body.get("marks", {})
+            approved = any(a.plan == id or (a.hash, a.marks) == seen for a in history.approvals.values())
+            steps = [(step[0], step[1]) for step in body["steps"] if step[0] in history.acts and any(step[3:])]
+            if approved or not steps or any(act not in stands for act, _ in steps):
+                continue
+            asks = any(decide(stands[act].domain, verdict).decision != ALLOW for act, verdict in steps)
+            if asks or any(stands[act].inverse is not None and self._unbound(stands[act]) for act, _ in steps):
+                verb = Request.from_json(body["request"]).verb
+                found.setdefault(repr(body["request"]), Waiting(id, verb, len(steps)))
+        return list(found.values())
 
     def approve(self, plan: Plan, credentials: Iterable[Credential] = ()) -> Approval:
         """A person says yes to exactly this plan, for once."""

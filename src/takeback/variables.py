@@ -19,10 +19,17 @@ _SHELLS_OWN = frozenset((
     "PIPESTATUS", "TAKEBACK_KEY",
 ))  # fmt: skip
 _NAMED = re.compile(r"\$(?:([A-Za-z_]\w*)|\{[#!]?([A-Za-z_]\w*)(:?[-+=])?)")
-_SET = re.compile(
-    r"(?:^|[\s;&|(])(?:([A-Za-z_]\w*)\+?=|for\s+([A-Za-z_]\w*)\s+in\b"
-    r"|(?:read|mapfile|readarray|getopts\s+\S+)\s+((?:-\w+\s+|[A-Za-z_]\w*[ \t]*)+))"
+_ASSIGNED = re.compile(r"(?:^|[\s;&|({])([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
+# Where a command begins, and what sets variables by their names: with its words up to the end of the command.
+_SETTING = re.compile(
+    r"(?:^|[;&|({!`\n]|\b(?:do|then|else|elif|while|until|if|time|builtin|command)\b)\s*(?:[A-Za-z_]\w*=\S*\s+)*"
+    r"(for|select|read|mapfile|readarray|getopts|printf|local|declare|typeset|readonly|let)[ \t]+([^;&|\n<>)]*)"
 )
+_WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_VALUES = {"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}  # letters that take the next word
+_HERE = re.compile(r"<<(-?)[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s;&|<>()'\"\\])+)")
+_RUNS_SHELL = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_SHELLS)})(?=[\s;&|<)]|$)")
 _INNER = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_SHELLS)})\s+(?:-\w+\s+)*-\w*c\s+'([^']*)'|\beval\s+'([^']*)'")
 
 
@@ -59,9 +66,10 @@ def is_place(name: str) -> bool:
 
 
 def _named_in(line: str, environ: Mapping[str, str] | None) -> list[str]:
-    inner = [name for found in _INNER.finditer(line) for name in _named_in(found[1] or found[2] or "", environ)]
-    seen = _expanded(line)
-    own = {name for found in _SET.finditer(seen) for part in found.groups() if part for name in part.split()}
+    seen, fed = _expanded(line)
+    quoted = [found[1] or found[2] or "" for found in _INNER.finditer(line)]
+    inner = [name for text in (*quoted, *fed) for name in _named_in(text, environ)]
+    own = _set_in(seen)
     found: dict[str, None] = {}
     for match in _NAMED.finditer(seen):
         name, has_default = match[1] or match[2], bool(match[3])
@@ -71,9 +79,41 @@ def _named_in(line: str, environ: Mapping[str, str] | None) -> list[str]:
     return list(dict.fromkeys([*found, *(name for name in inner if name not in own)]))
 
 
-def _expanded(line: str) -> str:
-    """A line without what a shell takes as it stands: quoted by ' or a backslash, or a comment."""
+def _set_in(seen: str) -> set[str]:
+    """The variables that a line gives a value to itself."""
+    found = set(_ASSIGNED.findall(seen))
+    for how, rest in _SETTING.findall(seen):
+        words = _WORD.findall(rest)
+        if how in ("for", "select"):
+            names = words[:1]
+        elif how == "printf":
+            names = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-v"]
+        elif how == "getopts":
+            names = words[1:2]
+        else:
+            names = [word.partition("=")[0] for word in _without_options(words, _VALUES.get(how, ""))]
+        found |= {name for name in names if _NAME.fullmatch(name)}
+    return found
+
+
+def _without_options(words: Iterable[str], values: str) -> list[str]:
+    found, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            skip = len(word) > 1 and word[-1] in values
+        else:
+            found.append(word)
+    return found
+
+
+def _expanded(line: str) -> tuple[str, list[str]]:
+    """A line without what a shell takes as it stands: quoted by ' or a backslash, a comment, or a here-document whose
+    end is quoted; and what of these documents another shell is fed, which expands it after all."""
     out: list[str] = []
+    fed: list[str] = []
+    waiting: list[tuple[str, bool, bool]] = []  # here-documents: their end, whether quoted, whether tabs go
     quoted, at = False, 0
     is_between = True  # words, where a comment may begin
     while at < len(line):
@@ -93,9 +133,46 @@ def _expanded(line: str) -> str:
             end = line.find("\n", at)
             at = len(line) if end < 0 else end
             continue
+        elif char == "<" and not quoted and line[at : at + 3] == "<<<":
+            out.append("<<<")
+            at, is_between = at + 3, True
+            continue
+        elif char == "<" and not quoted and (here := _HERE.match(line, at)) is not None:
+            end_word = re.sub(r"['\"]|\\(?=.)", "", here[2])
+            waiting.append((end_word, end_word != here[2], bool(here[1])))
+            out.append(" ")
+            at, is_between = here.end(), False
+            continue
+        elif char == "\n" and waiting:
+            before = "".join(out).rpartition("\n")[2]
+            for end_word, is_quoted, strips in waiting:
+                text, at = _document(line, at + 1, end_word, strips)
+                if not is_quoted:
+                    out.append("\n" + re.sub(r"\\.", " ", text, flags=re.DOTALL))
+                elif _RUNS_SHELL.search(before):
+                    fed.append(text)
+            waiting = []
+            out.append("\n")
+            is_between = True
+            at += 1
+            continue
         out.append(char)
         at, is_between = at + 1, char in " \t\n;"
-    return "".join(out)
+    return "".join(out), fed
+
+
+def _document(line: str, at: int, end_word: str, strips: bool) -> tuple[str, int]:
+    """The text of a here-document that begins there, and where the line after its last one begins, but one."""
+    lines: list[str] = []
+    while at <= len(line):
+        stop = line.find("\n", at)
+        stop = len(line) if stop < 0 else stop
+        each = line[at:stop]
+        if (each.lstrip("\t") if strips else each) == end_word:
+            return "\n".join(lines), stop
+        lines.append(each)
+        at = stop + 1
+    return "\n".join(lines), len(line)
 
 
 @cache

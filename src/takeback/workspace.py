@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from . import blame, views
-    from .acts import Act, Approval, Credential, Inverse, NewAct, Outside
+    from .acts import Act, Approval, Credential, Inverse, NewAct, Outside, Waiting
     from .capture.isolate import Found, Layer
     from .capture.watching import Watcher
     from .doing import Recorder
@@ -669,6 +669,11 @@ class Workspace(Hooked, Twins):
         sent where no setting binds them."""
         with self.alone():
             return self._takebacks.unapproved(plan) if plan.outside else ([], [])
+
+    def waiting_plans(self) -> list[Waiting]:
+        """Saved plans that wait for a person's yes, the newest first."""
+        with self.alone():
+            return self._takebacks.waiting()
 
     def must_be_ready(self, plan: Plan) -> None:
         """Refuses a plan of which a step needs a credential that is not set here: nothing is begun."""

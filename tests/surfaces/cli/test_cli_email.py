@@ -182,3 +182,17 @@ def test_trash_copy_says_that_recipients_keep_theirs(cli: Any) -> None:
         assert [m["labelIds"] for m in gmail.messages.values()] == [["TRASH"]]
         ran = cli(*stage, env={**env, "GMAIL_ACCESS_TOKEN": "old"})
         assert ran.code == 4 and "GMAIL_ACCESS_TOKEN" in ran.out
+
+
+def test_dropping_a_held_mail_promises_no_question_that_never_comes(cli: Any, smtp: Smtp) -> None:
+    """Its undo needs no approval, so none is announced; what does need one still is."""
+    cli.ok("checkpoint", "before")
+    (cli.project / "a.txt").write_text("one\n")
+    staged(cli)
+    ran = cli.typing("rollback", "before", answers=[("Apply?", "y\n")])
+    assert ran.code == 0 and "asked for next" not in ran.out + ran.err and "Type yes" not in ran.out
+    assert cli.ok("email", "pending", "--json").json == {"drafts": []} and not (cli.project / "a.txt").exists()
+    (cli.project / "a.txt").write_text("two\n")
+    cli.ok("record", "command", "--did", "made it", "--", "true")
+    ran = cli.typing("rollback", "before", answers=[("Apply?", "y\n"), ("Type yes", "yes\n")])
+    assert ran.code == 0 and "asked for next" in ran.out + ran.err

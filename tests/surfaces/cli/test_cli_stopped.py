@@ -76,3 +76,38 @@ def test_approve_without_an_id_lists_saved_plans_that_wait(cli: Any) -> None:
     assert "nothing waits" in cli.ok("approve").out, "it is approved"
     cli.ok("apply", plan)
     assert "nothing waits" in cli.ok("approve").out, "it is done"
+
+
+def asked_by_claude(cli: Any, key: str, command: str, event: str = "PreToolUse", **more: Any) -> dict[str, Any]:
+    """The same where no autopilot refuses: Claude Code asks its person."""
+    payload = {
+        "session_id": "s1", "transcript_path": "/t", "cwd": str(cli.project), "hook_event_name": event,
+        "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": key, "prompt": "push it", **more,
+    }  # fmt: skip
+    reply = answer(Asked("claude", event, json.dumps(payload).encode(), str(cli.project), dict(os.environ)))
+    found: dict[str, Any] = json.loads(reply.out) if reply.out else {}
+    return found
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_call_that_was_answered_in_the_agent_itself_waits_no_longer(cli: Any, failed: bool) -> None:
+    asked_by_claude(cli, "", "", "UserPromptSubmit")
+    told = asked_by_claude(cli, "1", "git push origin main")
+    assert told["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert "was asked about: Bash: git push origin main" in cli.ok("approve").out.replace("  ", " ")
+    event = "PostToolUseFailure" if failed else "PostToolUse"
+    asked_by_claude(cli, "1", "git push origin main", event, tool_response={"stdout": ""}, error="no remote")
+    assert "nothing waits" in cli.ok("approve").out
+    assert cli.ok("approve", "--json").json["calls"] == []
+    (row,) = cli.ok("log", "kind:gate", "--json").json["rows"]
+    assert cli.ok("show", row["id"], "--json").json["stopped"]["answered"], "it is still on record"
+    asked_by_claude(cli, "2", "git push origin main")
+    assert "git push origin main" in cli.ok("approve").out, "asked about again, it waits again"
+
+
+def test_listing_what_waits_plans_nothing_anew(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = cli.ok("record", "command", "--did", "made it", "--json", "--", "true").json["effect"]["id"]
+    first = cli.ok("plan", "revert", id, "--json").json["plan"]["id"]
+    plan = cli.ok("plan", "revert", id, "--json").json["plan"]["id"]
+    monkeypatch.setattr("takeback.takebacks.Takebacks.plan", None)
+    assert [each["id"] for each in cli.ok("approve", "--json").json["plans"]] == [plan], first

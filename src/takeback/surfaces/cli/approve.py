@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from ...errors import ApprovalNeeded, TakebackError
+from ...errors import ApprovalNeeded
 from . import approving, plans, shapes
 from .terminal import age, counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...acts import Stopped
-    from ...effects import Plan
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
 
 
 _DAY = 86_400.0  # seconds for which a call that was stopped is worth a look
-_MOST = 20  # saved plans that are looked at, the newest
+_MOST = 20  # saved plans that are listed, the newest
 
 
 def add(parser: Parser) -> None:
@@ -76,17 +75,17 @@ def run(context: Context, args: Namespace) -> int:
 def _list(context: Context, workspace: Workspace) -> int:
     """What waits for a person, newest first. Looking is anybody's."""
     terminal, now = context.terminal, workspace.clock()
-    calls, plans_ = _waiting_calls(workspace), _waiting_plans(workspace)
+    calls, waiting = _waiting_calls(workspace), workspace.waiting_plans()[:_MOST]
     if context.json:
-        shown = [{"id": plan.id, "verb": plan.request.verb, "outside": len(plan.outside)} for plan in plans_]
+        shown = [{"id": plan.id, "verb": plan.verb, "outside": plan.outside} for plan in waiting]
         terminal.json({"plans": shown, "calls": [shapes.stopped(call) for call in calls]})
         return 0
-    if not calls and not plans_:
+    if not calls and not waiting:
         terminal.write("nothing waits for an approval")
         return 0
-    for plan in plans_:
-        what = f"{counted(len(plan.outside), 'step')} outside the files"
-        terminal.write(f"plan {terminal.style(plan.id[:8], 'bold')}  {safe(plan.request.verb)}: {what}")
+    for plan in waiting:
+        what = f"{counted(plan.outside, 'step')} outside the files"
+        terminal.write(f"plan {terminal.style(plan.id[:8], 'bold')}  {safe(plan.verb)}: {what}")
     for call in calls:
         said = (
             f"{safe(call.agent)} {'was asked about' if call.what == 'asked' else 'was refused'}: {safe(call.summary)}"
@@ -97,28 +96,10 @@ def _list(context: Context, workspace: Workspace) -> int:
 
 
 def _waiting_calls(workspace: Workspace) -> list[Stopped]:
-    """Calls of the last day that nobody has let pass, the newest first, each once."""
+    """Calls of the last day that nobody has answered, the newest first, each once."""
     since = workspace.clock() - _DAY
-    found = [c for c in workspace.history().stopped.values() if not c.approved and c.at >= since]
+    found = [c for c in workspace.history().stopped.values() if not c.approved and not c.answered and c.at >= since]
     return list({(c.session, c.fingerprint): c for c in found}.values())[::-1]
-
-
-def _waiting_plans(workspace: Workspace) -> list[Plan]:
-    """Saved plans that would still do what they say, and need a yes that nobody has given."""
-    history = workspace.history()
-    found: list[Plan] = []
-    approvals = history.approvals.values()
-    for id in list(history.plans)[: -_MOST - 1 : -1]:
-        seen = history.plans[id].get("hash"), history.plans[id].get("marks", {})
-        if any(approval.plan == id or (approval.hash, approval.marks) == seen for approval in approvals):
-            continue
-        try:
-            plan = workspace.saved_plan(id)
-        except TakebackError:  # stale, or of a store that cannot be looked at just now
-            continue
-        if any(workspace.unapproved(plan)) and plan.hash not in {other.hash for other in found}:
-            found.append(plan)
-    return found
 
 
 def _stopped(workspace: Workspace, name: str) -> Stopped | None:

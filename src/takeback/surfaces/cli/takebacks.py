@@ -242,7 +242,8 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
     agent = approving.agent_above(context, workspace)
     fuller = fuller_plan(workspace, plan, wanted, agent)
     _show_both(context, workspace, plan, fuller, wanted)
-    if (plan.outside or (fuller and fuller.outside)) and _has_first_question(workspace, plan):
+    planned = [plan] if fuller is None else [plan, fuller]
+    if any(any(workspace.unapproved(each)) for each in planned) and _has_first_question(workspace, plan):
         terminal.hint("(what acts outside the files is asked for next, by typing yes)")
     while _has_first_question(workspace, plan):
         merges = any(step.merges for step in plan.steps)
