@@ -1,4 +1,7 @@
-"""The stages of scripts/test and scripts/check, one after another; the first that fails ends the run."""
+"""The stages of scripts/test and scripts/check, one after another; the first that fails ends the run.
+
+    stages.py [--all] [STAGE…]     --all: every point of the long sweeps and many examples of each property, which takes hours
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,7 @@ _ROOM = 4 << 30
 _REAL_AGENTS = "tests/agents/end_to_end"
 _WEB = "tests/web"
 _SKIP = re.compile(r"^SKIPPED \[\d+\] (\S+?:\d+|\S+): (.*)$")
+_ALL = "--all"
 _NO_REASON = ("", "unconditional skip", "skipped", "todo", "fixme")
 
 
@@ -157,24 +161,27 @@ STAGES: dict[str, Callable[[], None]] = {
     "docs": docs,
     "wheel": wheel,
 }
+_UNASKED = [name for name in STAGES if name != "docs"]  # `tests` has them too
 _skips: list[tuple[str, str, str]] = []  # stage, place, reason
 _stage = ""
+_whole = False  # nothing is sampled
 
 
-def main(names: list[str]) -> int:
-    global _stage
+def main(words: list[str]) -> int:
+    global _stage, _whole
+    _whole, names = _ALL in words, [word for word in words if word != _ALL]
     if unknown := [name for name in names if name not in STAGES]:
         print(f"no such stage: {', '.join(unknown)}; there are {', '.join(STAGES)}", file=sys.stderr)
         return 2
     took: list[tuple[str, float]] = []
-    for _stage in names or STAGES:
+    for _stage in names or _UNASKED:
         print(f"\n── {_stage} ".ljust(72, "─"), flush=True)
         started = time.monotonic()
         try:
             STAGES[_stage]()
         except Failed as failure:
             print(f"\n{_stage} failed after {time.monotonic() - started:.1f} s: {failure}", file=sys.stderr)
-            print(f"again, alone: scripts/test {_stage}", file=sys.stderr)
+            print(f"again, alone: scripts/test {f'{_ALL} ' * _whole}{_stage}", file=sys.stderr)
             return 1
         took.append((_stage, time.monotonic() - started))
     print("\n── took ".ljust(73, "─"))
@@ -238,7 +245,8 @@ def quiet(argv: list[str]) -> None:
 def clean_environ() -> dict[str, str]:
     """Without the user's own takeback settings, and without an outer environment of Python."""
     mine = ("TAKEBACK", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-    return {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+    return kept | ({"TAKEBACK_WHOLE_SWEEP": "1"} if _whole else {})
 
 
 def _shown(argv: list[str]) -> str:

@@ -13,7 +13,7 @@ from support import PORTABLE
 from takeback.ancestry import MARKERS
 from takeback.workspace import Workspace
 
-_KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES")
+_KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES", "TAKEBACK_WHOLE_SWEEP")
 
 
 @pytest.fixture(autouse=True)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
+from sampling import examples
 from takeback.brackets import Call, Caller
 from takeback.errors import NotFound, UsageError
 
-EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "60"))
 CALLERS = {name: Caller(name, f"session of {name}") for name in ("claude", "codex")}
 
 
@@ -141,13 +139,7 @@ stories = st.lists(
 )
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-)
+@examples(30, 300)
 @given(stories)
 def test_each_line_is_blamed_on_the_edit_that_last_wrote_it(tmp_path_factory, story):
     root = tmp_path_factory.mktemp("blame")

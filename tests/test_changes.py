@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from takeback import changes
 from takeback.effects import FILE, FOLDER, LINK, UNOBSERVED, Change, Entry
 from takeback.errors import Damaged
@@ -28,9 +29,7 @@ states = st.one_of(st.none(), st.just(UNOBSERVED), entries)
 lists = st.lists(
     st.builds(Change, paths, states, states, st.lists(st.integers(0, 2**40), max_size=3).map(tuple)), max_size=8
 )
-quick = settings(
-    max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+quick = examples(80, 500)
 
 
 @quick

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import takeback
 from crash.points import Points
+from sampling import examples
 from servers import payments
 from takeback import AsyncConversation, Conversation
 from takeback.errors import Moved, UsageError
@@ -1000,12 +1000,5 @@ class Talks(RuleBasedStateMachine):
         assert {who: said(real) for who, real in self.real.items()} == self.talk
 
 
-Talks.TestCase.settings = settings(
-    max_examples=max(5, int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "100")) // 4),
-    stateful_step_count=20,
-    deadline=None,
-    database=None,
-    derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-)
+Talks.TestCase.settings = examples(15, 100, share=0.25, steps=20)
 TestAgainstAModel = Talks.TestCase

@@ -8,17 +8,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
+from sampling import examples
 from takeback.observer import is_work
 from takeback.safefs.portable import PortableFolder
 from takeback.safefs.posix import PosixFolder
 from takeback.workspace import Workspace
 
 NAMES = ("a", "b", "d/q", "d/r")
-EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "60"))
 
 
 @pytest.fixture(autouse=True)
@@ -285,17 +285,7 @@ def played(story, place: Path) -> Story:
     return found
 
 
-def examples(share: float = 1.0):
-    return settings(
-        max_examples=int(EXAMPLES * share),
-        deadline=None,
-        database=None,
-        derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-@examples()
+@examples(30, 200)
 @given(story=stories, number=st.integers(0, 9))
 def test_rollback_brings_every_group_back(story, number: int):
     with tempfile.TemporaryDirectory() as place:
@@ -304,7 +294,7 @@ def test_rollback_brings_every_group_back(story, number: int):
         found.ws.close()
 
 
-@examples()
+@examples(30, 200)
 @given(story=stories, n=st.integers(1, 3))
 def test_as_many_redos_as_undos_bring_every_group_back(story, n: int):
     with tempfile.TemporaryDirectory() as place:

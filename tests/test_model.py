@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from copy import deepcopy
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from model import (
@@ -22,15 +21,9 @@ from model import (
     Turn,
     Workspace,
 )
+from sampling import examples
 
-EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "150"))
-often = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-)
+often = examples(50, 300)
 
 PATHS = ("p", "q", "r")
 START = {"p": ("0", "0", "0"), "q": ("0", "0", "0")}

@@ -6,10 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
+from sampling import examples
 from scene import CLAUDE, Scene
 from takeback import names
 from takeback.ids import new_id
@@ -272,7 +273,7 @@ def test_a_turn_is_pinned_by_its_own_checkpoint(turns: Scene):
     assert pinned.label == "write the changelog" and pinned.id in turns.ws.history().pins
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30, 200)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["a", "b", "d/a", "d/e/b"]), st.one_of(st.none(), st.sampled_from(["1", "2", "3"]))),

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
+from sampling import examples
 from support import picture
 from takeback import chunked
 from takeback.errors import TakebackError
 from takeback.workspace import Workspace
 
 FROM = 4 * chunked.GRAIN
-EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "25"))
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where syncing costs nothing
 
 
@@ -72,7 +72,7 @@ def write(path: Path, file: tuple[int, list[tuple[int, bytes]]]) -> bytes:
     return path.read_bytes()
 
 
-@settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@examples(12, 100)
 @given(file=files, cuts=st.lists(st.integers(1, 3 * chunked.GRAIN), min_size=1, max_size=4))
 def test_identity_is_of_the_bytes_alone(file, cuts):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
@@ -100,7 +100,7 @@ def test_identity_is_of_the_bytes_alone(file, cuts):
 
 
 @pytest.mark.parametrize("store", ["disk", "memory"])
-@settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@examples(12, 100)
 @given(before=files, after=files)
 def test_what_comes_back_is_the_same_byte_for_byte(store, before, after):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:

@@ -7,9 +7,10 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from takeback import textdiff
 from takeback.textdiff import Conflict, Hunk, count, hunks, is_binary, merge3, pair_renames, similarity
 
@@ -193,7 +194,7 @@ def by_position(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     return theirs if ours == base else ours
 
 
-@settings(max_examples=2000)
+@examples(300, 5000)
 @given(st.lists(positions, min_size=3, max_size=6), st.booleans())
 def test_replaced_lines_merge_by_position(columns: list[tuple[bytes, bytes, bytes]], ended: bool) -> None:
     end = b"\n" if ended else b""
@@ -216,7 +217,7 @@ def test_replaced_lines_merge_by_position_without_exception(length: int) -> None
         assert merge3(base, ours, theirs) == merged
 
 
-@settings(max_examples=300)
+@examples(150, 1000)
 @given(st.data())
 def test_few_replaced_lines_merge_by_position_in_longer_files(data: st.DataObject) -> None:
     base = data.draw(st.lists(few, min_size=10, max_size=60))
@@ -228,7 +229,7 @@ def test_few_replaced_lines_merge_by_position_in_longer_files(data: st.DataObjec
     assert merge3(*(b"\n".join(lines) for lines in (base, ours, theirs))) == b"\n".join(merged)
 
 
-@settings(max_examples=500)
+@examples(150, 2000)
 @given(texts, texts, texts)
 def test_merge_is_symmetrical_and_invents_no_line(base: bytes, ours: bytes, theirs: bytes) -> None:
     try:
@@ -243,7 +244,7 @@ def test_merge_is_symmetrical_and_invents_no_line(base: bytes, ours: bytes, thei
         assert set(lines_of(merged)) <= {*lines_of(base), *lines_of(ours), *lines_of(theirs)}
 
 
-@settings(max_examples=300)
+@examples(150, 1000)
 @given(st.data())
 def test_edits_of_distinct_blocks_all_arrive(data: st.DataObject) -> None:
     """Blocks replaced, deleted or inserted by either side, at least a line apart: the merge has them all."""
@@ -300,7 +301,7 @@ def test_count_is_not_fooled_by_lines_that_look_like_headers() -> None:
     assert count(hunks(b"-- a\n", b"++ b\n\\ c\n")) == (2, 1)
 
 
-@settings(max_examples=500)
+@examples(150, 2000)
 @given(texts, texts, st.integers(0, 4))
 def test_hunks_turn_old_into_new(old: bytes, new: bytes, context: int) -> None:
     parts = hunks(old, new, context)
@@ -324,7 +325,7 @@ def test_hunks_are_as_short_as_can_be(a: list[bytes], b: list[bytes]) -> None:
 
 @pytest.mark.usefixtures("low_effort")
 class TestCoarse:
-    @settings(max_examples=500)
+    @examples(150, 2000)
     @given(st.lists(st.integers(0, 12)), st.lists(st.integers(0, 12)))
     def test_hunks_turn_old_into_new(self, a: list[int], b: list[int]) -> None:
         assert patched(text(a), hunks(text(a), text(b), 1)) == text(b)

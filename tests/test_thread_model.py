@@ -8,24 +8,22 @@ More examples: TAKEBACK_TEST_EXAMPLES=2000 pytest tests/test_thread_model.py
 from __future__ import annotations
 
 import copy
-import os
 import shutil
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import takeback
+from sampling import examples
 from takeback.effects import Outcome
 from takeback.safefs.portable import PortableFolder
 from takeback.safefs.posix import PosixFolder
 from takeback.states import NewState
 
-EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "40"))
 PATHS = ("p", "q")
 THREADS = ("main", "sub agent")
 SPACES = ("", "tools")
@@ -185,12 +183,5 @@ def without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_and_files_are_what_the_model_says():
     run_state_machine_as_test(
         Remembering,
-        settings=settings(
-            max_examples=max(5, EXAMPLES),
-            stateful_step_count=25,
-            deadline=None,
-            database=None,
-            derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=examples(25, 200, steps=25),
     )

@@ -6,10 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
+from sampling import examples
 from takeback import thread_turns
 from takeback.thread_turns import ThreadTurn
 from takeback.workspace import Workspace
@@ -51,7 +52,7 @@ class Model:
         return found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25, 200)
 @given(steps=STEPS, thread=st.sampled_from(THREADS))
 def test_a_rollback_leads_each_path_to_what_others_last_made_of_it(steps: list[tuple[str, str]], thread: str):
     with tempfile.TemporaryDirectory() as folder, takeback.open(folder, create=True, store=f"{folder}-store") as ws:

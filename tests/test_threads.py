@@ -11,10 +11,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
+from sampling import examples
 from takeback import values
 from takeback.errors import Damaged, Moved, NotFound, TakebackError, UsageError
 from takeback.journal import New
@@ -182,7 +183,7 @@ def test_a_large_value_lies_in_the_packs_and_survives_a_prune(ws: Workspace) -> 
     assert ws.verify(data=True).ok
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25, 200)
 @given(st.lists(st.binary(max_size=4000), min_size=1, max_size=25), st.randoms(use_true_random=False))
 def test_a_value_is_read_as_it_was_written_whatever_it_stands_on(parts: list[bytes], chance: random.Random) -> None:
     held: dict[bytes, bytes] = {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from takeback import trees
 from takeback.effects import FILE, FOLDER, LINK, UNOBSERVED, Entry, Snapshot
 from takeback.errors import Damaged
@@ -37,9 +38,7 @@ def folders(draw) -> Folder:
     return Folder(found, entries, subtrees, gaps, complete, absent)
 
 
-quick = settings(
-    max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+quick = examples(80, 500)
 
 
 @quick

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from sampling import examples
 from takeback import settings, variables
 from takeback.errors import ApprovalNeeded, Stale
 from takeback.marks import Marks
@@ -140,7 +140,7 @@ def workspace(tmp_path: Path, environ: dict[str, str]) -> Workspace:
     then=st.fixed_dictionaries({"DB": st.sampled_from(["a", "b"]), "PGHOST": st.sampled_from(["x", "y"])}),
     now=st.fixed_dictionaries({"DB": st.sampled_from(["a", "b", ""]), "PGHOST": st.sampled_from(["x", "y", ""])}),
 )
-@hypothesis_settings(max_examples=12, deadline=None)
+@examples(12, 100)
 def test_what_was_approved_runs_with_the_values_that_were_seen_or_not_at_all(
     then: dict[str, str], now: dict[str, str]
 ) -> None:

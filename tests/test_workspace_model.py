@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import model
+import sampling
 import takeback
 from model import Turn
 from support import age, assert_folded_whole, picture
@@ -28,17 +29,9 @@ from takeback.effects import same, text
 from takeback.safefs.portable import PortableFolder
 from takeback.safefs.posix import PosixFolder
 
-EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "120"))
-
 
 def examples(share: float = 1.0):
-    return settings(
-        max_examples=max(5, int(EXAMPLES * share)),
-        deadline=None,
-        database=None,
-        derandomize="TAKEBACK_TEST_EXAMPLES" not in os.environ,
-        suppress_health_check=list(HealthCheck),
-    )
+    return sampling.examples(max(5, int(60 * share)), int(300 * share), share=share)
 
 
 @pytest.fixture(autouse=True)

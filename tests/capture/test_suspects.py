@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import sampling
 import takeback
 from support import PORTABLE
 from takeback.capture.scan import Look, Scan
 from takeback.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(PORTABLE or sys.platform != "linux", reason="only the kernel of Linux vouches so far")
-EXAMPLES = int(os.environ.get("TAKEBACK_TEST_EXAMPLES", "12"))
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def facts(ws: Workspace) -> dict[bytes, tuple[bytes, ...]]:
     return {path: (r.names, r.keys, *r.ids) for path, r in ws.observer.known().folders.items()}
 
 
-@pytest.mark.parametrize("seed", range(EXAMPLES))
+@pytest.mark.parametrize("seed", range(sampling.number(6, 60)))
 def test_few_folders_tell_what_all_of_them_tell(watched: Workspace, seed: int):
     hands = Hands(watched.root, seed)
     partial = 0

@@ -1,6 +1,6 @@
 """Fault injection: an operation is run again and again, and each of its calls fails in turn, reads included.
 
-    python tests/crash/faults.py SCENARIO ROUND FOLDER [STEP [FIRST]]     ROUND shifts the errors by so many
+    python tests/crash/faults.py SCENARIO ROUND FOLDER [SHIFT]     ROUND shifts the errors by so many; SHIFT: a sample
 
 Every system call of the tree and of the store is a point: each fails in turn, with the next error of the list. A round
 for each error is every error at every call.
@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crash.points import Points
+from crash.points import Points, chosen
 from crash.scenarios import SCENARIOS, Place, Scenario, lower_big
 from crash.sweep import (
     CLOCK,
@@ -50,33 +50,32 @@ ERRORS = (
 _MAY_NOT = (errno.EACCES, errno.EPERM)
 
 
-def faults(scenario: Scenario, shift: int, place: Place, step: int = 1, first: int = 0) -> dict[str, Any]:
+def faults(scenario: Scenario, errors: int, place: Place, shift: int | None = None) -> dict[str, Any]:
     prepare(scenario, place)
     place.again()
-    _, states = reference(scenario, place, reads=True)
+    names, states = reference(scenario, place, reads=True)
     failures: list[str] = []
     told: dict[str, int] = {}
-    hit, number = 0, first
-    while True:
-        number += step
+    numbers, hit = chosen(names, shift), 0
+    for tried, number in enumerate(numbers):
         try:
-            for code in (ERRORS[(number // step + shift) % len(ERRORS)], errno.EIO):
+            for code in (ERRORS[(tried + errors) % len(ERRORS)], errno.EIO):
                 place.again()
                 points = Points(number, code, reads=True)
                 outcome = attempt(scenario, place, points)
                 if code not in _MAY_NOT or not "".join(points.names[number - 1 : number]).endswith("xattr"):
                     break  # attributes that may not be read are not covered, by design
             if points.seen < number:
-                break
+                break  # a look reads again what has just been written, so that runs differ by a few calls
             hit += 1
             kind = outcome if isinstance(outcome, str) else "done"
             told[kind] = told.get(kind, 0) + 1
-            check(scenario, place, outcome, states, thorough=number % 3 == 0)
+            check(scenario, place, outcome, states, thorough=tried % 3 == 0)
         except Exception as error:
             why = str(error) if isinstance(error, Wrong) else traceback.format_exc()
             name = points.names[number - 1] if number <= len(points.names) else "?"
             failures.append(f"{errno.errorcode[code]} at point {number} ({name}): {why}")
-    return {"points": len(points.names), "hit": hit, "failures": failures, "told": told}
+    return {"points": len(names), "tried": len(numbers), "hit": hit, "failures": failures, "told": told}
 
 
 def attempt(scenario: Scenario, place: Place, points: Points) -> str | list[Any]:
@@ -146,11 +145,11 @@ def _but_for_time(entry: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def main() -> None:
-    name, shift, folder, *step = sys.argv[1:]
+    name, errors, folder, *shift = sys.argv[1:]
     lower_big()
     place = Place(Path(folder))
     place.base.mkdir(parents=True, exist_ok=True)
-    print(json.dumps(faults(SCENARIOS[name], int(shift), place, *map(int, step))))
+    print(json.dumps(faults(SCENARIOS[name], int(errors), place, *map(int, shift))))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import ledger
-from crash.points import Points
+from crash.points import Points, chosen
 from crash.scenarios import Place, Scenario
 from crash.sweep import Wrong, expect_one_of, forked, nothing_left, verified
 from support import picture
@@ -58,7 +58,7 @@ def prepare(place: Place) -> str:
     return plan.id
 
 
-def sweep(how: str, place: Place) -> dict[str, Any]:
+def sweep(how: str, place: Place, shift: int | None = None) -> dict[str, Any]:
     before = None
     plan = prepare(place)
     scenario = Scenario("outside", lambda _: None, (lambda ws, _: ws.apply(plan),), 1)
@@ -68,22 +68,25 @@ def sweep(how: str, place: Place) -> dict[str, Any]:
     after = picture(place.root)
     failures: list[str] = []
     seen: Counter[str] = Counter()
-    dead = number = 0
-    while True:
-        number += 1 if how == "before" else 3  # after one call is before the next: that is for what lies between
+    dead = 0
+    numbers = chosen(names, shift)
+    if how == "after":
+        numbers = numbers[::3]  # after one call is before the next: that is for what lies between
+    for number in numbers:
         place.again()
         written(place)
         before = before or picture(place.root)
         killed, acknowledged, _ = forked(scenario, place, Points(number, how))
         if not killed:
-            break
+            failures.append(f"point {number} ({names[number - 1]}) did not kill")
+            continue
         dead += 1
         try:
             seen[check(place, plan, before, after, bool(acknowledged))] += 1
         except Exception as error:
             told = str(error) if isinstance(error, Wrong) else traceback.format_exc()
             failures.append(f"killed {how} point {number} ({names[number - 1]}): {told}")
-    return {"points": len(names), "dead": dead, "failures": failures, "seen": dict(seen)}
+    return {"points": len(names), "tried": len(numbers), "dead": dead, "failures": failures, "seen": dict(seen)}
 
 
 def check(place: Place, plan: str, before: Any, after: Any, acknowledged: bool) -> str:
@@ -138,4 +141,4 @@ def truthful(ws: Workspace, sent: Path) -> dict[str, str]:
 
 if __name__ == "__main__":
     place = Place(Path(sys.argv[2]))
-    print(json.dumps(sweep(sys.argv[1], place)))
+    print(json.dumps(sweep(sys.argv[1], place, *map(int, sys.argv[3:]))))

@@ -15,8 +15,9 @@ import os
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from takeback.safefs import linux
@@ -47,6 +48,7 @@ WRITES = [
     "sync",
 ]
 READS = ["read", "pread", "stat", "lstat", "fstat", "scandir", "listdir", "readlink", "listxattr", "getxattr", "lseek"]
+_ONE_IN = 8
 _CREATES = os.O_CREAT | os.O_TRUNC
 _STATEMENTS = (
     "BEGIN",
@@ -83,6 +85,17 @@ def _broken() -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR
     return error
+
+
+def chosen(names: Sequence[str], shift: int | None = None) -> list[int]:
+    """The numbers of the points to try: all of them; or, where a shift is given, a sample of each kind. A kind is a call
+    right after another one; one in eight of each is tried, and at least one, beginning with another one for each shift."""
+    if shift is None:
+        return list(range(1, len(names) + 1))
+    kinds: dict[tuple[str, str], list[int]] = {}
+    for number, kind in enumerate(pairwise(["", *names]), 1):
+        kinds.setdefault(kind, []).append(number)
+    return sorted(number for alike in kinds.values() for number in alike[shift % min(len(alike), _ONE_IN) :: _ONE_IN])
 
 
 class Points:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-WHOLE = os.environ.get("TAKEBACK_WHOLE_SWEEP") == "1"  # every point of the long sweeps; else a fixed sample of each
 
 
 @contextmanager

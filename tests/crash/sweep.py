@@ -1,6 +1,6 @@
 """The kill sweep: an operation is run again and again, and killed at each of its points in turn.
 
-    python tests/crash/sweep.py SCENARIO HOW FOLDER [STEP]     HOW: before, after, half; STEP: every so many points
+    python tests/crash/sweep.py SCENARIO HOW FOLDER [SHIFT]     HOW: before, after, half; SHIFT: a sample of the points
 
 A process of its own without threads, so that it may fork. Each run starts from the same saved tree and store; the child
 does the operation with every mutating call counted and dies at the Nth; then this process looks at what it left:
@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from crash.points import Points
+from crash.points import Points, chosen
 from crash.scenarios import SCENARIOS, SECRET, Place, Scenario, edit, export, lower_big
 from support import picture
 from takeback import blobs
@@ -119,24 +119,26 @@ def reference(scenario: Scenario, place: Place, reads: bool = False) -> tuple[li
     return points.names, states
 
 
-def sweep(scenario: Scenario, how: str, place: Place, step: int = 1) -> dict[str, Any]:
+def sweep(scenario: Scenario, how: str, place: Place, shift: int | None = None) -> dict[str, Any]:
     prepare(scenario, place)
     names, states = reference(scenario, place)
     goals: dict[str, Picture] = {}
     if scenario.name in ("resume", "abort"):
         goals = _both_ends(place)
     failures: list[str] = []
-    dead = tried = number = 0
-    while True:
-        number += step
-        name = names[number - 1] if number <= len(names) else "beyond the last"
-        if how == "half" and name not in ("write", "pwrite", "beyond the last"):
-            continue  # the other two ways have been there
-        tried += 1
+    numbers = chosen(names, shift)
+    if how == "half":
+        numbers = [
+            n for n in numbers if names[n - 1] in ("write", "pwrite")
+        ]  # the other two ways have been at the rest
+    dead = 0
+    for tried, number in enumerate(numbers):
+        name = names[number - 1]
         place.again()
-        killed, acknowledged, last = forked(scenario, place, Points(number, how))
+        killed, acknowledged, _ = forked(scenario, place, Points(number, how))
         if not killed:
-            break
+            failures.append(f"point {number} ({name}) did not kill")
+            continue
         dead += 1
         try:
             ways = ("resume", "abort") if scenario.name == "swap" else (RECOVERY[how],)
@@ -145,13 +147,11 @@ def sweep(scenario: Scenario, how: str, place: Place, step: int = 1) -> dict[str
             for way in ways:
                 if way != ways[0]:
                     place.again("killed")
-                check(scenario, place, way, acknowledged, states, goals, number // step % 3 == 0)
+                check(scenario, place, way, acknowledged, states, goals, tried % 3 == 0)
         except Exception as error:
             told = str(error) if isinstance(error, Wrong) else traceback.format_exc()
             failures.append(f"killed {how} point {number} ({name}): {told}")
-    if len(last) >= number:
-        failures.append(f"point {number} of {len(last)} did not kill")
-    return {"points": len(last), "tried": tried - 1, "dead": dead, "failures": failures, "names": last}
+    return {"points": len(names), "tried": len(numbers), "dead": dead, "failures": failures, "names": names}
 
 
 def _both_ends(place: Place) -> dict[str, Picture]:
@@ -306,12 +306,12 @@ def _belongs(path: Path) -> bool:
 
 
 def main() -> None:
-    name, how, folder, *step = sys.argv[1:]
+    name, how, folder, *shift = sys.argv[1:]
     if how != "before":
         lower_big()
     place = Place(Path(folder))
     place.base.mkdir(parents=True, exist_ok=True)
-    print(json.dumps(sweep(SCENARIOS[name], how, place, int(step[0]) if step else 1)))
+    print(json.dumps(sweep(SCENARIOS[name], how, place, *map(int, shift))))
 
 
 if __name__ == "__main__":

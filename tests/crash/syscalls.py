@@ -1,6 +1,6 @@
 """Kills at system calls, with strace: this reaches SQLite's own writes and syncs, which Python does not see.
 
-python tests/crash/syscalls.py SCENARIO FOLDER CALL,CALL,…        sampled: the first kills, then ever wider steps
+python tests/crash/syscalls.py SCENARIO FOLDER CALL,CALL,… [NUMBER,NUMBER,…]     killed at the NUMBERth of each CALL
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crash.points import Points
 from crash.scenarios import SCENARIOS, Place, lower_big
 from crash.sweep import Wrong, check, prepare, reference, run
 
-_SAMPLE = (1, 2, 3, 5, 8, 13, 21)
+_NUMBERS = "1,2,3,5,8,13,21"  # ever wider steps
 
 
 def child(name: str, place: Place) -> None:
@@ -30,7 +30,7 @@ def child(name: str, place: Place) -> None:
 
 
 def main() -> None:
-    name, folder, calls = sys.argv[1:4]
+    name, folder, calls, *numbers = sys.argv[1:]
     place = Place(Path(folder))
     if calls == "child":
         child(name, place)
@@ -41,7 +41,7 @@ def main() -> None:
     _, states = reference(scenario, place)
     failures, killed = [], 0
     for call in calls.split(","):
-        for number in _SAMPLE:
+        for number in (numbers[0] if numbers else _NUMBERS).split(","):
             place.again()
             inject = f"inject={call}:signal=SIGKILL:when={number}"
             command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject]

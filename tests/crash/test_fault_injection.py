@@ -1,7 +1,7 @@
 """Every call fails, those that read too: never a success with a wrong tree, and the same verb finishes it afterwards.
 
-Every error at every call is a long run, for TAKEBACK_WHOLE_SWEEP=1; else each call fails once, with one error after the
-other, and a fixed sample of the calls with others.
+Every error at every call is a long run, for `scripts/test --all`; else a sample of the calls that has each kind of them
+fails, with one error after the other, and some of them with others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import sys
 
 import pytest
 from faults import ERRORS
-from runs import WHOLE, holds, python, quick_folder
+from runs import holds, python, quick_folder
+
+from sampling import WHOLE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the points are those of POSIX")
 
@@ -22,23 +24,21 @@ _MINIMUM = {
 
 @pytest.mark.parametrize("name", _MINIMUM)
 def test_every_call_fails_once(name: str) -> None:
-    every = 1 if WHOLE or name != "swap" else 7
     with quick_folder() as base:
-        report = python("faults.py", name, 0, base, every, timeout=1200)
+        report = python("faults.py", name, 0, base, *(() if WHOLE else (0,)), timeout=1200)
     holds(report)
     assert report["points"] >= _MINIMUM[name], report
-    assert report["hit"] >= report["points"] // every, "not every call failed once"
+    assert report["hit"] >= 0.9 * report["tried"] >= 50, "not every call failed once"
     assert report["told"].get("refused"), "no failure was ever told"
 
 
-@pytest.mark.parametrize("shift", range(1, len(ERRORS)) if WHOLE else [5, 10])
-@pytest.mark.parametrize("name", _MINIMUM if WHOLE else ["checkpoint", "rollback", "undo", "redo"])
-def test_other_errors_fail_too(name: str, shift: int) -> None:
-    every = 1 if WHOLE else 11
+@pytest.mark.parametrize("errors", range(1, len(ERRORS)) if WHOLE else [5])
+@pytest.mark.parametrize("name", _MINIMUM if WHOLE else ["checkpoint", "rollback"])
+def test_other_errors_fail_too(name: str, errors: int) -> None:
     with quick_folder() as base:
-        report = python("faults.py", name, shift, base, every, timeout=1200)
+        report = python("faults.py", name, errors, base, *(() if WHOLE else (errors,)), timeout=1200)
     holds(report)
-    assert report["hit"] >= report["points"] // every
+    assert report["hit"] >= 0.9 * report["tried"] >= 50
 
 
 @pytest.mark.parametrize("name", ["rollback", "redo", "undo", "swap"])

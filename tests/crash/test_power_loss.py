@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from runs import WHOLE, holds, python, quick_folder
+from runs import holds, python, quick_folder
+
+from sampling import WHOLE
 
 
 def _why_not() -> str:

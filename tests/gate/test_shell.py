@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from gate_commands import DISGUISED, LEAVES_HOOKS, LOOK_ALIKES, OUTSIDE, OWN
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from takeback import gate
 from takeback.gate import Risk, grammar
 from takeback.policy import CALLS
@@ -231,7 +232,7 @@ STRINGS = ["bash -c {}", "sh -lc {}", "eval {}", "sudo bash -c {}", "script -qc 
            "su me -c {}", "find . -exec sh -c {} \\;", "trap {} EXIT", "env -S {}", "xargs -I% sh -c {} < x"]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@examples(150, 2000)
 @given(
     st.sampled_from([(["git", "push"], "push"), (["npm", "publish"], "publish"), (["terraform", "destroy"], "infrastructure"),
                      (["rm", "-rf", "/opt/x"], "delete"), (["takeback", "approve", "kxv"], "own"),
@@ -261,7 +262,7 @@ def test_no_wrapping_loses_a_command(dangerous: tuple[list[str], str], hows: lis
     assert kind in {risk.kind for risk in judge(command)}, command
 
 
-@settings(max_examples=400, deadline=None)
+@examples(150, 2000)
 @given(st.text(st.sampled_from("git push rm -rf/~$(){}[]<>|&;'\"`\\\n\t=*?!#EOF0aX:,.@%^"), max_size=80))
 def test_no_text_makes_it_fall_over(text: str):
     for risk in judge(text):
@@ -269,7 +270,7 @@ def test_no_text_makes_it_fall_over(text: str):
         assert risk.what and risk.why and "\0" not in risk.what
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100, 1000)
 @given(st.text(max_size=60))
 def test_no_letters_make_it_fall_over(text: str):
     judge(text)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_setup_documents import documents
 
+from sampling import examples
 from takeback.agent_files import HOOKS, is_agents_own
 from takeback.agents import AGENTS
 from takeback.agents.setup import changes, lines, load, records
@@ -172,7 +173,7 @@ def test_a_server_that_its_owner_named_so_is_left_alone(machine: Machine) -> Non
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@examples(20, 200)
 def test_any_configuration_comes_back_byte_for_byte(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
     folder = tmp_path_factory.mktemp("any")
     machine = Machine(folder)
