@@ -278,7 +278,7 @@ class Conversation:
         if self._on.was_stopped():
             how = "takeback resume finishes it, takeback resume --abort goes back"
             return Said(f"{self._on.interrupted()}: {how}; nothing was {verb}")
-        if self._on.interrupted() and (outcome := self._on.resume()) is not None:
+        if self._on.interrupted() and (outcome := self._on.resume(leave=True)) is not None:
             return self._finished(outcome)
         return None
 

@@ -17,6 +17,7 @@ from .brackets import AgentTurn, Bracket, bracket_of, closed_by, settled, turn_o
 from .effects import (
     DONE,
     FAILED,
+    FILE,
     PEOPLE,
     STATES,
     UNCERTAIN,
@@ -138,6 +139,7 @@ class History:
         self._load = load
         self.effects: list[Effect] = []
         self.times: dict[bytes, tuple[tuple[int, Change], ...]] = {}  # differences of times alone, oldest first
+        self._touched: dict[int, frozenset[Turn]] = {}  # rows of nothing else: whose they are
         self.checkpoints: list[Checkpoint] = []
         self.takebacks: dict[str, Takeback] = {}
         self.tracks: dict[str, Track] = {}
@@ -176,9 +178,9 @@ class History:
     def _take_up(self, earlier: History) -> None:
         """What it folded, copied, so that who still holds it sees no change."""
         for name in (
-            "times", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts", "undos",
-            "_act_turns", "approvals", "stopped", "call_approvals", "sessions", "agent_turns", "brackets", "forgotten",
-            "_pruned", "_empty",
+            "times", "_touched", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts",
+            "undos", "_act_turns", "approvals", "stopped", "call_approvals", "sessions", "agent_turns", "brackets",
+            "forgotten", "_pruned", "_empty",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -291,6 +293,8 @@ class History:
             self._units(row.seq, unpack_list(body["list"], self._load))
             if "by" in body:
                 self.outcomes.add(row.seq)
+            elif turns := frozenset(Turn(*t) for t in body.get("turns", ())):
+                self._touched[row.seq] = turns
         elif what == "track":
             self.tracks[row.id] = Track(row.seq, row.id, row.at, tuple(map(raw, body["paths"])))
         elif what == "pin":
@@ -622,7 +626,8 @@ class History:
         for takeback in self.standing.values():
             request = takeback.request
             turns = request.turns or (self.turns_of(request.threads) if request.own else ())
-            found.update((turn, unit) for turn in turns for unit in takeback.kept)
+            then = [t for t in turns if t not in self.agent_turns or self.agent_turns[t].seq < takeback.seq]
+            found.update((turn, unit) for turn in then for unit in takeback.kept)
         return found
 
     # -- whose ---------------------------------------------------------------
@@ -686,6 +691,26 @@ class History:
             return self.turns(unit.seq)
         took = effect.changes[unit.path].took
         return frozenset().union(*(self.whose(Unit(seq, unit.path)) for seq in took if seq in self.by_seq))
+
+    def written_again(self, unit: Unit) -> frozenset[Turn]:
+        """The turns in which a file was written once more since, with the bytes that it had."""
+        found: set[Turn] = set()
+        for seq, (_, before, after, _) in self.times.get(unit.path, ()):
+            if seq <= unit.seq or seq in self.outcomes or before is None or after is None or after.kind != FILE:
+                continue
+            if before.mtime_ns != after.mtime_ns:
+                found |= self.by_seq[seq].turns if seq in self.by_seq else self._touched.get(seq, frozenset())
+        return frozenset(found)
+
+    def side(self, turn: Turn) -> tuple[str, str, str]:
+        """Whose turn it is: the thread that it is of, or the session."""
+        asked = self.agent_turns.get(turn)
+        thread = self._threads_of_turns.get(turn, "")
+        return ("", "", thread) if thread or asked is None else (asked.caller.agent, asked.caller.session, "")
+
+    @cached_property
+    def _threads_of_turns(self) -> dict[Turn, str]:
+        return {b.turn: b.call.thread for b in self.brackets.values() if b.call.thread}
 
     def actors(self, unit: Unit) -> frozenset[str]:
         """Who changed it; of a take-back, those whose work it took. The empty name is nobody known."""

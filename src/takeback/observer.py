@@ -513,7 +513,8 @@ class Observer:
             return []
         packed = {"list": pack_list(list(changes), self.store.blobs.put)}
         if not any(map(is_work, changes)):
-            return [New("note", new_id(), {"what": "sight", **packed})]
+            whose = {"turns": [list(turn) for turn in owners.turns]} if owners.turns else {}
+            return [New("note", new_id(), {"what": "sight", **whose, **packed})]
         body: dict[str, Any] = {"turns": [list(turn) for turn in owners.turns], **also}
         if owners.calls:
             body["calls"] = [bracket.id for bracket in owners.calls]

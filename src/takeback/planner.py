@@ -116,6 +116,7 @@ class Planner:
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
         ours, left = self._without_uncertain(*self._select(request), request)
+        ours, left = self._without_rewritten(ours, left, request)
         own = set() if request.paths else {u for u in ours if may_hold_own(u.path) and self._is_own(u.path)}
         if own := {u for u in own if not self._is_outside(u.seq)}:
             own -= self._thrown_away(own)
@@ -270,6 +271,23 @@ class Planner:
             asked = {u for u in uncertain if history.turns(u.seq) & set(request.turns)}
             ours = ours - (uncertain - asked)
         return (ours, left) if UNCERTAIN in request.also else (ours - asked, left | asked)
+
+    def _without_rewritten(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
+        """A file that another thread, or another agent's session, has written once more with the same bytes is theirs
+        too: it stays, until what they did was taken back as well."""
+        history = self.history
+        wanted = set(request.turns) or history.turns_of(request.threads if request.own else ())
+        if not wanted or request.everything or request.force or request.verb not in ("undo", "rollback"):
+            return ours, left
+        mine, passed = {history.side(turn) for turn in wanted}, history.passed
+        theirs = {
+            unit
+            for unit in ours
+            if unit.path in history.times and not self._is_outside(unit.seq)
+            for turn in history.written_again(unit)
+            if turn in history.agent_turns and history.side(turn) not in mine and (turn, unit) not in passed
+        }
+        return ours - theirs, left | theirs
 
     def _asks(self, left: Iterable[Unit], request: Request) -> dict[str, frozenset[Unit]]:
         """What is left, by kind, where a person may say that it goes too. A take-back that is narrow by itself, or was

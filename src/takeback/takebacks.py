@@ -601,6 +601,21 @@ class Takebacks:
         known = [acts[text(step.path)] for step in steps if text(step.path) in acts]
         return list(dict.fromkeys(why for act in known if (why := self.lacks(act))))
 
+    def _not_ready(self, steps: Iterable[Step], approval: Approval | None) -> dict[bytes, str]:
+        """Of the acts of an interrupted take-back those that cannot be taken back here and now: why, and what to do."""
+        acts, found = self.observer.history().acts, {}
+        for step in steps:
+            act = acts.get(text(step.path))
+            if act is None or act.inverse is None:
+                continue
+            now = self.marks_of(act.domain, act.inverse)
+            seen = {name: mark for name, mark in approval.marks.items() if name in now} if approval else {}
+            differing = ", ".join(_differing(seen, now))
+            why = self.lacks(act) or (f"{differing}: another value here than when it was approved" if differing else "")
+            if why:
+                found[step.path] = f"{why}; set it, then takeback revert {act.id[:8]}"
+        return found
+
     def lacks(self, act: Act) -> str:
         """What the inverse of an act needs and is not there; empty where nobody can say so beforehand."""
         if act.inverse is None:
@@ -621,7 +636,13 @@ class Takebacks:
         return self.observer.history().acts[text(path)]
 
     def _executor(
-        self, tree: OpenFolder | None, approval: Approval | None, outside: bool, request: Request, head: int
+        self,
+        tree: OpenFolder | None,
+        approval: Approval | None,
+        outside: bool,
+        request: Request,
+        head: int,
+        lacking: Mapping[bytes, str] = {},
     ) -> Executor:
         known: dict[str, Domain] = {}
         acts = self.observer.history().acts if outside else {}  # of files alone, the history may have been let go
@@ -655,7 +676,7 @@ class Takebacks:
                 return "it is not what was approved any more"
             if approval is None and decide(act.domain, act.verdict).decision != ALLOW:
                 return "nobody approved it"
-            return ""
+            return lacking.get(step.path, "")
 
         def made(changes: list[Change]) -> None:
             if not outside:
@@ -695,7 +716,7 @@ class Takebacks:
         let_go(done.changes)  # room to pack the index in
         self.observer.save(index)
 
-    def finish_interrupted(self, tree: OpenFolder, abort: bool) -> Outcome | None:
+    def finish_interrupted(self, tree: OpenFolder, abort: bool, leave: bool = False) -> Outcome | None:
         found = self.observer.history().interrupted
         if found is None:
             return None
@@ -705,15 +726,16 @@ class Takebacks:
         head = self.store.journal.head().seq
         outside = any(segment.domain not in STATES for segment in segments)
         approval = self._approval_of(takeback) if outside else None
-        if not abort:
-            waiting = [step for step in steps if step.domain not in STATES]
+        waiting = [step for step in steps if step.domain not in STATES]
+        lacking = self._not_ready(waiting, approval) if leave and not abort else {}
+        if not abort and not leave:
             self._must_be_ready(waiting, "set it and run takeback resume again, or takeback resume --abort goes back")
             now = self._marks_of(waiting)
             seen = {name: mark for name, mark in approval.marks.items() if name in now} if approval else {}
             if differing := _differing(seen, now):
                 way = "set it as it was and run takeback resume again, or takeback resume --abort goes back"
                 raise _stale_values(differing, now, "approved", way)
-        executor = self._executor(tree, approval, outside, takeback.request, head)
+        executor = self._executor(tree, approval, outside, takeback.request, head, lacking)
         try:
             done = executor.finish(takeback, segments, abort, self.observer.known().state)
             if any(segment.domain != "state" for segment in segments):

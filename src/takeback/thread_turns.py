@@ -57,9 +57,9 @@ def begin(
 
 
 def finish_interrupted(workspace: Workspace) -> Outcome | None:
-    """Whoever comes next finishes a take-back that was cut off: else no thread could go on. What a person stopped is
-    theirs to decide on."""
-    return workspace.resume() if workspace.interrupted() and not workspace.was_stopped() else None
+    """Whoever comes next finishes a take-back that was cut off: else no thread could go on. What lacks a credential
+    here stays, and is named. What a person stopped is theirs to decide on."""
+    return workspace.resume(leave=True) if workspace.interrupted() and not workspace.was_stopped() else None
 
 
 def end(workspace: Workspace, turn: ThreadTurn, failed: bool = False) -> None:

@@ -408,7 +408,7 @@ class ToolCalls:
         if ws.was_stopped():
             self.end_turn()
             return Undone(f"{ws.interrupted()}; nothing was changed: takeback resume finishes it, --abort goes back")
-        if not ws.interrupted() or (outcome := ws.resume()) is None:
+        if not ws.interrupted() or (outcome := ws.resume(leave=True)) is None:
             self.end_turn()
             return None
         self.end_turn()

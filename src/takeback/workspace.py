@@ -394,18 +394,19 @@ class Workspace(Hooked, Twins):
             with self.writing(), looked_at() as tree, self._noting_a_stop():
                 return self._takebacks.run(tree, planned(tree))
 
-    def _finish_interrupted(self, abort: bool) -> Outcome | None:
+    def _finish_interrupted(self, abort: bool, leave: bool = False) -> Outcome | None:
         with self.writing():
             if self.observer.open_intents() is None:
                 return None
             with self.open_tree() as tree, self._noting_a_stop():
-                return self._takebacks.finish_interrupted(tree, abort)
+                return self._takebacks.finish_interrupted(tree, abort, leave)
 
-    def resume(self, abort: bool = False) -> Outcome | None:
-        """Finishes an interrupted take-back, or goes back from it; None if there is none."""
+    def resume(self, abort: bool = False, *, leave: bool = False) -> Outcome | None:
+        """Finishes an interrupted take-back, or goes back from it; None if there is none. A credential that is missing
+        now keeps it from being finished; with `leave` only what needs that stays, named, and can be taken back later."""
         self.must_be_on()
         with self.applying():
-            return self._finish_interrupted(abort)
+            return self._finish_interrupted(abort, leave)
 
     def undo(
         self,

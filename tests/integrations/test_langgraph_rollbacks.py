@@ -277,3 +277,86 @@ def test_what_is_found_of_a_run_that_was_killed_is_named_and_left_to_a_person(ws
     said = saver.rollback_to("t", first_of(graph), with_files=True, anyway=True)
     assert files(ws) == {"person", "two"} and said.back == ("one", "thread t")
     assert graph.get_state(CONFIG).values.get("done", []) == []
+
+
+WITHOUT_KEY = """
+import os, signal, sys
+import takeback
+from takeback.domains import http
+from takeback.integrations.langgraph import TakebackSaver
+from takeback.policy import Policy
+
+ws = takeback.open(sys.argv[1])
+bound = {"PAY_KEY": (sys.argv[4],)}
+ws.settings = ws.observer.settings = ws.settings._replace(
+    policy=Policy({"http.compensating": "allow"}), credentials=bound
+)
+plain = http.Http.run
+
+def run(self, inverse, key):
+    if sys.argv[3] == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    plain(self, inverse, key)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+http.Http.run = run
+TakebackSaver(ws).rollback_to("t", sys.argv[2], with_files=True)
+"""
+
+
+@pytest.mark.parametrize("killed", ["before", "after"])
+def test_a_credential_that_is_missing_after_a_killed_rollback_stops_nobody(
+    ws: Workspace, killed: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Of two refunds the newer one was being sent when the rollback was killed, and the older one was not begun. Later
+    runs go on without the key; with it a person takes back what is left, and nothing is ever sent twice."""
+    with serving() as server:
+        free = Policy({"http.compensating": "allow"})
+        bound = {"PAY_KEY": (server.url,)}
+        ws.settings = ws.observer.settings = ws.settings._replace(policy=free, credentials=bound)
+
+        def charge(amount: int) -> Callable[[], object]:
+            def work() -> object:
+                request = urllib.request.Request(f"{server.url}/v1/charges", json.dumps({"amount": amount}).encode())
+                request.add_header("Content-Type", "application/json")
+                with urllib.request.urlopen(request) as answer:
+                    made = json.load(answer)
+                return ws.record_http(
+                    "POST", f"{server.url}/v1/charges", status=201, response_body=made,
+                    inverse_url=f"{server.url}/v1/refunds", inverse_json={"charge": "{response.body.id}"},
+                    inverse_headers={"Authorization": "Bearer ${env:PAY_KEY}"},
+                )  # fmt: skip
+
+            return work
+
+        saver = TakebackSaver(ws)
+        graph = line(saver, one=charge(1), two=charge(2))
+        graph.invoke({"done": []}, CONFIG)
+        target, before = first_of(graph), graph.get_state(CONFIG).values
+        words = [sys.executable, "-c", WITHOUT_KEY, str(ws.root), target, killed, server.url]
+        done = subprocess.run(words, timeout=60, env={**os.environ, "PAY_KEY": "k-1"}, capture_output=True, text=True)
+        assert done.returncode == -signal.SIGKILL and ws.interrupted(), done.stderr
+        with pytest.raises(takeback.TakebackError, match="PAY_KEY is not set"):
+            ws.resume()  # a person is told, and nothing is ended without them
+        assert ws.interrupted()
+
+        other = line(saver, other=lambda: (ws.root / "g.txt").write_text("x"))
+        other.invoke({"done": []}, {"configurable": {"thread_id": "other"}})
+        assert not ws.interrupted() and files(ws) == {"g.txt"}
+        assert graph.get_state(CONFIG).values == before, "the state stays where what it stands on did"
+        newer, older = ws.effects()
+        assert (newer.shown_state, older.shown_state) == ("unknown", "live")
+        assert len(server.refunds) == (killed == "after")
+        notes = [u.note for u in ws.history().undos.values()]
+        assert all("PAY_KEY is not set" in note and f"takeback revert {newer.id[:8]}" in note for note in notes), notes
+
+        monkeypatch.setenv("PAY_KEY", "k-1")
+        with takeback.open(ws.root) as later:
+            later.settings = later.observer.settings = later.settings._replace(policy=free, credentials=bound)
+            assert not later.plan("revert", newer.id).outside, "it may have been sent: a person says so first"
+            later.resolve(newer.id, "undone" if killed == "after" else "not-undone")
+            for act in later.effects():
+                if act.shown_state == "live":
+                    assert later.apply(later.plan("revert", act.id)).whole
+            assert [act.shown_state for act in later.effects()] == ["undone", "undone"]
+        assert sorted(made["charge"] for made in server.refunds.values()) == sorted(server.charges)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
+import os
 import queue
 import sys
 import threading
@@ -545,6 +546,56 @@ def case_a_tool_that_names_its_file_owns_it_alone(adapter: Adapter) -> None:
     assert files(ws) == {"bob.txt": "bob.txt"}, (told, files(ws))
     told = adapter.undo("bob")
     assert files(ws) == {}, (told, files(ws))
+
+
+def case_a_file_that_another_thread_wrote_again_with_the_same_bytes_stays(adapter: Adapter) -> None:
+    ws = adapter.ws
+    root = ws.root
+
+    def again(name: str, at: int) -> None:
+        (root / name).write_text("the same")
+        os.utime(root / name, (at, at))
+
+    adapter.run("bob", lambda: again("f.txt", 1_000_000_000))
+    adapter.run("alice", lambda: again("f.txt", 1_000_000_100))
+    told = adapter.undo("bob")
+    assert files(ws) == {"f.txt": "the same"}, (told, files(ws))
+    assert "f.txt" in told and "thread alice wrote it again" in told, told
+
+
+def case_what_two_shared_and_one_wrote_again_stays_with_that_one(adapter: Adapter) -> None:
+    ws = adapter.ws
+    root = ws.root
+    written = threading.Event()
+
+    def first() -> None:
+        (root / "f.txt").write_text("the same")
+        os.utime(root / "f.txt", (1_000_000_000,) * 2)
+        written.set()
+
+    def second() -> None:
+        assert written.wait(30)
+        (root / "f.txt").write_text("the same")
+        os.utime(root / "f.txt", (1_000_000_100,) * 2)
+
+    at_once(adapter, first, second)
+    adapter.undo("alice")
+    assert files(ws) == {"f.txt": "the same"}
+    adapter.run("alice", lambda: os.utime(root / "f.txt", (1_000_000_200,) * 2))
+    told = adapter.undo("bob")
+    assert files(ws) == {"f.txt": "the same"}, (told, files(ws))
+    assert "f.txt" in told, told
+
+
+def case_a_thread_that_wrote_its_own_file_again_takes_it_back(adapter: Adapter) -> None:
+    ws = adapter.ws
+    root = ws.root
+    adapter.run("bob", lambda: write(root, "f.txt"))
+    adapter.run("bob", lambda: (os.utime(root / "f.txt", (1_000_000_000,) * 2), write(root, "g.txt"))[1])
+    adapter.run("alice", lambda: write(root, "alice.txt"))
+    adapter.undo("bob")
+    told = adapter.undo("bob")
+    assert files(ws) == {"alice.txt": "alice.txt"}, (told, files(ws))
 
 
 def case_what_a_person_made_of_a_threads_file_stays(adapter: Adapter) -> None:
