@@ -155,6 +155,40 @@ def test_a_key_with_other_arguments_is_refused(ws: Workspace):
     assert LEDGER == ["charge 5"]
 
 
+def void(charge: str) -> None:
+    LEDGER.append(f"void {charge}")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"undo": void, "undo_args": {"charge": "{result.id}"}},
+        {"undo": refund, "undo_args": {"charge": "all of {result.id}"}},
+        {"undo": refund, "undo_args": lambda result: {"charge": result["id"]}},
+    ],
+)
+def test_a_key_with_another_undo_is_refused(ws: Workspace, other: dict[str, Any]):
+    """It would be dropped, and what takes the charge back would not be what was said last."""
+    with pytest.raises(RuntimeError), ws.step("charge") as step:
+        assert step.do(charge, 5, key="order-1", **UNDO) == {"id": "ch_5"}
+        with pytest.raises(takeback.UsageError, match=r"belongs to charge\(5\), with another undo.*nothing was done"):
+            step.do(charge, 5, key="order-1", **other)
+        assert step.do(charge, 5, key="order-1", **UNDO) == {"id": "ch_5"}
+        assert step.do(charge, 5, key="order-1") == {"id": "ch_5"}, "who gives none reads the result"
+        raise RuntimeError
+    assert LEDGER == ["charge 5", "refund ch_5"]
+    with ws.step("once more") as step:  # taken back, it is another act, with the undo that is given now
+        step.do(charge, 5, key="order-1", again=True, **other)
+
+
+def test_a_key_that_was_used_without_an_undo_gets_none_later(ws: Workspace):
+    with ws.step("charge") as step:
+        assert step.do(charge, 5, key="order-1") == {"id": "ch_5"}
+        with pytest.raises(takeback.UsageError, match="with another undo"):
+            step.do(charge, 5, key="order-1", **UNDO)
+    assert LEDGER == ["charge 5"]
+
+
 def test_a_key_in_flight_says_so_and_is_done_once(ws: Workspace):
     begun, go_on = threading.Event(), threading.Event()
 

@@ -278,7 +278,7 @@ class Recorder:
         if undo and not _needs_result(how):
             inverse = self._inverse(undo, probe, how, arguments, None)
         did: dict[str, Any] = {"call": name, "process": this_process(), **({"args": digest} if digest else {})}
-        did |= {} if undo else {"left_to_do": _NO_UNDO}
+        did |= {"undoing": _declared(undo, how)} if undo else {"left_to_do": _NO_UNDO}
         if undo and inverse is None and not callable(how.undo_args):
             given = {"result": "{result}"} if how.undo_args is None else how.undo_args
             later = {"function": undo, "kwargs": given, "probe": probe, "idempotent": how.idempotent}
@@ -414,6 +414,11 @@ def done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
             )
         if old.undone_by:
             break
+        if not _is_undone_so(old, act):
+            raise UsageError(
+                f"the key {act.key!r} belongs to {old.summary}, with another undo than is given here; nothing was done",
+                f"give every act a key of its own; takeback show {old.id[:8]} says what takes that one back",
+            )
         if _is_under_way(old):
             raise InProgress(
                 f"{old.summary} is under way with the key {act.key!r}; nothing was done", "call again when it is over"
@@ -435,6 +440,27 @@ def done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
                 )
             break
     return None
+
+
+def _declared(undo: str, how: Undoing) -> str:
+    """What tells one undo from another, as it was declared: its function, and where its arguments come from."""
+    given = how.undo_args
+    told = [undo, _name_of(given) if callable(given) else given]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_undone_so(old: Act, new: NewAct) -> bool:
+    """Whether an act has the undo that another one under its key is given; where that is given none, it has."""
+    if "undoing" not in new.did or new.did["undoing"] == old.did.get("undoing"):
+        return True
+    is_older = "undoing" not in old.did and old.did.get("left_to_do") != _NO_UNDO  # recorded when that was not kept
+    return is_older and _function_of(old) in ("", _function_of(new))
+
+
+def _function_of(act: Act | NewAct) -> str:
+    """What takes it back, as far as it is known."""
+    kept = act.inverse.args if act.inverse is not None else act.did.get("undo", {}).get("args", {})
+    return str(kept.get("function", ""))
 
 
 def _is_under_way(act: Act) -> bool:

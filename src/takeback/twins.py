@@ -46,8 +46,8 @@ class Twins:
     async def aapply(self, plan: Plan | str) -> Outcome:
         return await _in_thread(lambda: _of(self).apply(plan))
 
-    async def aresume(self, abort: bool = False) -> Outcome | None:
-        return await _in_thread(lambda: _of(self).resume(abort))
+    async def aresume(self, abort: bool = False, *, leave: bool = False) -> Outcome | None:
+        return await _in_thread(lambda: _of(self).resume(abort, leave=leave))
 
     async def aundo(self, n: int | str = 1, **options: Any) -> Outcome:
         return await _in_thread(lambda: _of(self).undo(n, **options))

@@ -403,7 +403,7 @@ class Workspace(Hooked, Twins):
 
     def resume(self, abort: bool = False, *, leave: bool = False) -> Outcome | None:
         """Finishes an interrupted take-back, or goes back from it; None if there is none. A credential that is missing
-        now keeps it from being finished; with `leave` only what needs that stays, named, and can be taken back later."""
+        now keeps it from being finished; with `leave` only what needs it stays, named, and can be taken back later."""
         self.must_be_on()
         with self.applying():
             return self._finish_interrupted(abort, leave)
