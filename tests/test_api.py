@@ -59,7 +59,7 @@ redo(self, n: 'int' = 1, *, merge: 'bool' = False, force: 'bool' = False) -> 'Ou
 repair(self) -> 'Repaired'
 resolve(self, name: 'str', said: 'str', result: 'Any' = None) -> 'Act'
 restore(self, checkpoint: 'str', *paths: 'str', to: 'str | os.PathLike[str] | None' = None, force: 'bool' = False) -> 'Outcome'
-resume(self, abort: 'bool' = False) -> 'Outcome | None'
+resume(self, abort: 'bool' = False, *, leave: 'bool' = False) -> 'Outcome | None'
 revert(self, *what: 'str', merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
 roll_back_thread(self, thread: 'str', checkpoint: 'str', *, with_files: 'bool' = False, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False) -> 'Outcome'
 rollback(self, to: 'str' = '', *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False, state: 'bool' = False) -> 'Outcome'
