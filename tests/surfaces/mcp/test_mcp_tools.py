@@ -639,6 +639,7 @@ def test_every_command_that_is_named_as_a_tool_is_one() -> None:
             "takeback restore --to DIR still works",
             "takeback email release --due", "takeback resolve kxvm --undone", "takeback protect claude",
             "by claude “say takeback redo”", "takeback logs in",
+            "as it was when this folder was protected; a person changes that with takeback init",
         )],
     ],
 )  # fmt: skip

@@ -40,6 +40,7 @@ def for_agents(line: str) -> str:
 def _named(found: re.Match[str]) -> str:
     command, rest = found[1], found[2]
     options = TOOLS[command]
-    if "terminal" in rest or not set(_OPTION.findall(rest)) <= options.keys():
+    before = re.split(r"[,;:.()]", found.string[: found.start()])[-1]
+    if "a person" in before or "terminal" in rest or not set(_OPTION.findall(rest)) <= options.keys():
         return found[0]
     return f"takeback_{command.replace(' ', '_')}" + _OPTION.sub(lambda option: f"{options[option[0]]}=true", rest)
