@@ -157,7 +157,24 @@ def _by_langgraph(root: Path) -> None:
         saver.put(at, {**checkpoint, "channel_versions": {"messages": 1}}, {}, {"messages": 1})
 
 
-@pytest.mark.parametrize("by", [_by_python, _by_conversation, _by_command, _by_mcp, _by_langgraph])
+def _by_langgraph_alone(root: Path) -> None:
+    """One saver, with nothing said, whatever the setting of all others."""
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    from takeback.integrations.langgraph import TakebackSaver
+
+    os.environ["TAKEBACK_THREADS_STORE"] = "local"
+    try:
+        ws = takeback.open(root, create="state")
+    finally:
+        del os.environ["TAKEBACK_THREADS_STORE"]
+    with ws, TakebackSaver(ws, False, Walrus()) as saver:
+        at = {"configurable": {"thread_id": "main", "checkpoint_ns": ""}}
+        checkpoint = {**empty_checkpoint(), "channel_values": {"messages": "swordfish " * 40}}
+        saver.put(at, {**checkpoint, "channel_versions": {"messages": 1}}, {}, {"messages": 1})
+
+
+@pytest.mark.parametrize("by", [_by_python, _by_conversation, _by_command, _by_mcp, _by_langgraph, _by_langgraph_alone])
 def test_the_setting_sends_every_surface_there(chosen: Path, server: walrus.WalrusServer, tmp_path: Path, by) -> None:
     by(chosen)
     assert server.blobs and not any(b"swordfish" in blob for blob in server.blobs.values())

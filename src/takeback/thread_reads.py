@@ -10,6 +10,7 @@ from binascii import a2b_base64
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from . import plain
 from .errors import Damaged, NotFound, TakebackError, UsageError
@@ -36,6 +37,8 @@ class ThreadReads:
         self.journal = ws.store.journal
         folder = None if ws.store.is_read_only else ws.store.folder
         self.index = ThreadIndex(folder and folder / "threads.db", self.journal)
+        if (set_up := getattr(store, "set_up", None)) is not None and store is not None:
+            set_up(ws.settings, ws.environ, self._key(store.name))
         self.held = HeldValues(
             self.index, self.journal, ws.store.blobs, store, self._configured, ws.settings.threads_store
         )
@@ -45,8 +48,10 @@ class ThreadReads:
     def _configured(self, name: str) -> StateStore:
         from . import state_stores
 
-        key = self.ws.settings.config.with_name(f"{name}.key")  # an agent's environment does not say where that is
-        return state_stores.from_settings(name, self.ws.settings, self.ws.environ, key)
+        return state_stores.from_settings(name, self.ws.settings, self.ws.environ, self._key(name))
+
+    def _key(self, name: str) -> Path:
+        return self.ws.settings.config.with_name(f"{name}.key")  # an agent's environment does not say where that is
 
     @contextmanager
     def reading(self) -> Iterator[None]:

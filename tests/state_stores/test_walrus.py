@@ -399,8 +399,8 @@ def test_what_is_no_key(make: Callable[..., Walrus], key: str) -> None:
 
 def test_without_a_key_nothing_is_asked(make: Callable[..., Walrus], server: WalrusServer) -> None:
     with pytest.raises(CredentialNeeded, match="no key") as said:
-        make(key="")
-    assert "TAKEBACK_WALRUS_KEY" in said.value.hint and server.requests == []
+        make(key="").put(DATA)
+    assert "TAKEBACK_WALRUS_KEY" in said.value.hint and "key_file" in said.value.hint and server.requests == []
 
 
 def test_a_key_file(make: Callable[..., Walrus], tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ class StateStore(Protocol):
     def delete(self, blob_id: str) -> bool:
         """Whether it is gone now. A store that cannot delete says no, and keeps it."""
 
+    # A store may also have `set_up(settings, environ, key)`, called when a workspace begins to use it: what was not
+    # said when it was made is its owner's. `key` is where a key of its own lies, or will.
+
 
 def from_settings(name: str, settings: Settings, environ: Mapping[str, str], key: str | Path = "") -> StateStore:
     """The store of this name, as its owner has set it up; `key` is the file of its key where the settings name none."""

@@ -40,19 +40,23 @@ _FIRST, _LONGEST_WAIT = 0.25, 8.0  # seconds between two tries
 _UNOPENED = 3  # tries where nobody is there at all
 _FRESH = 60.0  # seconds in which a 404 may be older than the blob: caches before an aggregator keep it
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
-_NO_KEY = f"set {KEY_VARIABLE}, or walrus.key_file to a file of mode 0600; without a key nothing is uploaded"
+_NO_KEY = (
+    f"set {KEY_VARIABLE}, or walrus.key_file to a file of mode 0600, which a saver or workspace reads; or give Walrus "
+    "a key or a key_file; without one nothing is uploaded"
+)
 
 
 class Walrus:
-    """A store for state on Walrus; by default the public Testnet's. `makes_key` makes the key file at the first upload,
-    if it is not there. `patience` is how long one call goes on trying, beside the request under way."""
+    """A store for state on Walrus; by default where and with which key the owner's settings say, once a workspace uses
+    it: the public Testnet, if they say nothing. `makes_key` makes the key file at the first upload, if it is not there.
+    `patience` is how long one call goes on trying, beside the request under way."""
 
     name = "walrus"
 
     def __init__(
         self,
-        publisher: str = PUBLISHER,
-        aggregator: str = AGGREGATOR,
+        publisher: str | None = None,
+        aggregator: str | None = None,
         *,
         epochs: int = 5,
         deletable: bool = True,
@@ -62,13 +66,16 @@ class Walrus:
         timeout: float = 120.0,
         patience: float = 30.0,
     ) -> None:
-        self._publisher = _base(publisher, "publisher")
-        self._aggregator = _base(aggregator, "aggregator")
+        self._publisher = _base(PUBLISHER if publisher is None else publisher, "publisher")
+        self._aggregator = _base(AGGREGATOR if aggregator is None else aggregator, "aggregator")
+        self._is_placed = publisher is not None or aggregator is not None
         if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
             raise UsageError(f"{epochs!r} is no number of epochs", "give a whole number of at least 1")
         self._kept = f"epochs={epochs}&" + ("deletable=true" if deletable else "permanent=true")
-        self._unmade = Path(key_file) if makes_key and not key and not os.path.lexists(key_file) else None
-        self._kept_seal = None if self._unmade is not None else Seal(_key(key, key_file))
+        self._unmade: Path | None = None  # a key file that is to be made
+        self._kept_seal: Seal | None = None
+        if key or key_file:
+            self._use_key(key, key_file, makes_key)
         self._timeout, self._patience = timeout, patience
         self._stored: dict[str, float] = {}  # what was put a moment ago, and when
         self._mutex = threading.Lock()
@@ -78,6 +85,8 @@ class Walrus:
         """As the owner has set it up; the key in the environment goes before the one in a file. Where no file is named
         it is `own_key`, which is made when it is needed."""
         key = environ.get(KEY_VARIABLE, "")
+        if not (key or settings.walrus_key_file or own_key):
+            raise _no_key()
         return cls(
             settings.walrus_publisher,
             settings.walrus_aggregator,
@@ -87,6 +96,20 @@ class Walrus:
             key_file="" if key else settings.walrus_key_file or own_key,
             makes_key=bool(own_key) and not settings.walrus_key_file,
         )
+
+    def set_up(self, settings: Settings, environ: Mapping[str, str], own_key: str | Path) -> None:
+        """The owner's places and key, where none were given."""
+        if not self._is_placed:
+            self._publisher = _base(settings.walrus_publisher, "publisher")
+            self._aggregator = _base(settings.walrus_aggregator, "aggregator")
+        if self._kept_seal is None and self._unmade is None:
+            key = environ.get(KEY_VARIABLE, "")
+            file = "" if key else settings.walrus_key_file or own_key
+            self._use_key(key, file, makes_key=not settings.walrus_key_file)
+
+    def _use_key(self, key: str | bytes, key_file: str | Path, makes_key: bool) -> None:
+        self._unmade = Path(key_file) if makes_key and not key and not os.path.lexists(key_file) else None
+        self._kept_seal = None if self._unmade is not None else Seal(_key(key, key_file))
 
     def put(self, data: bytes) -> str:
         """Stores it sealed. Sealed once, so that a repeated upload is the same blob and is paid for once."""
@@ -182,7 +205,11 @@ def _key(key: str | bytes, key_file: str | Path) -> bytes:
         return read_key(key.decode("ascii", "replace") if isinstance(key, bytes) else key, KEY_VARIABLE)
     if key_file:
         return read_key_file(Path(key_file))
-    raise CredentialNeeded("there is no key to encrypt state with", _NO_KEY)
+    raise _no_key()
+
+
+def _no_key() -> CredentialNeeded:
+    return CredentialNeeded("there is no key to encrypt state with", _NO_KEY)
 
 
 def _base(url: str, what: str) -> Place:
