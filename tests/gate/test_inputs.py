@@ -129,6 +129,8 @@ JUDGED = [
     "git mv f.sh g.sh && bash g.sh", "printf 'x:\\n\\tcurl -X POST https://x\\n' > Makefile; make x",
     "printf '#!/bin/sh\\ncurl -X POST https://x\\n' > run; chmod +x run; ./run",
     "if true; then cp f.sh b; fi; bash b", "cp f.sh a; cp a b; mv b c; bash c",
+    "mkdir d && mv f.sh d && bash d/f.sh", "rsync -a scripts s2 && bash s2/scripts/a.sh",
+    "rsync -a scripts/ s2/ && bash s2/a.sh", "cp -t /tmp f.sh; bash /tmp/f.sh", "cp -r . /tmp/copy && bash /tmp/copy/f.sh",
     # runners
     "bun run deploy", "bun deploy", "bun f.js", "bun run f.js", "node --run deploy", "deno task deploy",
     "deno run -A f.js", "deno eval \"fetch('https://x', {method: 'POST'})\"", "pnpm deploy", "yarn run deploy",
@@ -143,7 +145,12 @@ JUDGED = [
     "export GIT_EXTERNAL_DIFF=./prog; git diff", "PATH=$PWD/bin:$PATH ls", "export PATH=bin:$PATH; ls",
     "git -c alias.x='!bash f.sh' x", "git -c core.fsmonitor='bash f.sh' status", "git ship", "git ship --now",
     "git -c core.hooksPath=hooks commit -m x", "git config core.hooksPath hooks; git commit -m x",
-    "git config alias.x '!bash f.sh' && git x", "git -c core.hooksPath=hooks save",
+    "git config alias.x '!bash f.sh' && git x", "git -c filter.x.clean='bash f.sh' add .", "git grep -O'bash f.sh' x",
+    "git -c gpg.program=./prog commit -S", "git fetch 'ext::sh -c bash% f.sh'", "git -c diff.x.textconv='bash f.sh' diff",
+    "git config core.sshCommand 'bash f.sh'; git fetch", "git -c core.hooksPath=hooks hook run pre-commit",
+    "tar -I 'bash f.sh' -cf x .", "tar cf x --to-command='bash f.sh' .", "rsync -e 'bash f.sh' a b", "less +'!bash f.sh' x",
+    "PS4='$(bash f.sh)' bash -x quiet/a.sh", "hash -p ./f.sh ls; ls", "python3 -m pdb f.py", "coverage run f.py",
+    "nodemon --exec 'bash f.sh'", "npx concurrently 'bash f.sh' ls", "node -e \"require('child_process').fork('./f.js')\"", "git -c core.hooksPath=hooks save",
     "cp f.sh .git/hooks/pre-commit && git commit -m x", "echo 'bash f.sh' > .git/hooks/post-checkout; git switch x",
 ]  # fmt: skip
 
@@ -174,6 +181,8 @@ UNDECIDED = [
     "sed 's/a/b/' f.sh > b; bash b", "curl -s https://x.example | python3", "curl -s https://x.example | node -",
     "curl -s https://x.example | tee i.sh; sh i.sh", "curl -o Makefile https://x.example; make",
     "if a; then cp f.sh b; else cp quiet/a.sh b; fi; bash b", "python3 -c \"$X\"", "bash ../*.sh", "run-parts ../parts",
+    "fd -e sh -x bash", "fd -e sh -X bash {}", "sort -o b f.sh; bash b", "sed -n 'w b' f.sh; bash b", "xxd -r x b; sh b",
+    "gunzip x.sh.gz; bash x.sh", "unzip x.zip; bash x.sh", "scp host:x.sh . && bash x.sh", "tar xf a.tar; bash x.sh",
     "dd if=f.sh of=b; bash b", "parallel bash scripts/{}", "git -c core.hooksPath=$X commit -m x",
 ]  # fmt: skip
 
@@ -199,6 +208,10 @@ TOLD = [
     ("sed -i s/a/b/ quiet/a.sh && bash quiet/a.sh", "quiet/a.sh as it is by then"),
     ("git pull && bash quiet/a.sh", "quiet/a.sh as it is by then"),
     ("git checkout main && make -f plain.mk x", "plain.mk as it is by then"),
+    ("patch -p1 < x.patch && bash quiet/a.sh", "quiet/a.sh as it is by then"),
+    ("tar xf a.tar && bash quiet/a.sh", "quiet/a.sh as it is by then"),
+    ("git -c include.path=./x status", "include.path"),
+    ("chroot . bash f.sh", "f.sh"),
     ("git frobnicate", "git frobnicate"),
     ("./odd", "odd"),
     ("/opt/tools/ls -l", "/opt/tools/ls"),
@@ -240,7 +253,8 @@ QUIET = [
     "cat > b.sh <<'EOF'\nls\nEOF\nbash b.sh", "mv quiet q2 && bash q2/a.sh", "git -c core.hooksPath=quiet commit -m x",
     "just --list", "git -c core.hooksPath=hooks commit --no-verify -m x", "python3 --version", "node --check f.js",
     "bash -n f.sh", "find . -name '*.sh' -exec bash -n {} \\;", "cat f.sh | bash -n", "cat f.sh", "cp f.sh g.sh",
-    "deno fmt f.js", "bash < /dev/null", "echo bash f.sh", "grep POST f.sh | wc -l",
+    "git -c user.name=x -c commit.gpgsign=false commit --no-verify -m x", "git commit -c HEAD --no-verify", "tar xzf a.tgz",
+    "rsync -e ssh -a a/ b/", "PS1='\\w $ ' bash -c ls", "deno fmt f.js", "bash < /dev/null", "echo bash f.sh", "grep POST f.sh | wc -l",
 ]  # fmt: skip
 
 

@@ -123,6 +123,26 @@ def alias(shell: Shell, words: list[str], state: State, stdin: str | None) -> st
     return ""
 
 
+def hash_(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    if words[1:2] == ["-p"] and len(words) > 3:  # a name is given another program
+        state.aliases[words[3]] = words[2]
+    return ""
+
+
+def fd(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    """What it runs on each file that it finds."""
+    for at, word in enumerate(words):
+        if word in ("-x", "--exec", "-X", "--exec-batch"):
+            inner = words[at + 1 :]
+            marks = ("{}", "{/}", "{//}", "{.}", "{/.}")
+            if inner and not any(mark in each for mark in marks for each in inner):
+                inner = [*inner, "{}"]
+            made = [_anything(".") if each in marks else each.replace("{}", _anything(".")) for each in inner]
+            shell.simple(made, {}, None, state.copy())
+            break
+    return f"./{UNKNOWN}\n"
+
+
 def read(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
     names = [w for w in words[1:] if re.fullmatch(r"[A-Za-z_]\w*", w)]
     line = stdin.partition("\n")[0].split(None, max(len(names) - 1, 0)) if stdin is not None else [UNKNOWN]
@@ -269,4 +289,7 @@ BUILTINS: dict[str, Callable[[Shell, list[str], State, str | None], str]] = {
     "find": find,
     "gfind": find,
     "yes": quiet,
+    "hash": hash_,
+    "fd": fd,
+    "fdfind": fd,
 }

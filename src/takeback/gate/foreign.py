@@ -28,7 +28,7 @@ def language_of(name: str) -> str:
 _QUOTED = r"\s*['\"`]([^'\"`\n]+)['\"`]"
 _LOADS: Mapping[str, re.Pattern[str]] = {
     "python": pattern(r"\b(?:(?:run_path|execfile)\(|exec\(.{0,40}?open\()" + _QUOTED),
-    "node": pattern(r"(?:\b(?:require|import)\s*\(?|\bfrom\b)" + _QUOTED),
+    "node": pattern(r"(?:\b(?:require|import|fork|Worker)\s*\(?|\bfrom\b)" + _QUOTED),
     "ruby": pattern(r"\b(?:load|require_relative|require)\s*\(?" + _QUOTED),
     "perl": pattern(r"\b(?:do|require)\s*\(?" + _QUOTED),
     "php": pattern(r"\b(?:require|include)(?:_once)?\s*\(?" + _QUOTED),
@@ -141,11 +141,39 @@ def _literal(ast: Any, node: Any, known: dict[str, Any], depth: int = 0) -> list
     return []
 
 
-_GIT_RUNS = named("core.pager core.editor core.sshcommand core.fsmonitor sequence.editor diff.external core.askpass")
+_GIT_RUNS = pattern(
+    r"core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy)|sequence\.editor|diff\.external|interactive\.difffilter|"
+    r"pager\..+|difftool\..+|mergetool\..+|gpg\.(?:.+\.)?program|filter\..+\.(?:clean|smudge|process)|"
+    r"diff\..+\.(?:textconv|command)|merge\..+\.driver|trailer\..+\.(?:command|cmd)|tar\..+\.command|"
+    r"(?:browser|man)\..+\.(?:cmd|path)|uploadpack\.packobjectshook|sendemail\.(?:smtpserver|tocmd|cccmd|headercmd)"
+)
+_GIT_SETS = pattern(  # keys that set how git works, and run nothing
+    r"(?:user|author|committer|color|column|advice|init|commit|http|https|log|rebase|fetch|push|pull|branch|remote|gc|pack|"
+    r"i18n|format|grep|status|stash|submodule|tag|transfer|blame|feature|index|lfs|maintenance|notes|checkout|clean|apply|"
+    r"safe|receive|rerere|help|showbranch|worktree|versionsort|url|credential|alias|am|bitmap|diff|merge|extensions)\..+|"
+    r"core\.(?!attributesfile|excludesfile|worktree).+|protocol\.(?:version|file\.allow)"
+)
+
+
+def git_runs(key: str) -> bool:
+    """Whether what git is told by a key is a command line."""
+    return _GIT_RUNS.fullmatch(key) is not None
+
+
+def git_sets(key: str) -> bool:
+    """Whether a key is known to run nothing."""
+    return _GIT_SETS.fullmatch(key) is not None
+
+
 _SUBSTITUTES = pattern(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)", re.DOTALL)
 _SED_RUNS = pattern(
     r"(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$|/[^/]*/))?\s*!?\s*e(?:\s+([^\n]+)|\s*(?=$|[;}\n]))"
 )
+
+
+def _is_verb(words: Sequence[str], at: int) -> bool:
+    return not words[at].startswith("-") and words[at - 1] not in (
+        "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")  # fmt: skip
 
 
 def git_config(words: Sequence[str], assigned: Mapping[str, str]) -> dict[str, str]:
@@ -155,8 +183,9 @@ def git_config(words: Sequence[str], assigned: Mapping[str, str]) -> dict[str, s
         if (key := assigned.get(f"GIT_CONFIG_KEY_{number}")) is None:
             break
         found[key.lower()] = assigned.get(f"GIT_CONFIG_VALUE_{number}", UNKNOWN)
+    verb = next((at for at in range(1, len(words)) if _is_verb(words, at)), len(words))
     for at, word in enumerate(words[:-1]):
-        if word == "-c":
+        if word == "-c" and (at < verb or words[verb : verb + 1] == ["clone"]):
             key, _, value = words[at + 1].partition("=")
             found[key.lower()] = value
         elif word.startswith("--config-env=") or word == "--config-env":
@@ -169,13 +198,19 @@ def _git(words: Sequence[str], assigned: Mapping[str, str]) -> list[str]:
     """Command lines that git is told to run: aliases, editors, pagers."""
     found: list[str] = []
     for key, value in git_config(words, assigned).items():
-        if key in _GIT_RUNS or key.startswith(("pager.", "difftool.", "mergetool.")):
-            found.append(value)
+        if git_runs(key):
+            if not (key == "core.fsmonitor" and value.lower() in ("true", "false")):
+                found.append(value)
         elif value.startswith("!") and (key.startswith("credential") or (key[:6] == "alias." and key[6:] in words)):
             found.append(value[1:])
     found = [value for value in found if not is_ssh(value)]
     for at, word in enumerate(words):
         following = words[at + 1] if at + 1 < len(words) else ""
+        if word.startswith("ext::"):
+            parts = [part.replace("% ", " ") for part in re.split(r"(?<!%) ", word[5:])]
+            found.append(" ".join("'" + part.replace("'", "'\\''") + "'" for part in parts))
+        elif "grep" in words[:at] and (opened := re.fullmatch(r"(?:-O|--open-files-in-pager=)(.+)", word)) is not None:
+            found.append(opened[1])
         if word in ("-x", "--exec", "--extcmd") and {"rebase", "difftool"} & set(words):
             found.append(following)
         elif word.startswith(("--exec=", "--extcmd=")) and {"rebase", "difftool"} & set(words):

@@ -7,7 +7,7 @@ of the user and of the machine is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..patterns import pattern
 from ..typed import TYPE_CHECKING
@@ -69,14 +69,20 @@ def take(shell: Shell, command: Command, state: State) -> None:
     if verb and UNKNOWN not in verb and verb not in _VERBS and not verb.startswith("-"):
         _alias(shell, verb, rest, config, state, told)
         return
-    for key in _ON_DISK - told.keys():  # those that are told are run with the words
+    for key in told:
+        if not foreign.git_runs(key) and not foreign.git_sets(key):
+            shell.not_read(f"what git does for {key}")
+    for key in {*_ON_DISK, *filter(foreign.git_runs, state.git)} - told.keys():  # those told are run with the words
         value = config.get(key, "")
         if key == "core.fsmonitor" and value.lower() in ("", "true", "false", "yes", "no", "0", "1"):
             continue
         if key != "core.hookspath" and value:
             taking.take(shell, Input(LINE, "sh", value), state, None)
+    if verb == "hook" and rest[:1] == ["run"]:
+        names = [word for word in rest[1:] if word and not word.startswith("-")]
+        _hooks(shell, names[:1], folder, config.get("core.hookspath"), state)
     if verb in _HOOKS and not (_SKIPS & set(rest) and verb in ("commit", "merge", "push")):
-        _hooks(shell, verb, folder, config.get("core.hookspath"), state)
+        _hooks(shell, _HOOKS[verb], folder, config.get("core.hookspath"), state)
 
 
 def _set(rest: list[str], state: State) -> None:
@@ -103,7 +109,7 @@ def _alias(
         taking.take(shell, Input(LINE, "sh", f"git {options} {value} {words}"), state, None)
 
 
-def _hooks(shell: Shell, verb: str, folder: str, told: str | None, state: State) -> None:
+def _hooks(shell: Shell, names: Sequence[str], folder: str, told: str | None, state: State) -> None:
     if told is None:
         path = f"{folder}/.git/hooks"
     elif UNKNOWN in told:
@@ -114,7 +120,7 @@ def _hooks(shell: Shell, verb: str, folder: str, told: str | None, state: State)
     project = shell.project
     inner = state.copy()
     inner.cwd = folder
-    for name in _HOOKS[verb]:
+    for name in names:
         there = f"{path}/{name}"
         if state.written.text(there) is not None or (project is not None and project.has(state.written.origin(there))):
             taking.take(shell, Input(FILE, "", there), inner, None)

@@ -214,9 +214,47 @@ def shell(words: Sequence[str]) -> list[Input]:
     return [*found, Input(STDIN, "sh", args=rest if fed else rest[1:])]
 
 
+# Programs that run a command line which an option, or a word that begins so, gives them.
+_BY_OPTION: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("tar", "bsdtar", "gtar"),
+        named("-I --use-compress-program --to-command -F --info-script --new-volume-script --rsh-command"),
+    ),
+    "rsync": named("-e --rsh"),
+    "zip": named("-TT --unzip-command"),
+    "sort": named("--compress-program"),
+    "rg": named("--pre --hostname-bin"),
+    "man": named("-P --pager"),
+    "nodemon": named("-x --exec"),
+    "watchexec": named("-c --command"),
+    "chokidar": named("-c --command"),
+    "gdb": named("-ex -iex --eval-command"),
+}
+_FILE_RUNNERS = named(  # of Python: they run the program that they are given
+    "pdb cProfile profile trace coverage runpy debugpy kernprof scalene viztracer ipython ipython3 memory_profiler"
+)
+
+
+def _by_option(name: str, words: Sequence[str]) -> list[str]:
+    wanted, found = _BY_OPTION.get(name, frozenset()), []
+    for at, word in enumerate(words[1:], 1):
+        option, equals, value = word.partition("=")
+        if option in wanted:
+            found.append(value if equals else "".join(words[at + 1 : at + 2]))
+        elif name == "less" and re.match(r"\+.*!", word):
+            found.append(word.partition("!")[2])
+    return [re.sub(r"^(?:shell|!)\s*", "", line) for line in found if line.strip()]
+
+
 def others(name: str, words: Sequence[str]) -> list[Input]:
     """What programs run that are neither shells nor interpreters."""
     plain = [word for word in words[1:] if not word.startswith("-")]
+    if lines := _by_option(name, words):
+        return [Input(LINE, "sh", line) for line in lines]
+    if name == "concurrently":
+        return [Input(LINE, "sh", word) for word in plain]
+    if name in _FILE_RUNNERS:
+        return [Input(FILE, "python", word) for word in plain if word.endswith(".py")][:1]
     if name == "run-parts" and not {"--test", "--list", "--version", "--help"} & set(words):
         return [Input(FOLDER, "", plain[-1])] if plain else []
     if name == "go" and plain[:1] == ["run"]:
@@ -236,7 +274,7 @@ def is_code(name: str) -> bool:
     """Whether a variable makes programs run other code."""
     if not (name[:1].isupper() or name.startswith(("npm_config", "_JAVA"))):
         return False
-    return any(name in _table()[part] for part in ("commands", "loads", "files", "options"))
+    return any(name in _table()[part] for part in _table())
 
 
 def environment(assigned: Mapping[str, str]) -> list[Input]:
@@ -249,6 +287,8 @@ def environment(assigned: Mapping[str, str]) -> list[Input]:
             found.append(Input(LINE, "sh", value))
         elif language := table["files"].get(name):
             found += [Input(FILE, language, each, said="/" in each) for each in value.split(":") if each]
+        elif name in table["prompts"]:
+            found += [Input(LINE, "sh", f'echo "{value}"')] if re.search(r"\$\(|`", value) else []
         elif name in table["loads"] and value:
             found.append(Input(UNREAD, "", f"what {name} loads"))
         elif language := table["options"].get(name):

@@ -89,6 +89,7 @@ def fed(shell: Shell, given: Input, state: State, stdin: str | None) -> str:
 def file(shell: Shell, given: Input, state: State, stdin: str | None, sourced: bool = False) -> str:
     """A file that is run as code."""
     if state.elsewhere:
+        shell.not_read(given.value)
         return UNKNOWN
     if resolved(given.value, state.cwd) == "/dev/stdin":
         return fed(shell, given, state, stdin)
@@ -161,6 +162,9 @@ def _one(shell: Shell, given: Input, path: str, state: State, stdin: str | None,
     if project is None:
         return UNKNOWN
     origin = _program(shell, given, origin)
+    if not project.has(origin) and state.written.may_have_come(path):
+        shell.cannot_see(f"{given.value}, which this very command brings here")
+        return UNKNOWN
     if not project.has(origin):
         if given.said and origin != "/dev/null":
             shell.not_read(path)

@@ -25,10 +25,14 @@ class Written:
         self.texts: dict[str, str] = {}  # by path: what was put into it; UNKNOWN where nobody can say
         self.origins: dict[str, str] = {}  # what lies at a path, and below it, came from there; UNKNOWN: from elsewhere
         self.edited: set[str] = set()  # changed in place: read as it is now, and told
+        self.filled: set[str] = set()  # folders into which something was unpacked
+        self.folders: set[str] = set()  # made by this text
 
     def copy(self) -> Written:
         other = Written()
-        other.texts, other.origins, other.edited = self.texts.copy(), self.origins.copy(), self.edited.copy()
+        other.become(self)
+        for name, value in vars(self).items():
+            setattr(other, name, value.copy())
         return other
 
     def join(self, other: Written) -> None:
@@ -37,10 +41,12 @@ class Written:
             for path, value in others.items():
                 mine[path] = value if mine.get(path, value) == value else UNKNOWN
         self.edited |= other.edited
+        self.filled |= other.filled
+        self.folders |= other.folders
 
     def become(self, other: Written) -> None:
         """The way that was taken is the one that counts."""
-        self.texts, self.origins, self.edited = other.texts, other.origins, other.edited
+        vars(self).update(vars(other))
 
     def put(self, path: str, text: str) -> None:
         self.texts[path] = text
@@ -61,7 +67,8 @@ class Written:
     def below(self, folder: str) -> list[str] | None:
         """Files below a folder that the text wrote; None where other ones may have come there."""
         inside = folder.rstrip("/") + "/"
-        if any(path == folder or path.startswith(inside) or folder.startswith(path + "/") for path in self.origins):
+        came = {*self.origins, *self.filled}
+        if any(path == folder or path.startswith(inside) or folder.startswith(path + "/") for path in came):
             return None
         return [path for path in self.texts if path.startswith(inside)]
 
@@ -78,14 +85,22 @@ class Written:
         if name == "git":
             self._git(command)
             return
+        if name in ("mkdir", "gmkdir"):
+            self.folders |= {resolved(word, cwd) for word in command.words[1:] if not word.startswith("-")}
         if name in _KEEPS or name == "tee":
             return
+        for path in _put_by_option(name, list(command.words)):
+            self.put(resolved(path, cwd), UNKNOWN)
+        if name == "patch" and not [word for word in command.words[1:] if not word.startswith("-")]:
+            self.edited.add(cwd)
+        if name == "unzip" and "-d" not in command.words:
+            self._from_elsewhere(cwd)
         for each in touched(command._replace(writes=())):
             path = resolved(each.path, cwd)
             if each.deletes or path == UNKNOWN or _PATTERN.search(path):
                 continue
             if name in _COPIES:
-                self._copied(each, path, cwd)
+                self._copied(each, path, cwd, name)
             elif name in _EDITS:
                 self.edited.add(path)
             elif name in _UNPACKS:
@@ -93,27 +108,41 @@ class Written:
             else:
                 self.put(path, UNKNOWN)
 
-    def _copied(self, each: Touched, target: str, cwd: str) -> None:
-        into = each.path.endswith("/") or len(each.sources) > 1 or os.path.isdir(target)
+    def _copied(self, each: Touched, target: str, cwd: str, name: str) -> None:
+        is_folder = target in self.folders or os.path.isdir(target)
+        into = each.path.endswith("/") or len(each.sources) > 1 or is_folder
         for source in each.sources:
             path = resolved(source, cwd)
-            to = f"{target.rstrip('/')}/{path.rpartition('/')[2]}" if into else target
+            below = into or (name == "rsync" and os.path.isdir(path))
+            to = f"{target.rstrip('/')}/{re.split('[/:]', path)[-1]}" if below else target
             contents = source.endswith(("/", "/."))
             to = target if contents else to
-            if path == UNKNOWN or is_remote(source) or _PATTERN.search(path):
+            if is_remote(source):
+                self.put(to, UNKNOWN)
+                continue
+            if path == UNKNOWN or _PATTERN.search(path):
                 self._from_elsewhere(target)
                 continue
             self._forget(to)
             text = self.text(path)
-            below = {to + key[len(path) :]: value for key, value in self.texts.items() if key.startswith(path + "/")}
+            inside = {to + key[len(path) :]: value for key, value in self.texts.items() if key.startswith(path + "/")}
             if text is not None:
                 self.texts[to] = text
             else:
-                self.texts |= below
+                self.texts |= inside
                 self.origins[to] = self.origin(path)
 
     def _from_elsewhere(self, path: str) -> None:
-        self.origins[path] = UNKNOWN
+        """Files come that nobody knows. In a folder that is there already much stays as it is."""
+        if os.path.isdir(path):
+            self.edited.add(path)
+            self.filled.add(path)
+        else:
+            self.origins[path] = UNKNOWN
+
+    def may_have_come(self, path: str) -> bool:
+        """Whether a file that is not there may have been unpacked."""
+        return any(above in self.filled for above, _ in _ways(path))
 
     def _forget(self, path: str) -> None:
         for known in (self.texts, self.origins):
@@ -128,9 +157,24 @@ class Written:
             folder = plain[1] if len(plain) > 1 else re.sub(r"\.git$", "", plain[0].rstrip("/")).rpartition("/")[2]
             self._from_elsewhere(resolved(folder, command.cwd))
         elif verb == "mv" and len(plain) == 2:
-            self._copied(Touched(plain[1], sources=(plain[0],)), resolved(plain[1], command.cwd), command.cwd)
+            self._copied(Touched(plain[1], sources=(plain[0],)), resolved(plain[1], command.cwd), command.cwd, "mv")
         elif verb in _TREE and not (verb == "stash" and rest[0] in ("list", "show")):
             self.edited.add(command.cwd)
+
+
+def _put_by_option(name: str, words: list[str]) -> list[str]:
+    """Files that programs write which else only read."""
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    if name in ("sort", "shuf", "iconv"):
+        return [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-o", "--output")] + [
+            word.partition("=")[2] for word in words if word.startswith("--output=")]  # fmt: skip
+    if name in ("uniq", "xxd"):
+        return plain[1:2]
+    if name in ("gunzip", "bunzip2", "unxz", "unzstd"):
+        return [re.sub(r"\.(?:gz|bz2|xz|zst)$", "", word) for word in plain]
+    if name in ("sed", "gsed"):
+        return [found for word in words[1:] for found in re.findall(r"(?:^|[\s;/}\d$])w\s+([^\s;}]+)", word)]
+    return []
 
 
 def _ways(path: str) -> Iterator[tuple[str, str]]:
