@@ -11,7 +11,7 @@ from .state import Command, resolved
 from .words import UNKNOWN, named
 
 _KEEPS = named("chmod chown chgrp chattr setfacl xattr gchmod mkdir gmkdir touch gtouch mkfifo mknod")  # no new text
-_COPIES = named("cp mv ln install gcp gmv gln ginstall rsync ditto link symlink")
+_COPIES = named("cp mv ln install gcp gmv gln ginstall rsync scp ditto link symlink")
 _EDITS = named("sed gsed perl ruby patch ed red ex vim vi nvim emacs joe nano micro")  # in place: much stays as it is
 _UNPACKS = named("tar bsdtar gtar unzip")
 _TREE = named("checkout switch pull merge rebase reset restore stash cherry-pick revert am apply read-tree")
