@@ -71,7 +71,7 @@ def take(shell: Shell, command: Command, state: State) -> None:
         return
     for key in told:
         if not foreign.git_runs(key) and not foreign.git_sets(key):
-            shell.not_read(f"what git does for {key}")
+            shell.not_read(f"git's {key}")
     for key in {*_ON_DISK, *filter(foreign.git_runs, state.git)} - told.keys():  # those told are run with the words
         value = config.get(key, "")
         if key == "core.fsmonitor" and value.lower() in ("", "true", "false", "yes", "no", "0", "1"):

@@ -290,7 +290,7 @@ def environment(assigned: Mapping[str, str]) -> list[Input]:
         elif name in table["prompts"]:
             found += [Input(LINE, "sh", f'echo "{value}"')] if re.search(r"\$\(|`", value) else []
         elif name in table["loads"] and value:
-            found.append(Input(UNREAD, "", f"what {name} loads"))
+            found.append(Input(UNREAD, "", name))
         elif language := table["options"].get(name):
             found += _options(name, language, value)
     return found
@@ -301,7 +301,7 @@ def _options(name: str, language: str, value: str) -> list[Input]:
     words = value.split()
     if language in ("perl", "java"):  # modules, and libraries, by name
         loads = any(word.startswith(("-M", "-m", "-javaagent", "-agent", "-Xbootclasspath")) for word in words)
-        return [Input(UNREAD, "", f"what {name} loads")] if loads else []
+        return [Input(UNREAD, "", name)] if loads else []
     return [each for each in of(language, [language, *words]) if each.kind in (FILE, TEXT, MODULE)]
 
 

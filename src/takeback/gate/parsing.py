@@ -27,6 +27,7 @@ _MOST_IN_FILES = 1000  # with those in files of the project that it runs
 _READING = 1.0  # seconds for all of these files
 _GROUPS = pattern(r"[{}!\s]+")  # tree-sitter takes braces behind a `!` or `time` for one word
 _LOOPS = (24, 8, 3, 1)  # words of a loop that are gone through, by how deep it lies in others
+_MOST_LISTED = 60  # names that ls prints and that are gone through
 _LONGEST = 400_000  # characters of a command that are read
 _LONGEST_VALUE = 20_000  # of a variable
 _ASSIGNED = 3000  # assignments of one text
@@ -69,6 +70,7 @@ class Shell:
         self.texts: list[str] = []  # programs in other languages that are run
         self.files: list[tuple[str, str]] = []  # the same in files of the project: what each says, and its name
         self.functions: set[str] = set()  # of the text itself, by name, that it calls
+        self.running = ""  # the command that is looked at
         self.guessed = False  # no parser: read by words alone
         self._appended: dict[str, str] = {}  # what was in a file to which something is added
         self._depth = 0
@@ -94,7 +96,7 @@ class Shell:
             parser = grammar.parser()
             if parser is None:
                 self.guessed = True
-                self.not_read("what its words alone do not tell: tree-sitter-bash cannot be loaded")
+                self.not_read("parts that its words alone do not show (tree-sitter-bash cannot be loaded)")
                 return self._by_words(text, state)
             root = parser.parse(grammar.encoded(text.replace(UNKNOWN, "$__unknown__"))).root_node
             if root.has_error:
@@ -565,6 +567,7 @@ class Shell:
         everything = {**state.exported, **assigned}
         command = Command(tuple(words), state.cwd, everything, tuple(writes), stdin, state.elsewhere)
         self.commands.append(command)
+        self.running = " ".join(words)
         self._depth += 1
         try:
             self.surrounded(everything, state)
@@ -632,7 +635,10 @@ class Shell:
             return f"{self.project.root}\n"
         if name not in _NAMES_BELOW:
             return UNKNOWN
-        return f"./{UNKNOWN}\n" + (self._listed(words, state) if name == "ls" else "")
+        if name != "ls":
+            return f"./{UNKNOWN}\n"
+        there = self._there(words, state)
+        return (f"./{UNKNOWN}\n" if there is None else there) + self._listed(words, state)
 
     # -- files of the project ------------------------------------------------------------
 
@@ -643,7 +649,7 @@ class Shell:
             return
         for folder in folders.split(":"):
             if UNKNOWN in folder:
-                self.not_read("what lies on the PATH that it sets")
+                self.not_read("programs on the PATH that it sets")
                 continue
             path = resolved(f"{folder or '.'}/{command.words[0]}", command.cwd)
             if state.written.text(path) is not None or self.project.has(state.written.origin(path)):
@@ -714,6 +720,33 @@ class Shell:
             self.simple(["rm", "-rf", "--", path], {}, None, state.copy())
         script = self._reading[-1] if self._reading else ""
         self.sent += [Reaching(*found, script) for found in sending.sent(language, code)]
+
+    def _there(self, words: Sequence[str], state: State) -> str | None:
+        """The names that ls prints, where they are few and can be said."""
+        plain = [word for word in words[1:] if not word.startswith("-")] or ["."]
+        if self.project is None or any(
+            re.fullmatch(r"-[1aAtrSX]*", word) is None for word in words[1:] if word[:1] == "-"
+        ):
+            return None
+        found: list[str] = []
+        for word in plain:
+            path = resolved(word, state.cwd)
+            wrote = state.written.below(path.rpartition("/")[0] if _PATTERN.search(path) else path)
+            if wrote or wrote is None or UNKNOWN in path:
+                return None
+            if _PATTERN.search(path):
+                matched = self.project.matching(path)
+                if matched is None:
+                    return None
+                above = word.rpartition("/")[0]
+                found += [
+                    f"{above}/{each.rpartition('/')[2]}" if above else each.rpartition("/")[2] for each in matched
+                ]
+            elif (below := self.project.below(path, 1)) is not None:
+                found += [each.rpartition("/")[2] for each, _ in below]
+            else:
+                found.append(word)
+        return "".join(f"{name}\n" for name in found) if len(found) <= _MOST_LISTED else None
 
     def _listed(self, words: list[str], state: State) -> str:
         """The names that ls prints among others and that matter."""

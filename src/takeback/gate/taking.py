@@ -130,7 +130,7 @@ def _meant(shell: Shell, given: Input, state: State) -> list[str]:
         last = word.rstrip("/").rpartition("/")[2]
         if UNKNOWN in last or not last:
             if given.said:
-                shell.cannot_see(f"{given.language or 'a program'}: {word}")
+                shell.cannot_see(shell.running or word)
             return []
         shell.not_read(word)
         tail = word.rpartition(UNKNOWN)[2].partition("/")[2]
@@ -142,7 +142,7 @@ def _meant(shell: Shell, given: Input, state: State) -> list[str]:
     above = _PATTERN.split(path, 1)[0].rpartition("/")[0]
     wrote = state.written.below(above)
     if found is None or wrote is None or len(found) > _MOST:
-        shell.cannot_see(f"{given.language or 'a program'}: {word}")
+        shell.cannot_see(shell.running or word)
         return []
     return [*found, *(each for each in wrote if fits(path, each))]
 

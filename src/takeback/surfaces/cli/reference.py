@@ -140,11 +140,14 @@ _SHAPES = {
     ),
     "`effects`, `log --outside`": f'`{{"effects": [{{{_EFFECT}}}]}}`; an undo names in `"undoes"` the effect it undoes',
     "`record`, `resolve`": '`{"effect": {…}}`, the same',
-    "`approve`": '`{"approval": {"id", "plan", "hash", "credentials": [{"name", "origin"}]}}`',
+    "`approve`": '`{"approval": {"id", "plan", "hash", "credentials": [{"name", "origin"}]}}`; without an id '
+    '`{"plans": [{"id", "verb", "outside"}], "calls": [{"id", "at", "what", "agent", "session", "kind", "summary", '
+    '"why", "command", "risks", "state", "approved", "passed", "answered"}]}`',
     "`policy check`": '`{"policy": [{"domain", "verdict", "decision", "source"}], "ignored"}`',
     "`policy calls`": '`{"calls": [{"kind", "decision", "source", "about"}]}`',
     "`policy --command`": (
-        '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "decision"}]}`'
+        '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "request", "decision"}], '
+        '"unknown"}`: `"unknown"` names what was not read'
     ),
     "`email stage`, `email release`, `email cancel`": (
         '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|sending\\|unknown", "provider", "to", "subject", "due", '
