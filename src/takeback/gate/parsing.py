@@ -729,6 +729,7 @@ class Shell:
         ):
             return None
         found: list[str] = []
+        hidden = _shows_hidden(words)
         for word in plain:
             path = resolved(word, state.cwd)
             wrote = state.written.below(path.rpartition("/")[0] if _PATTERN.search(path) else path)
@@ -743,14 +744,17 @@ class Shell:
                     f"{above}/{each.rpartition('/')[2]}" if above else each.rpartition("/")[2] for each in matched
                 ]
             elif (below := self.project.below(path, 1)) is not None:
-                found += [each.rpartition("/")[2] for each, _ in below]
-            else:
+                names = [each.rpartition("/")[2] for each, _ in below]
+                found += [name for name in names if hidden or not name.startswith(".")]
+            elif self.project.has(path):
                 found.append(word)
+            else:
+                return None
         return "".join(f"{name}\n" for name in found) if len(found) <= _MOST_LISTED else None
 
     def _listed(self, words: list[str], state: State) -> str:
         """The names that ls prints among others and that matter."""
-        hidden = any(re.fullmatch(r"-[A-Za-z0-9]*[aAf][A-Za-z0-9]*|--all|--almost-all", word) for word in words[1:])
+        hidden = _shows_hidden(words)
         folder = resolved(next((w for w in words[1:] if not w.startswith("-")), "."), state.cwd).rstrip("/") + "/"
         names = {path[len(folder) :].partition("/")[0] for path, _ in self.matters if path.startswith(folder)}
         return "".join(f"{name}\n" for name in sorted(names) if hidden or not name.startswith("."))
@@ -866,6 +870,10 @@ class Shell:
         if name in ("exec", "builtin", "command", "time"):
             state.cwd, state.variables = inner.cwd, inner.variables
         return said
+
+
+def _shows_hidden(words: Sequence[str]) -> bool:
+    return any(re.fullmatch(r"-[A-Za-z0-9]*[aAf][A-Za-z0-9]*|--all|--almost-all", word) for word in words[1:])
 
 
 def _wrapper(name: str, words: Sequence[str]) -> tuple[Wrapper, int] | None:

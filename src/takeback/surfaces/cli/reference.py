@@ -146,8 +146,8 @@ _SHAPES = {
     "`policy check`": '`{"policy": [{"domain", "verdict", "decision", "source"}], "ignored"}`',
     "`policy calls`": '`{"calls": [{"kind", "decision", "source", "about"}]}`',
     "`policy --command`": (
-        '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "request", "decision"}], '
-        '"unknown"}`: `"unknown"` names what was not read'
+        '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "request", "decision"}]'
+        ', "unknown"}`: `"unknown"` names what was not read'
     ),
     "`email stage`, `email release`, `email cancel`": (
         '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|sending\\|unknown", "provider", "to", "subject", "due", '
