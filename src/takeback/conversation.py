@@ -359,7 +359,8 @@ class Conversation:
         others = results.others_work(self._on.history(), outcome)
         kept += [f"kept {each.name}, {each.why}" for each in others if not each.outside]
         kept = list(dict.fromkeys(kept))
-        more = [f"kept {len(kept) - _NAMED:,} more"] * (len(kept) > _NAMED + 1)
+        lists = f" (takeback show {outcome.id[:8]} lists them)" if outcome.id else ""
+        more = [f"kept {len(kept) - _NAMED:,} more{lists}"] * (len(kept) > _NAMED + 1 and bool(lists))
         stands = " stays" if verb == "took back" else ""
         told = [(acts[path], why) for path, why in not_done if path in acts]
         told += [(each.name, each.why) for each in others if each.outside]

@@ -60,10 +60,10 @@ def _called(path: bytes) -> str:
 
 
 def sentence(found: Named) -> str:
-    """'took back a.txt, POST /charges; stays: b.txt (thread bob did it), c.txt (a person's)'"""
+    """'took back a.txt, POST /charges; stays: b.txt (thread bob did it), c.txt (a person's)': all that stays."""
     told = f"took back {_listed(found.back)}" if found.back else "took back nothing"
     kept = [f"{name} ({why})" for name, why in found.stayed]
-    return f"{told}; stays: {_listed(kept)}" if kept else told
+    return f"{told}; stays: {', '.join(kept)}" if kept else told
 
 
 def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
@@ -71,9 +71,10 @@ def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
     if (act := history.act_of(unit.seq)) is not None and act.is_of_unknown:
         return f"not known whose: takeback revert {act.id[:8]} takes it back"
     if is_uncertain(history, unit) and turns & mine:
-        return (
-            f"found after its turn was cut off, so that it may be a person's: takeback revert {effect.id[:8]} takes it"
-        )
+        from shlex import quote
+
+        command = f"takeback revert {effect.id[:8]} {quote('./' + text(unit.path))}"
+        return f"found after its turn was cut off, so that it may be a person's: {command} takes it"
     names = {bracket.turn: bracket.call.thread for bracket in history.brackets.values() if bracket.call.thread}
     others = sorted({f"thread {names[t]}" if t in names else t.actor for t in turns - mine if t in names or t.actor})
     again = sorted({f"thread {names[t]}" if t in names else t.actor for t in history.written_again(unit) - mine})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ...agents.conversation import way_to_forget
 from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, short_id, text
 from ...repository import INDEX, amount, called
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _TOOK = {"redo": "brought back", "restore": "restored"}
 _MOST_KEPT = 20
+_FEW = 3  # of what was done, in the sentence that tells it
 _MOST_NAMED = 12  # of what was kept or failed, in the sentence that tells it
 _SHORT = 100  # cells of an inverse, where it is only to be told from others
 
@@ -36,6 +39,8 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: 
         terminal.hint(line)
     for line in threads.lines(outcome.plan):
         terminal.hint(line)
+    if outcome.id and _is_cut(outcome):
+        terminal.hint(f"all of it by name: takeback show {outcome.id[:8]}")
     if outcome.plan.asks and outcome.id:
         more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
         terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {more}")
@@ -186,8 +191,16 @@ def _act_name(act: Act) -> str:
 
 def _names(results: Sequence[Result], history: History, outside: set[bytes]) -> str:
     """Of what was done the plan has every name; what was not is named here."""
-    most = 3 if all(r.result == DONE for r in results) else _MOST_NAMED
+    most = _FEW if all(r.result == DONE for r in results) else _MOST_NAMED
     return listed([_name(r, history, outside) for r in results], most)
+
+
+def _is_cut(outcome: Outcome) -> bool:
+    """Whether a result has more names than its sentence."""
+    kinds = Counter(r.result for r in outcome.results)
+    asked = max((len({unit.path for unit in units}) for units in outcome.plan.asks.values()), default=0)
+    most = max((kinds[kind] for kind in kinds if kind != DONE), default=0)
+    return kinds[DONE] > _FEW or max(most, asked) > _MOST_NAMED
 
 
 def _why(kept: Sequence[Result]) -> str:
@@ -210,7 +223,7 @@ def kept_lines(outcome: Outcome, history: History, word: ways.Typed = ways.from_
             staged.setdefault(step.note, []).append(step.path)
             continue
         told += 1
-        if told > _MOST_KEPT:
+        if told > _MOST_KEPT and outcome.id:  # else nothing was journaled that would tell the rest
             continue
         if step.domain == "git":
             how = _command(step, history, word) if step.note.startswith("changed ") else ""
@@ -229,10 +242,8 @@ def kept_lines(outcome: Outcome, history: History, word: ways.Typed = ways.from_
         yield f"  kept {safe(text(step.path))}{_command(step, history, word)}"
     for note, paths in staged.items():
         yield f"  kept {safe(amount(paths) if len(paths) > 1 else called(paths[0]))}: {safe(note)}"
-    if told > _MOST_KEPT:
-        yield (
-            f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them" if outcome.id else "  …"
-        )
+    if told > _MOST_KEPT and outcome.id:
+        yield f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them"
 
 
 def _command(step: Step, history: History, word: ways.Typed) -> str:

@@ -46,6 +46,7 @@ _ORDER = (EXACT, MERGED, COMPENSATING, HELD, DRIFTED, UNCOVERED, IRREVERSIBLE, U
 _MANY = 40  # steps; from here on a screenful is shown
 _OVERVIEW = 500  # characters of what a step does; the question for it, `show` and --json have all of it
 _KINDS = {PEOPLE: "people's", UNCERTAIN: "uncertain"}  # of work that a plan asks about
+_FEW_LEFT = 5  # names of what is left, unless all steps are to be shown
 _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
 
@@ -59,7 +60,7 @@ def lines(
     if plan.steps:
         yield totals(plan)
     if fuller is None:
-        yield from left_lines(plan, history, terminal.typed)
+        yield from left_lines(plan, history, terminal.typed, all_steps)
     else:
         since = " since then" if plan.request.verb == "rollback" else ""
         yield terminal.style(f"asked about, {kinds_said(plan.asks)}{since}:", "bold")
@@ -391,24 +392,34 @@ def _command(turn: Turn, history: History) -> str:
     return f" {told}"
 
 
-def left_lines(plan: Plan, history: History, word: ways.Typed = ways.from_root) -> Iterator[str]:
+def left_lines(
+    plan: Plan, history: History, word: ways.Typed = ways.from_root, everything: bool = False
+) -> Iterator[str]:
     """What stays though it is in range: work that a person was not asked about, others' work, an agent's own."""
     for kind, units in plan.asks.items():
         names = _names(units, plan, history)
         is_off = plan.request.verb == "rollback" and not plan.request.own
         to = f"; so the tree is not wholly at {safe(plan.request.label)}" if is_off else "; it may be yours"
         more = f"take it too: {ways.with_what_is_asked(plan, history, word)}"
-        yield f"left as it is, {kinds_said([kind])}: {listed(names, 5)} ({counted(len(names), 'path')}){to}; {more}"
+        told = f"{_some(names, everything)} ({counted(len(names), 'path')})"
+        yield f"left as it is, {kinds_said([kind])}: {told}{to}; {more}"
     others = others_work(plan, history)
     if others and plan.request.verb == "revert":
         yield (
-            f"left as it is, people's work: {listed(others, 5)}; "
+            f"left as it is, people's work: {_some(others, everything)}; "
             "as a checkpoint has it: takeback restore CHECKPOINT PATH"
         )
     elif others:
-        named = f"{listed(others, 5)} ({counted(len(others), 'path')}"
+        named = f"{_some(others, everything)} ({counted(len(others), 'path')}"
         yield f"left as it is, others' work: {named}; take it too with --all)"
     yield from own_lines(plan)
+
+
+def _some(names: Sequence[str], everything: bool) -> str:
+    """The first names, and which option names the others."""
+    if everything or len(names) <= _FEW_LEFT:
+        return listed(names, len(names))
+    return f"{listed(names, _FEW_LEFT)} (see all: --all-steps)"
 
 
 def own_lines(plan: Plan) -> Iterator[str]:

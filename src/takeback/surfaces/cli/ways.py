@@ -56,7 +56,7 @@ def revert(history: History, units: Collection[Unit], word: Typed = from_root) -
 def with_what_is_asked(plan: Plan, history: History, word: Typed = from_root) -> str:
     """The command that takes what a plan asked about, too."""
     request = plan.request
-    if request.verb != "rollback" or request.actors or request.turns or request.threads:
+    if request.verb != "rollback" or request.actors or request.turns or request.threads or request.own:
         units = {unit for found in plan.asks.values() for unit in found}
         return revert(history, units, word)[0]
     target = going_to(request, history)
