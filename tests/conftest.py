@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,5 +57,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+        _let_children_be_interrupted()
     config.addinivalue_line("markers", "posix_only(why): needs what the portable fallbacks document as not held")
     config.addinivalue_line("markers", "started: each command has an interpreter of its own, which is what is tested")
+
+
+def _let_children_be_interrupted() -> None:
+    """What our parent ignores, as that of `nohup scripts/test &` does, is ignored by every process that tests start,
+    unless it is handled here: a handler is not inherited. This process goes on ignoring it."""
+    for name in ("SIGINT", "SIGHUP"):
+        number = getattr(signal, name, None)  # not every system has both
+        if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
