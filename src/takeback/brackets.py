@@ -80,7 +80,7 @@ class End(NamedTuple):
     refused: bool = False  # it never ran
     done: bool = False  # it ran as it was meant to; only the event that says so is missing
     goes_on: bool = False  # its agent turned to something else, and its command went on in the background
-    awaited: bool = False  # … and its agent may still tell of its end
+    awaited: bool = False  # … and its agent may still tell of its end: until then its bracket stays open
     began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
 
 
@@ -142,9 +142,10 @@ def act_rows(bracket: Bracket, in_doubt: bool, nothing: str = "") -> list[New]:
 def unrecorded(journal: Journal, bracket: Bracket, found: Sequence[Bracket]) -> Bracket:
     """A call without the requests that its own turn recorded while it ran: one act is one effect. Where another call
     made the same request meanwhile nobody can tell whose was recorded, and all stay. `found` are the open ones."""
-    is_request = any("request" in act.did for act in bracket.call.acts)
-    rows = [row.body or {} for row in journal.rows(bracket.seq, ("act",))] if is_request else []
-    if not rows:
+    rows = [row.body or {} for row in journal.rows(bracket.seq, ("act",))] if bracket.call.acts else []
+    if any(body.get("by", {}).get("call") == bracket.id for body in rows):
+        return bracket._replace(call=bracket.call._replace(acts=()))  # told when its agent turned to something else
+    if not rows or not any("request" in act.did for act in bracket.call.acts):
         return bracket
     seen = [body.get("did", {}) for body in rows if body.get("by", {}).get("surface") == "hook"]
     seen += [act.did for b in found if b.id != bracket.id for act in b.call.acts]
@@ -268,6 +269,7 @@ class Span(NamedTuple):
     goes_on: bool = False  # it may have been at work after that, too
     sure: float = 0.0  # from when on it was at work for certain
     seen: bool = True  # whether somebody looked at the tree when it began, so that all changes are later
+    behind: bool = False  # it goes on in the background: what another call does is not its work
 
     def holds(self, moment: Moment | None) -> bool | None:
         """Whether a change of that moment is the call's; None if nobody can tell."""
@@ -288,6 +290,11 @@ def span_of(bracket: Bracket, end: End | None, began: float = 0.0, seen: float =
     while they are asked."""
     ended = (math.inf, False) if end is None else (end.at or None, end.goes_on)
     began = began or (end.began if end is not None else 0.0)
+    behind = end is not None and end.awaited
+    return _span_of(bracket, ended, began, seen, is_asking)._replace(behind=behind)
+
+
+def _span_of(bracket: Bracket, ended: tuple[float | None, bool], began: float, seen: float, is_asking: bool) -> Span:
     if not bracket.prompted:
         return Span(0.0, *ended)
     if not began:
@@ -350,7 +357,11 @@ class Ownership:
             return _owned(calls, runs)
         moment = self._moment_of(change)
         held = {b.id: self._spans[b.id].holds(moment) if b.id in self._spans else True for b in calls}
-        return _owned([b for b in calls if held[b.id] is not False], runs, None in held.values())
+        mine = [b for b in calls if held[b.id] is not False]
+        at_hand = [b for b in mine if held[b.id] or not self._spans[b.id].behind]
+        if at_hand or runs:
+            mine = at_hand
+        return _owned(mine, runs, any(held[b.id] is None for b in mine))
 
 
 def _owned(calls: Sequence[Bracket], runs: Sequence[Turn], uncertain: bool = False) -> Owners:

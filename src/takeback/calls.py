@@ -195,7 +195,10 @@ def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> t
     """A session, or a subagent of it, rests: the brackets that it left open are closed. Ids of what they did."""
     mine = _same_session if whole_session else _same_lane
     left = [b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller)]
-    return _close(ws, tree, left, ends.ends_of_left(left), thorough=whole_session)
+    over = ends.ends_of_left(left)
+    if whole_session:
+        over = {id: end._replace(awaited=False) for id, end in over.items()}
+    return _close(ws, tree, left, over, thorough=whole_session)
 
 
 def end_gone(ws: Guarded, tree: OpenFolder, process: ancestry.Process, at: float) -> tuple[str, ...]:

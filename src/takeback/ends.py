@@ -24,8 +24,8 @@ def end_of(bracket: Bracket) -> End | None:
     """None where the call is at work, as far as anybody can tell."""
     found = _written(bracket)
     if bracket.caller.is_gone:
-        return found or End()
-    return None if found is not None and found.awaited else found
+        return (found or End())._replace(awaited=False)  # nobody tells any more
+    return found
 
 
 def ends_of_left(left: Iterable[Bracket]) -> dict[str, End]:
@@ -41,7 +41,7 @@ def _end_of_left(bracket: Bracket, until: float) -> End:
         if not can_wait or time.monotonic() > until:
             return End()
         time.sleep(_AGAIN)
-    return end
+    return end._replace(awaited=False) if bracket.caller.is_gone else end
 
 
 def began(bracket: Bracket) -> float:

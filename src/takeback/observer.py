@@ -423,7 +423,7 @@ class Observer:
                     moments = [moment.at if moment else self.clock() for moment in map(times.of, changes)]
                     between["between"] = [asking_since, max(moments)]
                 rows += self._row_of(changes, owners, told, {**domain, **between}, seen)
-        return rows + self._closing(found, ends if look.whole else over)
+        return rows + self._closing(found, ends if look.whole else over, over)
 
     def whose(self, look: Look) -> dict[bytes, Owners]:
         """Whose the changes of files would be that a look found, if it were journaled now; while its tree is open."""
@@ -526,11 +526,18 @@ class Observer:
             body["summary"] = f"{summary} · {_amount(changes, also.get('domain') == 'git')}"
         return [New("change", new_id(), {**body, **packed})]
 
-    def _closing(self, found: Sequence[Bracket], ends: Mapping[str, End]) -> list[New]:
-        """Brackets of calls that are over: what they did has just been found."""
-        oldest = min((b.seq for b in found if b.id not in ends), default=0)
-        over = [brackets.unrecorded(self.store.journal, b, found) for b in found if b.id in ends]
-        return [row for b in over for row in brackets.cut_rows(b, ends[b.id], oldest)]
+    def _closing(self, found: Sequence[Bracket], ends: Mapping[str, End], left: Mapping[str, End]) -> list[New]:
+        """Brackets of calls that are over: what they did has just been found. Those of calls that go on in the
+        background stay open; once their session has left them, what they do outside the files is in doubt."""
+        behind = {b.id for b in found if b.id in ends and ends[b.id].awaited}
+        oldest = min((b.seq for b in found if b.id not in ends or b.id in behind), default=0)
+        rows: list[New] = []
+        for bracket in (brackets.unrecorded(self.store.journal, b, found) for b in found if b.id in ends):
+            if bracket.id not in behind:
+                rows += brackets.cut_rows(bracket, ends[bracket.id], oldest)
+            elif bracket.id in left:
+                rows += brackets.act_rows(bracket, in_doubt=True)
+        return rows
 
     def look(self, tree: OpenFolder, actor: str = "", takeback: str = "") -> Look:
         """Looks at the whole tree and journals what differs."""

@@ -83,7 +83,7 @@ def test_a_call_that_was_stopped_ran_until_then(tmp_path: Path):
 
 def test_what_codex_stops_may_go_on(tmp_path: Path):
     stopped = Written(tmp_path, "codex", "Esc while it runs")
-    assert stopped.end() == End(_at("09:47:09.525"), goes_on=True)
+    assert stopped.end() == End(_at("09:47:09.525"), goes_on=True, awaited=True)
     ended = Written(tmp_path, "codex", "Esc while it runs, and it goes on to its end")
     assert ended.end() == End(_at("09:50:01.270"), goes_on=True, began=pytest.approx(_at("09:50:00.452"), abs=0.3))
 

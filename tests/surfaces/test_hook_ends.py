@@ -131,15 +131,77 @@ def test_codex_says_how_long_a_command_really_ran(told, ws):
     assert whose(ws) == {"at the prompt.txt": "", "made.txt": "codex"}
 
 
-def test_what_codex_waits_for_in_the_background_stays_open(told, ws):
+RUNNING = "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\n"
+STOPPED = "Wall time: 1.1 seconds\naborted by user"
+
+
+@pytest.mark.parametrize("said", [RUNNING, STOPPED], ids=["it takes longer", "a person stops it"])
+def test_what_codex_leaves_running_may_have_done_all_that_nobody_else_did(told, ws, said):
     codex = _codex(told)
-    _output(codex, "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\n")
     codex.put("made.txt")
-    ws.checkpoint("while it runs")
-    assert whose(ws) == {"made.txt": "codex"}
+    _output(codex, said)
+    codex.put("soon.txt")
+    other = {**BASH, "tool_use_id": "call_2"}
+    patch = {"tool_name": "apply_patch", "tool_use_id": "call_3"}
+    patch["tool_input"] = {"command": "*** Begin Patch\n*** Add File: named.txt\n+1\n*** End Patch\n"}
+    codex.send("PreToolUse", **other)
+    codex.put("of another.txt")
+    codex.send("PostToolUse", **other, tool_response="")
     codex.put("later.txt")
+    codex.send("PreToolUse", **patch)
+    codex.put("named.txt")
+    codex.put("meanwhile.txt")
+    codex.send("PostToolUse", **patch, tool_response="")
     codex.send("Stop")
-    assert whose(ws) == {"made.txt": "codex", "later.txt": "codex?"}, "it went on after its agent turned away"
+    codex.put("at rest.txt")
+    codex.send("UserPromptSubmit", prompt="two")
+    codex.put("in the next turn.txt")
+    ws.checkpoint("a person's")
+    sure = dict.fromkeys(("made.txt", "of another.txt", "named.txt"), "codex")
+    maybe = ("soon.txt", "later.txt", "meanwhile.txt", "at rest.txt", "in the next turn.txt")
+    assert whose(ws) == sure | dict.fromkeys(maybe, "codex?")
+    first = {turn for effect in ws.history().effects if effect.uncertain for turn in effect.turns}
+    assert len(first) == 1, "all of it may be of the turn that began it"
+    codex.send("SessionEnd", reason="other")
+    codex.put("after all.txt")
+    ws.checkpoint("a person's")
+    assert whose(ws)["after all.txt"] == "", "it dies with Codex"
+
+
+def test_what_codex_left_running_is_its_own_until_the_end_that_it_writes_down(told, ws):
+    codex = _codex(told)
+    _output(codex, RUNNING)
+    codex.send("Stop")
+    codex.put("made.txt")
+    item = {"type": "CommandExecution", "id": "call_1", "exit_code": 0, "duration": {"secs": 2, "nanos": 0}}
+    completed = {"type": "item_completed", "item": item, "completed_at_ms": int(time.time() * 1000)}
+    codex.write(type="event_msg", payload=completed)
+    codex.put("mine.txt")
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"made.txt": "codex", "mine.txt": ""}
+    assert not brackets.open_ones(ws.store.journal)
+
+
+@pytest.fixture
+def lenient(own_home):
+    """A configuration that lets every call pass."""
+    config = own_home / "config/takeback/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[policy.calls]\nall = "allow"\n')
+
+
+def test_what_codex_left_running_did_outside_is_in_doubt_at_once_and_told_once(lenient, told, ws):
+    codex = told("codex")
+    post = {**BASH, "tool_input": {"command": "curl -X POST https://api.example.com/v1/charges"}}
+    codex.send("UserPromptSubmit", prompt="one")
+    codex.send("PreToolUse", **post)
+    _output(codex, RUNNING)
+    codex.send("Stop")
+    assert [act.shown_state for act in ws.effects()] == ["unknown"]
+    codex.send("Stop")
+    codex.send("PostToolUse", **post, tool_response="")
+    codex.send("SessionEnd", reason="other")
+    assert [act.shown_state for act in ws.effects()] == ["unknown"]
 
 
 def test_gemini_tells_of_a_refused_call_in_its_session(told, ws):

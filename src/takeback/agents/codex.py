@@ -62,12 +62,18 @@ class Codex(Dialect):
         response = payload.get("tool_response")
         if isinstance(response, str) and response.startswith("Exit code: "):
             return not response.startswith("Exit code: 0")
-        if text(payload, "hook_event_name") == "PostToolUse" and text(payload, "tool_use_id"):
-            from . import codex_rollout
+        return bool(table(payload, "tool_response").get("isError")) or bool(self._failure(payload))
 
-            if codex_rollout.has_failed(text(payload, "transcript_path"), text(payload, "tool_use_id")):
-                return True
-        return bool(table(payload, "tool_response").get("isError"))
+    def said(self, payload: Mapping[str, Any]) -> str:
+        return self._failure(payload) or super().said(payload)
+
+    def _failure(self, payload: Mapping[str, Any]) -> str:
+        """As its rollout has it: the event has no exit code."""
+        if text(payload, "hook_event_name") != "PostToolUse" or not text(payload, "tool_use_id"):
+            return ""
+        from . import codex_rollout
+
+        return codex_rollout.failure(text(payload, "transcript_path"), text(payload, "tool_use_id"))
 
     def render(self, event: Event, answer: Answer) -> Reply:
         if event.kind == kinds.PROMPT:

@@ -29,21 +29,27 @@ def end_of(path: str, key: str, prompted: bool) -> End | None:
     """How the call of that key ended; None if nothing is said of its end. A person may have been asked about it."""
     left: End | None = None
     run: End | None = None
+    stopped = 0.0
     for line in transcripts.told(path, key):
         payload = table(line, "payload")
         if _is_of(payload, key):
             run = _run(payload)
         elif text(payload, "call_id") == key and text(payload, "type").endswith("_output"):
-            left = _left(payload.get("output"), transcripts.moment(line.get("timestamp")), prompted)
-    if run is not None and left is not None and left.at < run.at and not left.awaited:
-        return End(left.at, goes_on=True, began=run.began)  # a person stopped it, and it did not stop
+            at = transcripts.moment(line.get("timestamp"))
+            left = _left(payload.get("output"), at, prompted)
+            stopped = at if _is_aborted(payload.get("output")) else 0.0
+    if run is not None and stopped and stopped < run.at:
+        return End(stopped, goes_on=True, began=run.began)  # a person stopped it, and it did not stop
     return run or left
 
 
-def has_failed(path: str, key: str) -> bool:
-    """Whether the command of that key is said to have ended with another code than 0."""
-    found = (payload for line in transcripts.told(path, key) if _is_of(payload := table(line, "payload"), key))
-    return any(isinstance(code := table(p, "item").get("exit_code"), int) and code != 0 for p in found)
+def failure(path: str, key: str) -> str:
+    """The code with which the command of that key ended, if it is another one than 0, and what it said."""
+    for line in transcripts.told(path, key):
+        item = table(payload := table(line, "payload"), "item")
+        if _is_of(payload, key) and isinstance(code := item.get("exit_code"), int) and code != 0:
+            return f"Exit code {code}\n{text(item, 'aggregated_output')}"
+    return ""
 
 
 def began(path: str, key: str) -> float:
@@ -70,10 +76,14 @@ def _left(output: object, at: float, prompted: bool) -> End:
     said = output if isinstance(output, str) else ""
     if _BLOCKED in said:
         return End(at, refused=True)
-    if said.rstrip().endswith(_ABORTED):
-        return End(at, refused=True) if prompted else End(at, goes_on=True)
+    if _is_aborted(said):
+        return End(at, refused=True) if prompted else End(at, goes_on=True, awaited=True)
     goes_on = _GOES_ON.search(said) is not None
     return End(at, goes_on=goes_on, awaited=goes_on)
+
+
+def _is_aborted(output: object) -> bool:
+    return isinstance(output, str) and output.rstrip().endswith(_ABORTED)
 
 
 def _number(value: object) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
-from .dialect import Dialect, reply, table, text
+from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ class Gemini(Dialect):
         return text(table(payload, "mcp_context"), "server_name") or super().server(payload, tool)
 
     def has_failed(self, payload: Mapping[str, Any]) -> bool:
-        return bool(table(payload, "tool_response").get("error"))
+        told = table(payload, "tool_response")
+        is_shell = text(payload, "tool_name") == "run_shell_command"
+        return bool(told.get("error")) or (is_shell and exit_code(text(told, "llmContent")) not in (None, 0))
 
     def render(self, event: Event, answer: Answer) -> Reply:
         body: dict[str, Any] = {}

@@ -145,6 +145,15 @@ class Scenarios:
         assert place.git("ls-remote", "--heads", "origin").split()[1::2] == ["refs/heads/main"], "that command alone"
         assert "git push" in place.takeback("log").out
 
+    def test_a_command_whose_program_is_missing_is_known_to_have_done_nothing(self, place: Place):
+        agent = place.driver()
+        config = place.home / ".config/takeback/config.toml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text('[policy.calls]\nall = "allow"\n')
+        place.play(Turn("", [agent.shell("stripe charges create --amount 500")]), Turn("there is no stripe"))
+        (act,) = place.history().ledger()
+        assert act.shown_state == "failed" and "never run" in act.did["left_to_do"], act
+
     def test_what_an_mcp_server_did_is_taken_back(self, place: Place):
         agent, before = place.driver(), place.world()
         place.play(

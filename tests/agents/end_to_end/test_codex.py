@@ -7,7 +7,7 @@ import time
 from agents.drivers import Codex, Driver
 from agents.model import Turn
 
-from .ends import Ends
+from .ends import Ends, in_a_terminal
 from .place import Place
 from .scenarios import Scenarios
 
@@ -29,6 +29,33 @@ class TestCodex(Scenarios, Ends):
 
     def is_over(self, place: Place) -> None:
         time.sleep(0.5)
+
+    @in_a_terminal
+    def test_what_it_leaves_running_is_uncertain_until_its_end_is_known(self, place: Place):
+        agent, outside = place.driver(), place.project.parent
+        until = "until [ -e ../{0} ]; do sleep 0.02; done; "
+        command = until.format("go") + "echo 1 > late.txt; " + until.format("enough") + "echo 2 > last.txt"
+        turns = Turn("", [agent.behind(command)]), Turn("", [agent.shell("echo 3 > other.txt")]), Turn("It is served.")
+        with place.sit_down(*turns, asks=False) as terminal:
+            terminal.say("serve it")
+            place.wait_for("other.txt")
+            terminal.see("It is served.")
+            time.sleep(0.5)  # until its hooks have run
+            (outside / "go").touch()
+            place.wait_for("late.txt")
+            place.put("mine.txt", "by hand\n")
+            place.takeback("checkpoint")
+            assert place.whose() == {"other.txt": {"serve it"}, "late.txt": {"serve it?"}, "mine.txt": {"serve it?"}}
+            (outside / "enough").touch()
+            place.wait_for("last.txt")
+            time.sleep(0.5)
+            place.put("after.txt", "by hand\n")
+            place.takeback("checkpoint")
+        whose = place.whose()
+        assert (whose["last.txt"], whose["after.txt"]) == ({"serve it"}, {"nobody"})
+        place.takeback("undo", "--yes", code=None)
+        assert place.read("mine.txt") == place.read("after.txt") == "by hand\n"
+        assert not (place.project / "other.txt").exists() and not (place.project / "last.txt").exists()
 
     def test_doctor_says_whether_its_hooks_are_trusted(self, place: Place):
         def said() -> str:

@@ -4,6 +4,7 @@ import { spawn } from "node:child_process"
 const HOOK = HOOK_COMMAND
 const LIMIT = 60_000 // milliseconds
 const SOON = 500 // milliseconds within which a call that was stopped is over
+const SAID = 4_000 // characters of what a command said that failed: they may tell that it never ran
 const READING = new Set(["read", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "todowrite", "todoread"])
 const OF_SESSIONS = new Set(["session.created", "session.idle", "session.error", "session.deleted"])
 
@@ -75,7 +76,8 @@ export const Takeback = async ({ directory }) => {
       if (READING.has(input.tool)) return
       const { at } = begun.get(input.callID) ?? {}
       const duration_ms = at && Date.now() - at
-      await ask("tool.execute.after", { ...told(input, { ...output, output: undefined }), duration_ms })
+      const said = output?.metadata?.exit ? String(output.output ?? "").slice(0, SAID) : undefined
+      await ask("tool.execute.after", { ...told(input, { ...output, output: said }), duration_ms })
       begun.delete(input.callID)
     },
   }
