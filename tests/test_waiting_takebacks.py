@@ -41,3 +41,33 @@ def test_what_a_person_writes_while_it_waits_stays_with_redo(ws, goes_on):
     assert (ws.root / "mine.txt").read_text() == "written while it waits\n"
     (effect,) = (e for e in ws.history().effects if b"mine.txt" in e.changes)
     assert not effect.takeback and not effect.turns
+
+
+STOP_HALFWAY = """
+import os, sys, takeback
+from takeback.domains import files
+ws = takeback.open(sys.argv[1])
+done = files.Files.apply
+def killed(self, steps, *more, **also):
+    for _ in done(self, steps[: len(steps) // 2], *more, **also): pass
+    os.kill(os.getpid(), 9)
+files.Files.apply = killed
+ws.rollback("1")
+"""
+
+
+def test_going_back_from_it_names_what_it_kept(ws, capsys):
+    from takeback.surfaces.cli import main
+
+    for name in ("a", "b", "c", "d"):
+        (ws.root / name).write_text(f"{name}\n")
+    ws.checkpoint(named=False)
+    killed = subprocess.run([sys.executable, "-c", STOP_HALFWAY, str(ws.root)], capture_output=True, check=False)
+    assert killed.returncode == -9, killed.stderr.decode()
+    gone = next(name for name in ("a", "b", "c", "d") if not (ws.root / name).exists())
+    (ws.root / gone).write_text("a person's\n")
+    code = main(["-C", str(ws.root), "resume", "--abort"])
+    told = capsys.readouterr()
+    assert code == 3
+    assert f"but for {gone}" in told.out + told.err and f"kept {gone} as it is now" in told.err
+    assert (ws.root / gone).read_text() == "a person's\n"

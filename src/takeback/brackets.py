@@ -56,6 +56,7 @@ class Bracket(NamedTuple):
     cut: bool = False  # nobody said that it was over
     failed: bool = False  # its agent said so
     refused: bool = False  # it never ran
+    goes_on: bool = False  # it left a command running in the background
     began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
     ended: float = 0.0  # when it was over, as far as is known; else when it was closed
 
@@ -168,13 +169,13 @@ def cut_rows(bracket: Bracket, end: End, oldest: int) -> list[New]:
     body |= {"refused": True} if end.refused else {}
     body |= {"ended": end.at} if end.at else {}
     body |= {"began": end.began} if end.began and bracket.prompted else {}
+    body |= {"goes_on": True} if end.goes_on else {}
     return [*acts, New("close", new_id(), body)]
 
 
-def close_row(bracket: Bracket, oldest: int, failed: bool = False, began: float = 0.0) -> New:
+def close_row(bracket: Bracket, oldest: int, failed: bool = False, began: float = 0.0, goes_on: bool = False) -> New:
     body: dict[str, Any] = {"open": bracket.id, "oldest": oldest}
-    if failed:
-        body["failed"] = True
+    body |= {name: True for name, is_so in (("failed", failed), ("goes_on", goes_on)) if is_so}
     if began:
         body["began"] = began
     return New("close", new_id(), body)
@@ -215,7 +216,7 @@ def _act_of(body: Mapping[str, Any]) -> NewAct:
 
 
 def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
-    told = {name: body.get(name, False) for name in ("cut", "failed", "refused")}
+    told = {name: body.get(name, False) for name in ("cut", "failed", "refused", "goes_on")}
     return bracket._replace(closed=row.seq, ended=body.get("ended", row.at), began=body.get("began", 0.0), **told)
 
 

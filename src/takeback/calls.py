@@ -161,6 +161,7 @@ def end_call(
     ran: float | None = None,
     at: float = 0.0,
     nothing: str = "",
+    goes_on: bool = False,
 ) -> Ended:
     """A call is over, as was told at some moment: what changed since it began is its work, with what it did outside the
     files, unless it was denied after all. Where a person was asked about it, and it is known for how many seconds it
@@ -179,7 +180,7 @@ def end_call(
         did = brackets.unrecorded(ws.store.journal, bracket, found)
         rows += brackets.act_rows(did, in_doubt=failed, nothing=nothing) if did_act else []
         oldest = min((b.seq for b in found if b.id not in closed and b.id != bracket.id), default=0)
-        rows.append(brackets.close_row(bracket, oldest, failed=failed, began=began))
+        rows.append(brackets.close_row(bracket, oldest, failed=failed, began=began, goes_on=goes_on))
     ws.observer.journal_look(look, rows)
     return Ended(bracket, tuple(row.id for row in rows if row.kind == "change"), tuple(look.lacking))
 
@@ -206,6 +207,18 @@ def end_gone(ws: Guarded, tree: OpenFolder, process: ancestry.Process, at: float
     left = [b for b in brackets.open_ones(ws.store.journal) if (b.caller.pid, b.caller.started) == process]
     known = {id: End(at) if end == End() else end for id, end in ends.ends_of_left(left).items()}
     return _close(ws, tree, left, known, thorough=False)
+
+
+def over_outside(ws: Guarded) -> list[tuple[Bracket, End]]:
+    """Calls that are open, did something outside the files, and are over, as anybody can tell."""
+    found = (b for b in brackets.open_ones(ws.store.journal) if b.call.acts)
+    return [(b, end) for b in found if (end := ws.observer.end_of(b)) is not None]
+
+
+def close_outside(ws: Guarded, tree: OpenFolder) -> tuple[str, ...]:
+    """Closes them. Ids of what they did to the files."""
+    found = over_outside(ws)
+    return _close(ws, tree, [b for b, _ in found], {b.id: end for b, end in found}, thorough=False)
 
 
 def _close(

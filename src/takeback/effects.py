@@ -417,9 +417,10 @@ class Outcome(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether every step was done. What was written beyond the workspace is named, and was never to be done."""
+        """Whether every step was done, and nothing was left that may be of those whose work it was about. What was
+        written beyond the workspace is named, and was never to be done."""
         beyond = {s.path for s in self.plan.steps if s.verdict == UNCOVERED and s.domain not in STATES}
-        return all(r.result == DONE or r.path in beyond for r in self.results)
+        return UNCERTAIN not in self.plan.asks and all(r.result == DONE or r.path in beyond for r in self.results)
 
     @property
     def is_there(self) -> bool:

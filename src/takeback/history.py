@@ -732,6 +732,26 @@ class History:
             return ""
         return PEOPLE
 
+    @cached_property
+    def _left_running(self) -> list[tuple[Bracket, int]]:
+        """Calls that left a command running, each with the last row of which its agent's process is known to be there
+        at least."""
+        last: dict[tuple[str, str, int], int] = {}
+        for b in self.brackets.values():
+            key = b.caller.agent, b.caller.session, b.caller.pid
+            last[key] = max(last.get(key, 0), b.seq, b.closed)
+        found = (b for b in self.brackets.values() if b.closed and b.goes_on)
+        return [
+            (b, last[b.caller.agent, b.caller.session, b.caller.pid] if b.caller.is_gone else self.head) for b in found
+        ]
+
+    def may_be_left_running(self, unit: Unit) -> Bracket | None:
+        """A call whose command went on in the background when something was done that nobody is known to have done."""
+        effect = self.by_seq[unit.seq]
+        if effect.takeback or effect.turns or effect.domain not in STATES:
+            return None
+        return next((b for b, until in reversed(self._left_running) if b.closed < unit.seq <= until), None)
+
     def current_turn(self, actor: str) -> str:
         """The number of an actor's turn, which its next checkpoint ends: the row it began with."""
         since = max((c.seq for c in self.checkpoints if c.actor == actor), default=0)

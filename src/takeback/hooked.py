@@ -86,14 +86,16 @@ class Hooked(Guarded):
         ran: float | None = None,
         at: float = 0.0,
         nothing: str = "",
+        goes_on: bool = False,
     ) -> calls.Ended:
         """An agent's call is over: journals what it did, as one effect, with what it did outside the files. Where a
         person was asked about it, what changed before it began to work (`ran` seconds before `at`, when its agent
-        told of its end) is not its work. `nothing` says why, where nothing came of it outside the files."""
+        told of its end) is not its work. `nothing` says why, where nothing came of it outside the files; `goes_on`
+        that it left a command running."""
         from . import calls
 
         with self._hooked() as tree:
-            return calls.end_call(self, tree, caller, call, failed, did_act, ran, at, nothing)
+            return calls.end_call(self, tree, caller, call, failed, did_act, ran, at, nothing, goes_on)
 
     def end_gone(self, process: Process, at: float) -> tuple[str, ...]:
         """A process was seen to end at this moment: the calls that were at work in it ended then."""
@@ -113,6 +115,17 @@ class Hooked(Guarded):
                 with suppress(TakebackError):  # the next one makes it; what was captured stands
                     budget.stay_within(self)
             return found
+
+    def close_outside(self) -> None:
+        """Before the ledger is shown: calls that did something outside the files are closed where their agents have
+        only written down that they are over. Where nothing can be journaled just now, nothing is."""
+        from . import calls
+
+        with self.alone():
+            if self.store.is_read_only or not calls.over_outside(self):
+                return
+        with suppress(TakebackError), self._hooked() as tree:
+            calls.close_outside(self, tree)
 
     def has_turns(self, caller: Caller) -> bool:
         """Whether a session was ever asked anything."""

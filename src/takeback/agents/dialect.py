@@ -6,6 +6,7 @@ says how it differs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from .. import quickjson
@@ -21,6 +22,7 @@ PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _OURS = ("takeback", "plugin_takeback_takeback")  # what our MCP server is called, by itself and in the plugin
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _SAID = 4_000  # characters of what a call that failed said
+_BEHIND = re.compile(r"(?<![&>|\\])&(?=\s|$|[)};])")  # of a shell: what stands before it goes on by itself
 _PATCHES = ("command", "input", "patch", "patchText", "patch_text")
 
 
@@ -98,7 +100,8 @@ class Dialect:
             return event._replace(does=kinds.WRITES if paths else kinds.UNKNOWN, paths=paths)
         if does == kinds.SHELL:
             command = command_of(given.get("command"))
-            return event._replace(does=kinds.SHELL if command else kinds.UNKNOWN, command=command)
+            goes_on = event.kind == kinds.AFTER and leaves_behind(given, table(payload, "tool_response"), command)
+            return event._replace(does=kinds.SHELL if command else kinds.UNKNOWN, command=command, goes_on=goes_on)
         return event._replace(does=does)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:
@@ -132,6 +135,12 @@ class Dialect:
         if answer.message:
             body["systemMessage"] = answer.message
         return reply(body)
+
+
+def leaves_behind(given: Mapping[str, Any], response: Mapping[str, Any], command: str) -> bool:
+    """Whether a shell's call that is over left a command running, as far as it was asked to or says so."""
+    is_asked = given.get("run_in_background") is True or given.get("is_background") is True
+    return is_asked or bool(text(response, "backgroundTaskId")) or _BEHIND.search(command) is not None
 
 
 def exit_code(said: str) -> int | None:

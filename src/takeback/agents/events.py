@@ -51,6 +51,7 @@ class Event(NamedTuple):
     exit: int | None = None  # with which a shell's command ended, where its agent says so
     said: str = ""  # the beginning of what that command said, where its agent says so
     name: str = ""  # the agent's own name of the event
+    goes_on: bool = False  # it is over, and left a command running in the background
     ran: float | None = None  # seconds that a call was at work, without the time that a person was asked
     transcript: str = ""  # the file in which the agent writes down its calls and what became of them
 

@@ -185,7 +185,9 @@ def _acted(
             workspace.refuse_call(event.caller, call, asked.at)
             return Answer()
         nothing = announced.nothing_came_of(event)
-        ended = workspace.end_call(event.caller, call, event.failed, ran=event.ran, at=asked.at, nothing=nothing)
+        ended = workspace.end_call(
+            event.caller, call, event.failed, ran=event.ran, at=asked.at, nothing=nothing, goes_on=event.goes_on
+        )
         _partial(asked, event, place, ended.lacking)
     elif event.kind in (kinds.START, kinds.END):
         workspace.end_turn(event.caller, whole_session=True)

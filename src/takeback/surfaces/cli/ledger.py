@@ -54,6 +54,7 @@ def show(context: Context, workspace: Workspace, filter: str, most: int | None =
 
 
 def entries(workspace: Workspace) -> list[Entry]:
+    workspace.close_outside()
     history = workspace.history()
     undos: dict[str, list[Undo]] = {}
     for undo in history.undos.values():

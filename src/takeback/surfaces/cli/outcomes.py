@@ -9,7 +9,7 @@ from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Res
 from ...repository import INDEX, amount, called
 from . import acts, ways
 from . import states as threads
-from .plans import kinds_said, listed_turns, whole_turn
+from .plans import kinds_said, listed_turns, whole_turn, work_said
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -126,7 +126,7 @@ def sentence(outcome: Outcome, history: History) -> str:
     told_kept = {r.path for r in kept}
     for kind, units in outcome.plan.asks.items():
         if left := sorted({text(unit.path) for unit in units if unit.path not in told_kept}):
-            parts.append(f"kept {kinds_said([kind])}: {listed(left, _MOST_NAMED)}")
+            parts.append(f"kept {work_said({kind: units}, history)}: {listed(left, _MOST_NAMED)}")
     if outcome.plan.asks and verb == "rollback":
         parts.append(f"the tree is not wholly at {safe(request.label)}")
     said = "; ".join(parts)
@@ -244,6 +244,35 @@ def kept_lines(outcome: Outcome, history: History, word: ways.Typed = ways.from_
         yield f"  kept {safe(amount(paths) if len(paths) > 1 else called(paths[0]))}: {safe(note)}"
     if told > _MOST_KEPT and outcome.id:
         yield f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them"
+
+
+def kept_before(plan: Plan, history: History, word: ways.Typed = ways.from_root) -> Iterator[str]:
+    """Where there is nothing more to undo: what earlier undos kept, with the command that takes it."""
+    request = plan.request
+    if request.verb != "undo" or request.turns:
+        return
+    wanted = {unit for turn, unit in history.passed if request.actors is None or turn.actor in request.actors}
+    units = {unit for unit in wanted if unit in history.live and domain_of(unit.path) == "files"}
+    if not units or any(unit.seq not in history.by_seq for unit in units):
+        return
+    names = listed(sorted({text(unit.path) for unit in units}), _MOST_NAMED)
+    command = ways.revert(history, units, word)[0]
+    yield f"kept by an earlier undo: {names} · take it: {command} --merge, or {command} --force"
+
+
+def named(results: Sequence[Result], outcome: Outcome, history: History) -> str:
+    """'a.txt, b.txt and 3 more'"""
+    return _names(results, history, _outside(outcome.plan))
+
+
+def left_by_abort(outcome: Outcome, history: History) -> Iterator[str]:
+    """What an abort left as it is, each with the reason: somebody changed it while the take-back waited."""
+    kept = [result for result in outcome.results if result.result == KEPT]
+    for result in kept[:_MOST_KEPT]:
+        name = _name(result, history, _outside(outcome.plan))
+        yield f"  kept {name} as it is now: {safe(result.note) or 'it was changed meanwhile'}"
+    if len(kept) > _MOST_KEPT:
+        yield f"  … and {len(kept) - _MOST_KEPT:,} more: takeback status shows what differs"
 
 
 def _command(step: Step, history: History, word: ways.Typed) -> str:

@@ -36,7 +36,7 @@ from .terminal import Terminal, cells, clip, clip_path, counted, listed, pad, sa
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ...history import History
     from ...views import FileDiff
@@ -63,7 +63,7 @@ def lines(
         yield from left_lines(plan, history, terminal.typed, all_steps)
     else:
         since = " since then" if plan.request.verb == "rollback" else ""
-        yield terminal.style(f"asked about, {kinds_said(plan.asks)}{since}:", "bold")
+        yield terminal.style(f"asked about, {work_said(plan.asks, history)}{since}:", "bold")
         if UNCERTAIN in plan.asks:
             yield from _doubts(plan.asks[UNCERTAIN], history)
         yield from _step_lines(terminal, workspace, besides(plan, fuller), all_steps)
@@ -134,25 +134,49 @@ def shown(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
 
 
 def _whose(plan: Plan, history: History) -> Callable[[Step], str]:
-    """Whose work a step takes: said where a plan may take work of agents and of people."""
+    """Whose work a step takes: said where a plan may take work of agents and of people, and of what is not only the
+    work of those whom it is about."""
     request = plan.request
     by_path = request.verb == "revert" and request.paths and not request.rows
-    if not (request.verb == "rollback" or by_path) or not history.has_agents:
+    says_all = request.verb == "rollback" or by_path
+    asked_for = set(request.turns), set(request.rows)
+    if not history.has_agents or request.verb not in ("rollback", "revert", "undo"):
         return lambda step: ""
 
+    def is_plain(unit: Unit) -> bool:
+        turns, rows = asked_for
+        is_theirs = history.by_seq[unit.seq].id in rows or bool(history.whose(unit) & turns)
+        return is_theirs and unit.seq not in history.uncertain_rows
+
     def told(step: Step) -> str:
-        if not step.taken or step.domain not in STATES:
+        units = [unit for unit in step.units if unit.seq in history.by_seq]
+        if not step.taken or step.domain not in STATES or (not says_all and all(map(is_plain, units))):
             return ""
         names: set[str] = set()
-        for unit in step.units:
-            effect = history.by_seq.get(unit.seq)
-            if effect is not None and effect.takeback:
+        for unit in units:
+            if history.by_seq[unit.seq].takeback:
                 names.add("a take-back")
-            elif effect is not None:
-                names |= {safe(actor) or "a person" for actor in history.actors(unit)}
+            else:
+                unsure = " (uncertain)" if unit.seq in history.uncertain_rows else ""
+                names |= {(safe(actor) or nobody(history, unit)) + unsure for actor in history.actors(unit)}
         return f" · {', '.join(sorted(names))}" if names else ""
 
     return told
+
+
+def nobody(history: History, unit: Unit) -> str:
+    """Who did what no turn did: a person, unless an agent's command was left running, which may have."""
+    return "not known whose" if history.may_be_left_running(unit) is not None else "a person"
+
+
+def work_said(asks: Mapping[str, Iterable[Unit]], history: History) -> str:
+    """The same as `kinds_said`, with the command in the background that may have done what seems to be people's."""
+    running = {b.id: b for unit in asks.get(PEOPLE, ()) if (b := history.may_be_left_running(unit)) is not None}
+    said = kinds_said(asks)
+    if not running:
+        return said
+    agents = " and ".join(sorted({safe(b.caller.agent) for b in running.values()}))
+    return said.replace("people's work", f"work that is not known whose, people's or of what {agents} left running", 1)
 
 
 class Shown(NamedTuple):
@@ -402,7 +426,7 @@ def left_lines(
         to = f"; so the tree is not wholly at {safe(plan.request.label)}" if is_off else "; it may be yours"
         more = f"take it too: {ways.with_what_is_asked(plan, history, word)}"
         told = f"{_some(names, everything)} ({counted(len(names), 'path')})"
-        yield f"left as it is, {kinds_said([kind])}: {told}{to}; {more}"
+        yield f"left as it is, {work_said({kind: units}, history)}: {told}{to}; {more}"
     others = others_work(plan, history)
     if others and plan.request.verb == "revert":
         yield (

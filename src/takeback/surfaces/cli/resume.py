@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...effects import KEPT
 from . import acts, outcomes, shapes
 from .approving import only_a_person
 from .capturing import with_progress
@@ -56,8 +57,12 @@ def write_resumed(terminal: Terminal, workspace: Workspace, outcome: Outcome, ab
             terminal.say(f"went back from the last part of the interrupted {verb}; what it had finished stays so")
             terminal.hint("take that back too: takeback redo")
         else:
-            terminal.say(f"went back from the interrupted {verb}: the tree is as before it")
+            kept = [result for result in outcome.results if result.result == KEPT]
+            but = f", but for {outcomes.named(kept, outcome, history)}" if kept else ""
+            terminal.say(f"went back from the interrupted {verb}: the tree is as before it{but}")
         outcomes.failures(terminal, workspace, outcome)
+        for line in outcomes.left_by_abort(outcome, history):
+            terminal.hint(line)
         return
     terminal.say(outcomes.sentence(outcome, history))
     outcomes.failures(terminal, workspace, outcome)

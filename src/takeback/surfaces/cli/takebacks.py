@@ -341,6 +341,7 @@ def write_plan(
     if fuller is None and (not plan.steps or plan.idle):
         terminal.write(nothing_said(plan))
         for line in (
+            *outcomes.kept_before(plan, workspace.history(), terminal.typed),
             *plans.left_lines(plan, workspace.history(), terminal.typed),
             *states.lines(plan),
             *plans.unrecorded_lines(workspace, plan),
@@ -434,8 +435,9 @@ def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome, fo
     """What came of it in words; returns the exit code."""
     if outcomes.is_nothing(outcome):
         terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
+        before = outcomes.kept_before(outcome.plan, workspace.history(), terminal.typed) if not outcome.id else ()
         left = plans.left_lines(outcome.plan, workspace.history(), terminal.typed)
-        for line in (*left, *states.lines(outcome.plan)):
+        for line in (*before, *left, *states.lines(outcome.plan)):
             terminal.hint(line)
         for line in plans.unrecorded_lines(workspace, outcome.plan):
             terminal.hint(line)

@@ -1,0 +1,151 @@
+"""Whose work a plan takes and a result keeps, in the words of the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import takeback
+from takeback.brackets import Call, Caller
+from takeback.surfaces.hook import Asked, answer
+
+CLAUDE = Caller("claude", "s1")
+
+
+def bash(key: str) -> Call:
+    return Call(key, "Bash", "Bash: make")
+
+
+@pytest.fixture
+def ws(cli: Any) -> Any:
+    (cli.project / "a.txt").write_text("".join(f"{n}\n" for n in range(9)))
+    cli.ok("init")
+    with takeback.open(cli.project) as opened:
+        yield opened
+
+
+def uncertain(ws: Any, path: str, key: str = "u") -> None:
+    """What was found after a call of which nobody knows when it began."""
+    ws.begin_call(CLAUDE, bash(key)._replace(asked=True))
+    (ws.root / path).write_text("whose\n")
+    ws.end_call(CLAUDE, bash(key))
+
+
+def test_undo_that_keeps_all_it_was_asked_about_says_so_and_exits_3(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    uncertain(ws, "whose.txt")
+    told = cli("undo", "--yes")
+    assert told.code == 3
+    assert "took back nothing" in told.out + told.err and "kept uncertain work: whose.txt" in told.out + told.err
+    assert (cli.project / "whose.txt").exists()
+
+
+def test_it_exits_3_on_json_too_and_0_once_it_is_taken(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    ws.end_call(CLAUDE, bash("1"))
+    uncertain(ws, "whose.txt")
+    told = cli("undo", "--yes", "--json")
+    assert told.code == 3 and [step["target"] for step in told.json["plan"]["steps"]] == ["made.txt"]
+    assert not (cli.project / "made.txt").exists() and (cli.project / "whose.txt").exists()
+    cli.ok("redo", "--yes")
+    assert cli("undo", "--all", "--yes").code == 0
+    assert not (cli.project / "whose.txt").exists()
+
+
+def test_the_python_api_calls_it_not_whole(ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    uncertain(ws, "whose.txt")
+    assert not ws.undo().whole
+
+
+def test_lines_of_others_and_of_nobody_known_say_whose_they_are(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    (ws.root / "both.txt").write_text("the call's\n")
+    ws.end_call(CLAUDE, bash("1"))
+    uncertain(ws, "whose.txt")
+    (ws.root / "both.txt").write_text("a person's\n")
+    ws.checkpoint("mine", named=False)
+
+    def lines(*words: str) -> dict[str, str]:
+        shown = cli("undo", *words, "--dry-run").out.splitlines()
+        return {line.split()[2]: line.partition("exact")[2] for line in shown if line.startswith("  files")}
+
+    everything = lines("--all", "--force")
+    assert everything["made.txt"].endswith("(created since)"), "the turn's own need no name"
+    assert everything["whose.txt"].endswith("· claude (uncertain)")
+    assert everything["both.txt"].endswith("· a person, claude")
+    assert lines("--force")["both.txt"].endswith("· a person, claude")
+
+
+def test_after_an_undo_that_kept_it_the_next_says_how_it_is_merged(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "a.txt").write_text((ws.root / "a.txt").read_text().replace("8", "EIGHT"))
+    ws.end_call(CLAUDE, bash("1"))
+    (ws.root / "a.txt").write_text((ws.root / "a.txt").read_text().replace("0", "ZERO"))
+    ws.checkpoint("mine")
+    assert cli("undo", "--actor", "claude", "--yes").code == 3
+    told = cli("undo", "--actor", "claude", "--merge", "--yes")
+    (line,) = (line for line in (told.out + told.err).splitlines() if "kept by an earlier undo: a.txt" in line)
+    command = line.partition("take it: takeback ")[2].partition(",")[0].split()
+    cli.ok(*command, "--yes")
+    text = (cli.project / "a.txt").read_text()
+    assert "8" in text and "ZERO" in text
+
+
+def send(project: Path, event: str, **more: Any) -> None:
+    payload = {"session_id": "s1", "cwd": str(project), "hook_event_name": event, **more}
+    reply = answer(Asked("claude", event, json.dumps(payload).encode(), str(project), dict(os.environ)))
+    assert reply.code == 0 and not reply.err
+
+
+def test_what_a_command_in_the_background_may_have_written_is_not_called_peoples(cli: Any, ws: Any) -> None:
+    where = {"transcript_path": "/t.jsonl", "tool_name": "Bash", "tool_use_id": "1"}
+    given = {"command": "(sleep 1; echo late > late.txt) &"}
+    ws.checkpoint("here")
+    send(cli.project, "UserPromptSubmit", prompt="go", transcript_path="/t.jsonl")
+    send(cli.project, "PreToolUse", tool_input=given, **where)
+    (cli.project / "made.txt").write_text("made\n")
+    send(cli.project, "PostToolUse", tool_input=given, tool_response={}, **where)
+    (cli.project / "late.txt").write_text("late\n")
+    told = cli("rollback", "here", "--all", "--dry-run").out
+    assert "· not known whose" in told and "a person" not in told
+    kept = cli("rollback", "here", "--dry-run")
+    assert "not known whose, people's or of what claude left running: late.txt" in kept.out + kept.err
+    done = cli("rollback", "here", "--yes")
+    assert "not known whose" in done.out + done.err and (cli.project / "late.txt").exists()
+
+
+def test_a_request_that_a_person_stopped_is_in_the_ledger_at_once(cli: Any, ws: Any, tmp_path: Path) -> None:
+    transcript = tmp_path / "t.jsonl"
+    transcript.touch()
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "takeback" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[policy.calls]\nall = "allow"\n')
+    where = {"transcript_path": str(transcript)}
+    call = {"tool_name": "Bash", "tool_use_id": "1", "tool_input": {"command": "curl -X POST http://127.0.0.1:9/pay"}}
+    send(cli.project, "UserPromptSubmit", prompt="pay", **where)
+    send(cli.project, "PreToolUse", **call, **where)
+    assert "127.0.0.1" not in cli.ok("effects").out, "it runs"
+    stamp = datetime.fromtimestamp(time.time(), UTC).isoformat()
+    said = {"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": "no"}
+    stop = {"type": "text", "text": "[Request interrupted by user for tool use]"}
+    common = {"type": "user", "promptId": "p", "timestamp": stamp, "entrypoint": "cli"}
+    lines = (
+        {**common, "toolDenialKind": "user-rejected", "message": {"role": "user", "content": [said]}},
+        {**common, "interruptedMessageId": "m", "message": {"role": "user", "content": [stop]}},
+    )
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (effect,) = cli.ok("effects", "--json").json["effects"]
+    assert effect["state"] == "unknown" and "127.0.0.1" in effect["summary"]
+    assert cli.ok("show", effect["id"][:8]).out
