@@ -127,7 +127,7 @@ EXIT_CODES = {
     0: "done",
     1: "failed; nothing was lost",
     2: "the request makes no sense",
-    3: "partly: a step of the plan, or a path that should be covered, was not done",
+    3: "partly: a step of the plan, or a path that should be covered, was not done, or uncertain work stayed",
     4: "a yes is needed (--yes, or a person's for what acts outside the files), the plan is stale, or a take-back that "
     "a person stopped waits for resume",
     10: "nothing is protected here",
