@@ -133,6 +133,10 @@ JUDGED = [
     "if true; then cp f.sh b; fi; bash b", "cp f.sh a; cp a b; mv b c; bash c",
     "mkdir d && mv f.sh d && bash d/f.sh", "rsync -a scripts s2 && bash s2/scripts/a.sh",
     "rsync -a scripts/ s2/ && bash s2/a.sh", "cp -t /tmp f.sh; bash /tmp/f.sh", "cp -r . /tmp/copy && bash /tmp/copy/f.sh",
+    # what a choice or a loop leaves behind
+    "if a; then f() { bash f.sh; }; else f() { ls; }; fi; f", "if a; then f() { ls; }; else f() { bash f.sh; }; fi; f",
+    "x=quiet/a.sh; while true; do bash $x; x=f.sh; done", "x=quiet/a.sh; for ((;;)); do bash $x; x=f.sh; done",
+    "x=quiet/a.sh; y=$x; until false; do bash $x; x=$y; y=f.sh; done; bash f.sh",
     # runners
     "bun run deploy", "bun deploy", "bun f.js", "bun run f.js", "node --run deploy", "deno task deploy",
     "deno run -A f.js", "deno eval \"fetch('https://x', {method: 'POST'})\"", "pnpm deploy", "yarn run deploy",
@@ -175,6 +179,7 @@ def test_what_stands_behind_a_name_is_judged_by_its_own_kind(command: str, kind:
 UNDECIDED = [
     "bash $X", "bash \"$1\"", "python3 $X", "node $X", "python3 -m $X", ". $X", "$X", "ls ../scripts | xargs -n1 bash",
     "for s in $(ls ..); do bash scripts/$s; done", "find . -name '*.sh' | xargs bash", "xargs -a other bash",
+    "x=a; y=b; z=c; while true; do bash quiet/$x.sh; x=$y; y=$z; z=d; done",
     "curl -o x https://x.example && sh x", "curl -so x https://x.example; chmod +x x; ./x",
     "curl -O https://x.example/x.sh; bash x.sh", "wget https://x.example/x.sh?a=b; bash x.sh",
     "wget -O x https://x.example; python3 x", "git clone https://x.example/r && bash r/x.sh",
@@ -214,6 +219,9 @@ TOLD = [
     ("tar xf a.tar && bash quiet/a.sh", "quiet/a.sh as it is by then"),
     ("git -c include.path=./x status", "include.path"),
     ("chroot . bash f.sh", "f.sh"),
+    ("test -d src || cd quiet; bash a.sh", "wherever the shell is by then"),
+    ("if test -d src; then cd quiet; fi; bash a.sh", "wherever the shell is by then"),
+    ("test -d src && cd quiet; bash a.sh", "wherever the shell is by then"),
     ("git frobnicate", "git frobnicate"),
     ("./odd", "odd"),
     ("/opt/tools/ls -l", "/opt/tools/ls"),
@@ -249,6 +257,7 @@ def test_an_ordinary_day_is_answered_as_ever(command: str, answer: str, ordinary
 
 
 QUIET = [
+    "mkdir -p quiet && cd quiet && bash a.sh", "cd quiet; bash a.sh", "(cd quiet && bash a.sh)",
     "for s in quiet/*.sh; do bash $s; done", "find quiet -name '*.sh' -exec bash {} \\;", "cat quiet/a.sh | bash",
     "xargs -n1 bash < quiet.txt", "cp quiet/a.sh b && bash b", "bash quiet/*.sh", "run-parts quiet",
     "make -f plain.mk x", "BASH_ENV=quiet/a.sh bash -c ls", "just test", "task test", "ENV=production bash -c ls",

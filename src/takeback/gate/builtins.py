@@ -93,6 +93,7 @@ def cd(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
     if args == ["-"] or (words[0] == "popd"):
         state.cwd = UNKNOWN
     else:
+        state.astray = state.astray and bool(args) and not args[0].startswith("/")
         state.cwd = resolved(args[0] if args else shell.home, state.cwd)
     state.variables["PWD"] = state.cwd
     return ""

@@ -166,12 +166,16 @@ class Shell:
             body, redirects = node.child_by_field_name("body"), node.children_by_field_name("redirect")
             return self._redirected(body, redirects, state, stdin)
         if kind == "list":
-            return self._list(node, state, stdin)
+            before, first = state.cwd, _first(node)
+            said = self._list(node, state, stdin)
+            is_whole = node.parent is None or node.parent.type != "list"
+            state.astray = state.astray or (is_whole and state.cwd != before and not first.startswith(("cd", "pushd")))
+            return said
         if kind == "subshell":
             return self._each(node, state.copy(), stdin)
         if kind == "for_statement":
             return self._for(node, state, stdin)
-        if kind == "while_statement":
+        if kind in ("while_statement", "c_style_for_statement"):
             return self._while(node, state, stdin)
         if kind in ("if_statement", "case_statement"):
             return self._choice(node, state, stdin)
@@ -221,6 +225,8 @@ class Shell:
         state.functions |= mine.functions
         state.git |= mine.git
         state.written.become(mine.written)
+        has_other = any(child.type == "else_clause" for child in _named(node))
+        state.astray = state.astray or mine.astray or (mine.cwd != state.cwd and not has_other)
         state.cwd = mine.cwd
         state.join(branches)
         return "".join(said)
@@ -245,15 +251,29 @@ class Shell:
         return said
 
     def _while(self, node: Any, state: State, stdin: str | None) -> str:
-        """Once; where it reads lines that are known, once for each."""
+        """Where it reads lines that are known, once for each; else as often as it finds other variables."""
         lines = stdin.splitlines() if stdin is not None else []
         condition = node.child_by_field_name("condition")
         if len(lines) < 2 or condition is None or not re.search(r"\bread\b", _text(condition)):
-            return self._each(node, state, stdin)
+            return self._again(node, state, stdin)
         most, said = _LOOPS[min(self._loops, len(_LOOPS) - 1)], ""
         self._loops += 1
         for line in lines[:most] + ([UNKNOWN] if len(lines) > most else []):
             said += self._each(node, state, line)
+        self._loops -= 1
+        return said
+
+    def _again(self, node: Any, state: State, stdin: str | None) -> str:
+        """What a loop sets, it finds the next time; what it sets anew each time is not known in the end."""
+        said, self._loops = "", self._loops + 1
+        for turn in range(3 if self._loops < 3 else 1):
+            before = state.variables.copy()
+            said += self._each(node, state, stdin)
+            changed = [name for name, value in state.variables.items() if before.get(name) != value]
+            if not changed:
+                break
+            if turn == 1:
+                state.variables |= dict.fromkeys(changed, UNKNOWN)
         self._loops -= 1
         return said
 
@@ -769,8 +789,7 @@ class Shell:
         before = {k: state.variables.get(k) for k in ("@", "*", *map(str, range(1, 10)))}
         self.positional(words[1:], state)
         state.variables |= assigned
-        body = state.functions[words[0]]
-        said = self._walk(body, state, stdin)
+        said = "".join([self._walk(body, state, stdin) for body in _bodies(state.functions[words[0]])])
         for key, value in before.items():
             if value is None:
                 state.variables.pop(key, None)
@@ -870,6 +889,18 @@ class Shell:
         if name in ("exec", "builtin", "command", "time"):
             state.cwd, state.variables = inner.cwd, inner.variables
         return said
+
+
+def _bodies(defined: Any) -> list[Any]:
+    """Of a function that was defined in several ways, each."""
+    return [body for each in defined for body in _bodies(each)] if isinstance(defined, tuple) else [defined]
+
+
+def _first(node: Any) -> str:
+    """The first command of a chain, as it is written."""
+    while node.type == "list" and _named(node):
+        node = _named(node)[0]
+    return _text(node)
 
 
 def _shows_hidden(words: Sequence[str]) -> bool:

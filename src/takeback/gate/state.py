@@ -42,6 +42,7 @@ class State:
 
     def __init__(self, cwd: str, home: str, known: Mapping[str, str], written: Written) -> None:
         self.cwd = cwd
+        self.astray = False  # whether the shell is there depends on how something ends
         self.variables: dict[str, str] = {
             "HOME": home, "PWD": cwd, "IFS": " \t\n", "TMPDIR": TMPDIR, "PATH": "", **known}  # fmt: skip
         self.exported: dict[str, str] = {}
@@ -66,11 +67,15 @@ class State:
     def join(self, others: Iterable[State]) -> None:
         """After a choice: what the branches disagree on is not known."""
         for other in others:
+            self.astray = self.astray or other.astray or other.cwd != self.cwd
             for name, value in other.variables.items():
                 mine = self.variables.get(name)
                 self.variables[name] = value if mine is None or mine == value else UNKNOWN
-            self.functions |= other.functions
-            self.aliases |= other.aliases
+            for name, body in other.functions.items():
+                mine = self.functions.get(name, body)
+                self.functions[name] = body if mine == body else (mine, body)  # it may be either
+            for name, value in other.aliases.items():
+                self.aliases[name] = value if self.aliases.get(name, value) == value else UNKNOWN
             self.written.join(other.written)
             self.git |= other.git
             self.exported |= other.exported

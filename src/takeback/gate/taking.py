@@ -121,6 +121,8 @@ def _meant(shell: Shell, given: Input, state: State) -> list[str]:
     """The files that a word names, each from the root."""
     word, project = given.value, shell.project
     path = resolved(word, state.cwd)
+    if state.astray and not word.startswith("/"):
+        shell.not_read(f"{word}, wherever the shell is by then")
     if state.written.text(path) is not None:
         return [path]
     if path.startswith(("/dev/fd/", "/proc/self/fd/")):
