@@ -6,6 +6,9 @@ import shlex
 
 import pytest
 
+import takeback
+from scene import Scene
+
 
 def effects(cli) -> list[dict]:
     return list(cli.ok("log", "kind:effect", "--json").json["rows"])
@@ -78,8 +81,6 @@ def test_where_only_an_entry_will_do_both_are_named_and_nothing_is_done(twins, c
 
 
 def test_words_of_a_prompt_are_no_path_that_is_there(cli, ws, contents) -> None:
-    from scene import Scene
-
     scene = Scene(ws)
     scene.turn("rewrite README.md and more", README_md="new\n", other_txt="new\n")
     ws.close()
@@ -169,3 +170,34 @@ def test_names_that_cannot_be_shown_can_be_typed_in_bash() -> None:
         assert said == b"./" + path
         said = subprocess.run(["bash", "-c", f"printf %s {typed(path, 'src')}"], capture_output=True, check=True).stdout
         assert said == b"../" + path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["revert", "f.txt"],
+        ["revert", "{effect}", "./f.txt"],
+        ["restore", "base", "f.txt"],
+        ["rollback", "base", "--only", "files"],
+        ["rollback", "{effect}"],
+        ["undo", "the first thing"],
+        ["undo"],
+        ["undo", "2"],
+    ],
+)
+def test_after_a_redo_the_command_takes_back_just_that_once_more(cli, contents, words) -> None:
+    for name in ("f.txt", "g.txt", "h.txt"):
+        (cli.project / name).write_text("1\n")
+    cli.ok("checkpoint", "base")
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        scene.turn("the first thing", f_txt="2\n")
+        scene.bash("both", f_txt="3\n", g_txt="2\n")
+        scene.turn("the second thing", h_txt="2\n")
+        effect = next(e.id for e in ws.history().effects if len(e.changes) == 2 and b"g.txt" in e.changes)
+    cli.ok(*(word.format(effect=effect) for word in words), "--yes")
+    then = contents()
+    hint = cli.ok("redo", "--yes").err.partition("take this back: takeback ")[2].splitlines()[0]
+    assert contents() != then
+    cli.ok(*shlex.split(hint), "--yes")
+    assert contents() == then, hint

@@ -9,11 +9,11 @@ import pytest
 
 @pytest.fixture
 def many(cli):
-    """claude changed thirty files; a person changed twenty-five of them since."""
-    for n in range(30):
+    """claude changed forty-five files; a person changed twenty-five of them since."""
+    for n in range(45):
         (cli.project / f"f{n:02}").write_text("a\n")
     cli.ok("checkpoint", "base")
-    for n in range(30):
+    for n in range(45):
         (cli.project / f"f{n:02}").write_text("b\n")
     cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "claude"})
     return cli
@@ -25,9 +25,9 @@ def names(text: str) -> set[str]:
 
 def test_what_was_done_is_counted_with_the_command_that_lists_it(many) -> None:
     ran = many.ok("undo", "--yes")
-    assert "took back 30 files: f00, f01, f02, …" in ran.out.splitlines()[-1]
+    assert "took back 45 files: f00, f01, f02, …" in ran.out.splitlines()[-1]
     command = ran.err.partition("all of it by name: takeback ")[2].splitlines()[0].split()
-    assert len(names(many.ok(*command).out)) == 30
+    assert len(names(many.ok(*command).out)) == 45
 
 
 def test_what_was_kept_is_counted_with_the_command_that_lists_it(many) -> None:
@@ -41,11 +41,11 @@ def test_what_was_kept_is_counted_with_the_command_that_lists_it(many) -> None:
 
 
 def test_where_nothing_was_journaled_all_that_was_kept_is_named(many) -> None:
-    for n in range(30):
+    for n in range(45):
         (many.project / f"f{n:02}").write_text("mine\n")
     ran = many("revert", ".", "--yes")
     assert ran.code == 3 and "all of it by name" not in ran.err
-    assert len(names("\n".join(line for line in ran.err.splitlines() if line.startswith("  kept ")))) == 30
+    assert len(names("\n".join(line for line in ran.err.splitlines() if line.startswith("  kept ")))) == 45
 
 
 def test_what_is_left_is_named_whole_where_all_steps_are_asked_for(many) -> None:

@@ -9,7 +9,7 @@ from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Res
 from ...repository import INDEX, amount, called
 from . import acts, ways
 from . import states as threads
-from .plans import kinds_said, listed_turns, whole_turn, work_said
+from .plans import MANY, earlier_turn, kinds_said, listed_turns, whole_turn, work_said
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...acts import Act
-    from ...effects import Plan, State, Step
+    from ...effects import Plan, Request, State, Step
     from ...history import History
     from ...workspace import Workspace
 
@@ -200,7 +200,8 @@ def _is_cut(outcome: Outcome) -> bool:
     kinds = Counter(r.result for r in outcome.results)
     asked = max((len({unit.path for unit in units}) for units in outcome.plan.asks.values()), default=0)
     most = max((kinds[kind] for kind in kinds if kind != DONE), default=0)
-    return kinds[DONE] > _FEW or max(most, asked) > _MOST_NAMED
+    is_plan_cut = len(outcome.plan.steps) >= MANY  # else its steps have all the names
+    return (kinds[DONE] > _FEW and is_plan_cut) or max(most, asked) > _MOST_NAMED
 
 
 def _why(kept: Sequence[Result]) -> str:
@@ -298,19 +299,27 @@ def _again(plan: Plan, history: History, word: ways.Typed) -> str:
     found = [t for id in plan.request.takebacks if (t := history.takebacks.get(id)) is not None and t.rows]
     if len(found) > 1 and all(t.verb == "undo" for t in found):
         return f"takeback undo {sum(len(t.request.turns) for t in found)}"
-    if len(found) == 1:
-        from shlex import quote
+    return _as_asked(found[0].request, history, word) if len(found) == 1 else "takeback undo"
 
-        request = found[0].request
-        if request.threads:
-            also = "" if request.only else " --with-files"
-            return f"takeback thread rollback {quote(request.threads[0])} {short_id(request.checkpoint)}{also}"
-        if request.verb == "rollback" and (target := ways.going_to(request, history)):
-            return f"takeback rollback {target}" + " --with-state" * request.state
-        if request.verb == "revert" and request.rows:
-            return "takeback revert " + " ".join([*(id[:8] for id in request.rows), *map(word, request.paths)])
-        if request.verb == "undo" and len(request.turns) > 1:
-            return f"takeback undo {len(request.turns)}" + " --with-state" * request.state
-        if request.verb == "undo" and request.state:
-            return "takeback undo --with-state"
-    return "takeback undo"
+
+def _as_asked(request: Request, history: History, word: ways.Typed) -> str:
+    """The command that asks for the same once more."""
+    from shlex import quote
+
+    flags = ways.flags(request)
+    if request.threads:
+        also = "" if request.only else " --with-files"
+        return f"takeback thread rollback {quote(request.threads[0])} {short_id(request.checkpoint)}{also}"
+    words = [request.verb]
+    if request.verb == "rollback":
+        words += [ways.going_to(request, history)]
+    elif request.verb == "restore":
+        words += [request.checkpoint[:8], *map(word, request.paths)]
+    elif request.verb == "revert":
+        since = [ways.going_to(request, history)] if request.since else []
+        words += [*since, *(id[:8] for id in request.rows), *map(word, request.paths)]
+    elif len(request.turns) > 1:
+        words += [str(len(request.turns))]
+    elif request.turns and (id := earlier_turn(request.turns[0], history)):
+        words += [id[:8]]
+    return " ".join(["takeback", *filter(None, words), *flags])

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ...workspace import Workspace
 
 _ORDER = (EXACT, MERGED, COMPENSATING, HELD, DRIFTED, UNCOVERED, IRREVERSIBLE, UNKNOWN, REFUSED)  # of the totals
-_MANY = 40  # steps; from here on a screenful is shown
+MANY = 40  # steps; from here on a screenful is shown
 _OVERVIEW = 500  # characters of what a step does; the question for it, `show` and --json have all of it
 _KINDS = {PEOPLE: "people's", UNCERTAIN: "uncertain"}  # of work that a plan asks about
 _FEW_LEFT = 5  # names of what is left, unless all steps are to be shown
@@ -123,7 +123,7 @@ def shown(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool 
     counted_refs = refs.is_counted(plan.steps)
     joined = [refs.Joined(step) for step in plan.steps] if all_steps else refs.joined(plan.steps)
     chosen = joined if all_steps else some(joined, terminal, refs.current(workspace, plan.steps, read))
-    cheap, again = len(chosen) <= _MANY, plan.request.verb == "redo"
+    cheap, again = len(chosen) <= MANY, plan.request.verb == "redo"
     told = _whose(plan, workspace.history())
     rows = []
     for found in chosen:
@@ -192,9 +192,9 @@ class Shown(NamedTuple):
 def some(steps: list[refs.Joined], terminal: Terminal, current: set[bytes]) -> list[refs.Joined]:
     """All steps, or as many as a screen holds: what is kept is never crowded out by what is taken, nor HEAD and its
     branch by other refs."""
-    if len(steps) < _MANY:
+    if len(steps) < MANY:
         return steps
-    room = max(12, min(_MANY, terminal.height - 6) if terminal.out_is_tty else 24)
+    room = max(12, min(MANY, terminal.height - 6) if terminal.out_is_tty else 24)
     first = [at for at, (step, _) in enumerate(steps) if refs.is_first(step, current)][: room // 2]
     room -= len(first)
     others = [at for at in range(len(steps)) if at not in first]
@@ -252,6 +252,13 @@ def _which_turns(plan: Plan, history: History) -> str:
     known = ", ".join(id[:8] for id in ids[:3] if not id.isdecimal())
     named = f"the turn {known}".rstrip() if len(turns) == 1 else f"{len(turns)} turns"
     return f"{named}, later ones stay"
+
+
+def earlier_turn(turn: Turn, history: History) -> str:
+    """The id of a turn that is not the last one; else nothing: then undo goes to it by itself."""
+    newest = max((e.seq for e in history.effects if turn in history.turns(e.seq)), default=0)
+    id = history.agent_turns[turn].id if turn in history.agent_turns else turn.number
+    return id if not id.isdecimal() and _has_turn_after(newest, [turn], history) else ""
 
 
 def _has_turn_after(seq: int, turns: Sequence[Turn], history: History) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from ... import names
 from ...effects import STATES, domain_of, text
 from .terminal import safe
@@ -23,7 +25,6 @@ def from_root(path: bytes) -> str:
 def typed(path: bytes, below: str = "") -> str:
     """A path of the project as one word of a command that is typed in the folder `below` the root."""
     import posixpath
-    import shlex
 
     name = posixpath.relpath("/" + text(path), "/" + below)
     name = name if name.startswith("../") else f"./{name}"
@@ -59,12 +60,23 @@ def with_what_is_asked(plan: Plan, history: History, word: Typed = from_root) ->
     if request.verb != "rollback" or request.actors or request.turns or request.threads or request.own:
         units = {unit for found in plan.asks.values() for unit in found}
         return revert(history, units, word)[0]
-    target = going_to(request, history)
-    scope = [f for name, domains in (("--only", request.only), ("--except", request.without)) if domains
-             for f in (name, ",".join(domains))]  # fmt: skip
-    flags = {"--merge": request.merge, "--markers": request.markers, "--force": request.force}
-    flags |= {"--with-state": request.state}
-    return " ".join(["takeback rollback", target, "--all", *(f for f in flags if flags[f]), *scope])
+    words = ["takeback rollback", going_to(request, history), *flags(request._replace(everything=True))]
+    return " ".join(filter(None, words))
+
+
+def flags(request: Request) -> list[str]:
+    """How it was asked for, in options."""
+    given = {"--all": request.everything or bool(request.also), "--merge": request.merge, "--markers": request.markers}
+    given |= {"--force": request.force, "--with-state": request.state}
+    named = [word for actor in request.actors or () for word in ("--actor", shlex.quote(actor))]
+    scopes = (("--only", request.only), ("--except", request.without))
+    scope = [word for name, domains in scopes if domains for word in (name, ",".join(domains))]
+    return [*(flag for flag in given if given[flag] and _has(request.verb, flag)), *named, *scope]
+
+
+def _has(verb: str, flag: str) -> bool:
+    """Whether a verb takes an option: what is named goes, whoever did it."""
+    return not (flag == "--all" and verb in ("revert", "restore"))
 
 
 def going_to(request: Request, history: History) -> str:
