@@ -24,7 +24,7 @@ def test_the_page_is_one_program_that_runs(tmp_path: Path):
     assert ran.returncode == 0, ran.stderr
     assert 'step "rewrite the order" was taken back: order.txt' in ran.stdout
     assert "charge(99) was done before and taken back by" in ran.stdout
-    assert "['charge_tool(4)', 'charge_tool(3)', 'charge(99)'" in ran.stdout
+    assert "[('charge_tool(4)', 'live'), ('charge_tool(3)', 'live'), ('charge(99)', 'live')" in ran.stdout
 
 
 def test_it_names_every_argument_of_do():

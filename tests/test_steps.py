@@ -870,6 +870,16 @@ def test_what_another_actor_records_meanwhile_is_not_taken_back(ws: Workspace, s
     assert [r.why for r in step.remains] == ["it is the work of bob, not of this step"]
 
 
+def test_the_ledger_says_of_what_was_undone_that_it_is(ws: Workspace, shop: str):
+    allow(ws)
+    with pytest.raises(Boom), ws.step("bad"):
+        paying_tool(shop, 1)
+        raise Boom
+    with ws.step("good"):
+        paying_tool(shop, 2)
+    assert [(act.state, act.shown_state) for act in ws.effects()] == [("done", "live"), ("undone", "undone")]
+
+
 def test_what_is_recorded_inside_the_step_by_another_recorder_is_the_steps(ws: Workspace, shop: str):
     allow(ws)
     with pytest.raises(Boom), ws.step("bad") as step, ws.recording():

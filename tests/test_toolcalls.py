@@ -150,7 +150,8 @@ def test_what_nobody_allows_stays_is_named_and_all_else_goes_back(ws: Workspace,
 
     assert made.undo(lambda plan: True).message == "took back the turn 'charge 10': 1 file, 1 effect outside"
     assert len(shop.refunds) == 1 and not list(ws.root.iterdir())
-    assert made.undo(lambda plan: True).message == "nothing to take back"  # what stays is for `takeback revert`
+    still = f"; still there: charge(amount=20): takeback revert {later.id[:8]}"
+    assert made.undo(lambda plan: True).message == f"nothing to take back{still}"
     made.redo()
     made.redo()
     assert sorted(p.name for p in ws.root.iterdir()) == ["10.txt", "20.txt"] and len(shop.refunds) == 1
@@ -172,7 +173,9 @@ def test_a_turn_of_which_something_cannot_go_back_does_not_stop_those_before_it(
     _ = made.commit("2", {"status": "paid"}) if error is None else made.fail("2", error)
     assert "'two': nothing; not all of it: charge(amount=20) stays: " in made.undo().message
     assert made.undo().message == "took back the turn 'charge 10': 1 file, 1 effect outside"
-    assert made.undo().message == "nothing to take back"
+    later = ws.effects()[0]
+    still = f"; still there: charge(amount=20): {later.resolving}" if error is not None else ""
+    assert made.undo().message == f"nothing to take back{still}"
 
 
 async def _no(*_: Any) -> bool:

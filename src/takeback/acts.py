@@ -94,7 +94,7 @@ class Act(NamedTuple):
     did: Mapping[str, Any]
     by: Mapping[str, str]  # actor, surface, session, call
     depends_on: tuple[str, ...] = ()
-    state: str = DONE  # DONE, FAILED or BEGUN
+    state: str = DONE  # DONE, FAILED or BEGUN; in the ledger UNDONE, once it is; shown_state says more
     key: str = ""
     step: str = ""
     in_doubt: str = ""  # the take-back that sent its inverse and never learned what came of it

@@ -220,7 +220,9 @@ class Conversation:
             )
             turns = self._turns(ws.history(), set(plan.request.turns))
             if not turns:
-                return Said("nothing to take back: no turn of this conversation stands")
+                mine = {turn.turn for turn in self._turns(ws.history())}
+                left = results.still_there(ws, mine)
+                return Said(f"nothing to take back: no turn of this conversation stands{left}")
             before = len(self.messages)
             try:
                 outcome = ws.apply(plan)
@@ -341,10 +343,10 @@ class Conversation:
 
     def _told(self, verb: str, what: str, outcome: Outcome, messages: int, stays: Stays) -> Said:
         steps = {step.path: step for step in outcome.plan.steps}
-        acts = {act.path: act.summary for act in self._on.effects()}
+        acts = {act.path: act for act in self._on.effects()}
         done = list(dict.fromkeys(r.path for r in outcome.results if r.result == DONE and r.path in steps))
         of = {name: [p for p in done if steps[p].domain == name] for name in STATES}
-        effects = [acts.get(p, text(p)) for p in done if steps[p].domain not in STATES]
+        effects = [acts[p].summary if p in acts else text(p) for p in done if steps[p].domain not in STATES]
         folders = [p for p in of["files"] if _is_folder(steps[p].expected) or _is_folder(steps[p].goal)]
         files = [text(p) for p in of["files"] if p not in folders]
         mine = path_of_thread(self.thread) in of["state"]
@@ -354,15 +356,15 @@ class Conversation:
         parts += ["git"] * bool(of["git"])
         parts += [_count(len(folders), "folder")] if folders else []
         parts += [f"{_count(len(files), 'file')}: {_names(files)}"] if files else []
-        not_done = [(r.path, r.note or r.result) for r in outcome.results if r.result != DONE]
-        kept = [_kept(path, why) for path, why in not_done if path not in acts]
+        not_done = [r for r in outcome.results if r.result != DONE]
+        kept = [_kept(r.path, r.note or r.result) for r in not_done if r.path not in acts]
         others = results.others_work(self._on.history(), outcome)
         kept += [f"kept {each.name}, {each.why}" for each in others if not each.outside]
         kept = list(dict.fromkeys(kept))
         lists = f" (takeback show {outcome.id[:8]} lists them)" if outcome.id else ""
         more = [f"kept {len(kept) - _NAMED:,} more{lists}"] * (len(kept) > _NAMED + 1 and bool(lists))
         stands = " stays" if verb == "took back" else ""
-        told = [(acts[path], why) for path, why in not_done if path in acts]
+        told = [(acts[r.path].summary, results.why_not(acts[r.path], r)) for r in not_done if r.path in acts]
         told += [(each.name, each.why) for each in others if each.outside]
         told += [(act.summary, why) for act, why in stays]
         sentence = f"{verb} {what}: {', '.join(parts) or 'nothing of it'}"

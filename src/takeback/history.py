@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from . import changes as change_lists
-from .acts import BEGUN, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
+from .acts import BEGUN, UNDONE, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
 from .brackets import AgentTurn, Bracket, bracket_of, closed_by, settled, turn_of
 from .effects import (
     DONE,
@@ -902,7 +902,10 @@ class History:
             for seq in change.took
         }
         acts = sorted(self.acts.values(), key=lambda act: -act.seq)
-        return [act._replace(undone_by=took.get((act.seq, act.path), "")) for act in acts]
+        return [self._undone(act, took[act.seq, act.path]) if (act.seq, act.path) in took else act for act in acts]
+
+    def _undone(self, act: Act, by: str) -> Act:
+        return act._replace(undone_by=by, state=UNDONE if act.state == DONE else act.state)
 
     def rows_of_call(self, id: str) -> list[str] | None:
         """The ids of all that was found in a call, or in the calls of an agent's turn; None if it is neither."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from .effects import DONE, Unit, domain_of, text, thread_of
+from .effects import DONE, FAILED, KEPT, Unit, domain_of, text, thread_of
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .effects import Outcome, Turn
+    from .acts import Act
+    from .effects import Outcome, Result, Turn
     from .history import History
     from .workspace import Workspace
 
@@ -37,7 +38,11 @@ def named(workspace: Workspace, outcome: Outcome) -> Named:
         return acts[path] if path in outside or (path in acts and path not in history.all_paths) else _called(path)
 
     back = dict.fromkeys(name(r.path) for r in outcome.results if r.result == DONE)
-    stayed = dict.fromkeys((name(r.path), r.note or r.result) for r in outcome.results if r.result != DONE)
+    stayed = dict.fromkeys(
+        (name(r.path), why_not(history.acts[text(r.path)], r) if r.path in outside else r.note or r.result)
+        for r in outcome.results
+        if r.result != DONE
+    )
     return Named(tuple(back), (*stayed, *((left.name, left.why) for left in others_work(history, outcome))))
 
 
@@ -53,6 +58,27 @@ def others_work(history: History, outcome: Outcome) -> list[Left]:
             name = act.summary if act is not None else _called(path)
             found.append(Left(name, _by_whom(history, unit, mine), act is not None))
     return found
+
+
+def why_not(act: Act, result: Result) -> str:
+    """Why an act was not taken back, with the command to go on with."""
+    why = result.note or result.result
+    if "takeback " in why or act.inverse is None or result.result == KEPT:
+        return why
+    return f"{why}; {act.resolving if act.sayings else f'takeback revert {act.id[:8]} tries it again'}"
+
+
+def still_there(workspace: Workspace, turns: Set[Turn]) -> str:
+    """What was done outside in turns that were taken back, and stays: '; still there: charge(20): takeback revert …'"""
+    history = workspace.history()
+    live = [act for act in history.ledger() if (act.seq, act.path) in history.live and act.state != FAILED]
+    found = [act for act in live if act.seq in history.by_seq and history.turns(act.seq) & turns]
+    told = [
+        f"{act.summary}: {act.resolving if act.sayings else f'takeback revert {act.id[:8]}'}"
+        for act in found
+        if act.inverse is not None or act.sayings
+    ]
+    return f"; still there: {_listed(told)}" if told else ""
 
 
 def _called(path: bytes) -> str:

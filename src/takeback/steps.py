@@ -23,6 +23,7 @@ from .consent import allowed, is_yes
 from .doing import Recorder, Undo, around_here, current, this_process, to_the_end
 from .effects import DONE, FAILED, PEOPLE, STATES, Outcome, Plan, Turn, Unit, text
 from .errors import Stale, TakebackError, UsageError
+from .results import why_not
 from .thread_turns import finish_interrupted
 from .transactions import Transaction
 
@@ -309,8 +310,10 @@ class WorkStep(Recorder):
             if result.result == DONE:
                 continue
             name = text(result.path)
-            why = result.note or result.result
-            found.append(_remaining(acts[name], why) if name in acts else Remains(name, why, "files"))
+            if name in acts:
+                found.append(_remaining(acts[name], why_not(acts[name], result)))
+            else:
+                found.append(Remains(name, result.note or result.result, "files"))
         return found + [Remains(text(path), "it is others' work", "files") for path in outcome.left]
 
     def _note(self, *found: Remains) -> None:

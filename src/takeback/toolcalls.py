@@ -370,10 +370,10 @@ class ToolCalls:
         that is saved before its turn begins, or after it has ended. None: there was no turn."""
         if self._is_off:
             return Undone("takeback is off; nothing was taken back")
-        if state is None:
-            return Undone("nothing to take back")
         if (finished := self._rested()) is not None:
             return finished
+        if state is None:
+            return self._nothing()
         whose = self._of_thread_since(state)
 
         def planned(leave: set[str]) -> Plan:
@@ -429,7 +429,7 @@ class ToolCalls:
         for _ in range(_ATTEMPTS):
             plan, stays = self._allowed(planned, approve)
             if plan.request.verb == "undo" and not plan.request.turns:
-                return Undone("nothing to take back")
+                return self._nothing()
             asked = next((turn for turn in self._turns() if turn.turn in plan.request.turns and turn.prompt), None)
             told = f"the turn {asked.prompt!r}" if asked is not None else "the last turn"
             with suppress(Stale):  # somebody did something meanwhile
@@ -438,6 +438,11 @@ class ToolCalls:
                     continue
                 return self._told(verb, told if verb == "took back" else "what was taken", plan, outcome, stays)
         raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
+
+    def _nothing(self) -> Undone:
+        """No turn stands; what of those before could not be taken back is said again."""
+        mine = self._own(self.workspace.history())
+        return Undone(f"nothing to take back{results.still_there(self.workspace, mine)}")
 
     def _allowed(self, planned: Callable[[set[str]], Plan], approve: Approve | None) -> tuple[Plan, Stays]:
         ws = self.workspace
@@ -452,13 +457,17 @@ class ToolCalls:
             return found
 
     def _told(self, verb: str, told: str, plan: Plan, outcome: Outcome, stays: Stays) -> Undone:
-        acts = {act.path: act.summary for act in self.workspace.effects()}
+        acts = {act.path: act for act in self.workspace.effects()}
         domains = {step.path: step.domain for step in plan.steps}
         done = [domains.get(r.path, "") for r in outcome.results if r.result == DONE]
         counted = [(done.count("files"), "file", ""), (sum(d not in STATES for d in done), "effect", " outside")]
         parts = [f"{count} {noun}{'s' * (count != 1)}{where}" for count, noun, where in counted if count]
         parts += ["git"] * ("git" in done) + ["the conversation"] * ("state" in done)
-        left = [(acts.get(r.path) or text(r.path), r.note or r.result) for r in outcome.results if r.result != DONE]
+        left = []
+        for r in (r for r in outcome.results if r.result != DONE):
+            act = acts.get(r.path) if domains.get(r.path) not in STATES else None
+            told_why = results.why_not(act, r) if act is not None else r.note or r.result
+            left.append((act.summary if act is not None else text(r.path), told_why))
         left += [(each.name, each.why) for each in results.others_work(self.workspace.history(), outcome)]
         left += [(act.summary, why) for act, why in stays]
         message = f"{verb} {told}: {', '.join(parts) or 'nothing'}"

@@ -360,3 +360,28 @@ def test_a_credential_that_is_missing_after_a_killed_rollback_stops_nobody(
                     assert later.apply(later.plan("revert", act.id)).whole
             assert [act.shown_state for act in later.effects()] == ["undone", "undone"]
         assert sorted(made["charge"] for made in server.refunds.values()) == sorted(server.charges)
+
+
+def test_what_came_of_it_is_read_by_names_too(ws: Workspace):
+    graph = line(saver := TakebackSaver(ws), write=lambda: (ws.root / "f.txt").write_text("x"))
+    graph.invoke({"done": []}, CONFIG)
+    said = saver.rollback_to("t", first_of(graph), with_files=True)
+    assert said["message"] == said.message and said.get("back") == said.back and said.get("nope", 1) == 1
+    as_table = dict(said)
+    assert as_table == {name: getattr(said, name) for name in as_table} and as_table["thread_id"] == "t"
+    assert {**said}["results"] == said.results and said[1] == said.id
+    with pytest.raises(KeyError):
+        said["nope"]
+    assert (said.restored_from, said.rolled_back_from) != ("", "")
+
+
+def test_a_thread_that_stayed_where_it_was_was_not_restored_from_anywhere(ws: Workspace):
+    with serving() as server:
+        ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({"http.compensating": "allow"}))
+        graph = line(saver := TakebackSaver(ws), charge=charged(ws, server))
+        graph.invoke({"done": []}, CONFIG)
+        server.misbehave("drop", 6)
+        said = saver.rollback_to("t", first_of(graph), with_files=True)
+    assert said.checkpoint_id == id_of(graph.get_state(CONFIG))
+    assert (said.restored_from, said.rolled_back_from) == ("", "") and said.stayed
+    assert any("takeback " in why for _, why in said.stayed), said.stayed

@@ -340,14 +340,14 @@ def ledger() -> dict[str, Any]:
         return found
 
 
-def charge(ws: Workspace, amount: int) -> None:
+def charge(ws: Workspace, amount: int, refuses: bool = False) -> None:
     request = urllib.request.Request(f"{SHOP}/v1/charges", json.dumps({"amount": amount}).encode())
     request.add_header("Content-Type", "application/json")
     with urllib.request.urlopen(request) as answer:
         made = json.load(answer)
     ws.record_http(
         "POST", f"{SHOP}/v1/charges", status=201, response_body=made,
-        inverse_url=f"{SHOP}/v1/refunds", inverse_json={"charge": "{response.body.id}"},
+        inverse_url=f"{SHOP}/v1/refunds", inverse_json={} if refuses else {"charge": "{response.body.id}"},
     )  # fmt: skip
 
 
@@ -534,6 +534,19 @@ def case_what_nobody_knows_whose_it_is_stays_and_is_named(adapter: Adapter) -> N
     for amount, act in acts.items():
         ws.apply(ws.plan("revert", act.id))
         assert refunded()[-1] == amount
+
+
+def case_a_refund_that_was_refused_is_named_until_it_is_done(adapter: Adapter) -> None:
+    if isinstance(adapter, ClaudeAgent):
+        return  # as above
+    ws, before = adapter.ws, refunded()
+    adapter.run("alice", lambda: charge(ws, 8, refuses=True))
+    (act,) = ws.effects()
+    told = adapter.undo("alice")
+    assert refunded() == before and f"takeback revert {act.id[:8]}" in told, told
+    if not isinstance(adapter, LangGraph):  # there it goes by checkpoints: the same one, once more
+        told = adapter.undo("alice")
+        assert told.startswith("nothing to take back") and f"{act.summary}: takeback revert {act.id[:8]}" in told, told
 
 
 def case_a_tool_that_names_its_file_owns_it_alone(adapter: Adapter) -> None:

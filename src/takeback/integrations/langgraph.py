@@ -79,12 +79,13 @@ class _Kept(NamedTuple):
 
 
 class RolledBack(Outcome):
-    """What came of going back, and where the thread is now. It can be read as a mapping too."""
+    """What came of going back, and where the thread is now. What it has besides an Outcome can be read by its name too:
+    `said["back"]`, `said.get("back")`, `dict(said)`."""
 
     thread_id: str
     checkpoint_id: str  # the head of the thread now
-    restored_from: str  # the checkpoint that was gone back to
-    rolled_back_from: str  # the head that was left
+    restored_from: str  # the checkpoint that was gone back to; empty where the thread stayed where it was
+    rolled_back_from: str  # the head that was left; empty where none was
     blob_id: str
     back: tuple[str, ...]  # what went back, by name
     stayed: tuple[tuple[str, str], ...]  # what stayed, and why
@@ -92,7 +93,17 @@ class RolledBack(Outcome):
     nothing_to_take_back: bool  # it was the head already
 
     def __getitem__(self, name: Any) -> Any:
-        return getattr(self, name) if isinstance(name, str) else super().__getitem__(name)
+        if not isinstance(name, str):
+            return super().__getitem__(name)
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def keys(self) -> _List[str]:
+        return [*RolledBack.__annotations__, *self._fields]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self.keys() else default
 
 
 class _Job(NamedTuple):
@@ -589,7 +600,8 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         head, named = self.threads.get(target.thread), results.named(self.workspace, outcome)
         said = RolledBack(*outcome)
         said.thread_id, said.checkpoint_id, said.blob_id = head.thread, head.id, head.blob_id
-        said.restored_from, said.rolled_back_from = target.id, before.id
+        has_moved = head.id != before.id
+        said.restored_from, said.rolled_back_from = (target.id, before.id) if has_moved else ("", "")
         said.back, said.stayed = named
         said.message = results.sentence(named)
         said.nothing_to_take_back = outcome.plan.idle

@@ -458,3 +458,21 @@ def test_names_are_only_names(cli: Any) -> None:
         cli.ok("thread", "rollback", "--yes", "--", thread, first)
         assert cli.ok("thread", "load", "--", thread).json == {"x": 1}
     assert "\u202e" not in cli.ok("thread", "list").out + cli.ok("status").out + cli.ok("log").out
+
+
+def test_a_thread_that_was_taken_back_to_before_it_existed_has_no_head(cli) -> None:
+    with takeback.open(cli.project) as ws:
+        talk = takeback.Conversation(ws, "main")
+        with talk.turn("one"):
+            (cli.project / "f").write_text("1")
+            talk.append({"role": "assistant", "content": "ok"})
+        assert "●" in cli.ok("thread", "list", "main").out
+        assert talk.undo().done
+    shown = cli.ok("thread", "list", "main")
+    assert "●" not in shown.out and "○" in shown.out and "takeback thread rollback main " in shown.err
+    assert not any(each["head"] for each in cli.ok("thread", "list", "main", "--json").json["checkpoints"])
+    again = cli.ok("redo", "--yes")
+    assert "take this back: takeback undo --with-state" in again.err, "and that is what it takes"
+    assert [each["head"] for each in cli.ok("thread", "list", "main", "--json").json["checkpoints"]].count(True) == 1
+    cli.ok("undo", "--with-state", "--yes")
+    assert not (cli.project / "f").exists() and "●" not in cli.ok("thread", "list", "main").out

@@ -307,7 +307,7 @@ def _as_asked(request: Request, history: History, word: ways.Typed) -> str:
     from shlex import quote
 
     flags = ways.flags(request)
-    if request.threads:
+    if request.threads and request.checkpoint:
         also = "" if request.only else " --with-files"
         return f"takeback thread rollback {quote(request.threads[0])} {short_id(request.checkpoint)}{also}"
     words = [request.verb]

@@ -160,7 +160,7 @@ _SHAPES = {
     "`thread list`": (
         '`{"threads": [{"thread_id", "checkpoint_id", "checkpoints", "namespaces", "agent", "created_at", '
         f'"updated_at", "forked_from"}}]}}`; of one thread `{{"thread_id", "checkpoints": [{{{_STATE}}}]}}`, '
-        'each with `"forks"`; `--handoffs`: `{"handoffs": […]}`'
+        'each with `"forks"` and `"head"` (whether the thread is there now); `--handoffs`: `{"handoffs": […]}`'
     ),
     "`thread diff`": (
         '`{"thread_id", "from_checkpoint_id", "to_checkpoint_id", "differences": [{"path", '

@@ -41,11 +41,18 @@ def list_(context: Context, workspace: Workspace, args: Namespace, words: list[s
     found, forks = chain_of(workspace, words[0], limit or _LISTED)
     if not found:
         workspace.threads.get(words[0])  # says that there is none
+    heads = workspace.threads.heads_at(words[0])
     if context.json:
-        shown = [{**thread_shapes.checkpoint(s), "forks": forks.get((s.ns, s.id), [])} for s in found]
+        shown = [
+            {**thread_shapes.checkpoint(s), "forks": forks.get((s.ns, s.id), []), "head": is_head(s, heads)}
+            for s in found
+        ]
         context.terminal.json({"thread_id": words[0], "checkpoints": shown})
         return 0
-    context.terminal.page(chain(context.terminal, found, forks, workspace.clock()))
+    context.terminal.page(chain(context.terminal, found, forks, workspace.clock(), heads))
+    if not heads:
+        back = f"takeback thread rollback {_quoted(words[0])} {short_id(found[0].id)}"
+        context.terminal.hint(f"it was taken back to before its first state, and has no head; {back} gives it this one")
     if not limit and len(found) == _LISTED:
         context.terminal.hint(f"the newest {_LISTED}; more with --limit N")
     return 0
@@ -115,15 +122,14 @@ def chain(
     found: Sequence[StateCheckpoint],
     forks: Mapping[tuple[str, str], Sequence[str]],
     now: float,
+    heads: Mapping[str, StateCheckpoint],
 ) -> Iterator[str]:
     """One line each: ● the head, ○ what lies before it, ↩ where a rollback came from, ⑂ where threads part."""
-    heads: set[str] = set()
     ids = max((cells(brief(s.id)) for s in found), default=0)
     ages = max((len(age(now - s.at)) for s in found), default=0)
     agents = min(16, max((cells(safe(s.agent)) for s in found), default=0))
     for at, state in enumerate(found):
-        mark = "○" if state.ns in heads else terminal.style("●", "green")
-        heads.add(state.ns)
+        mark = terminal.style("●", "green") if is_head(state, heads) else "○"
         head = f"{mark} {terminal.style(pad(brief(state.id), ids), 'bold')}  {pad(age(now - state.at), ages)}"
         head += f"  {terminal.style(pad(clip(safe(state.agent), 16), agents), 'cyan')}" if agents else ""
         notes = list(_notes(state, found[at + 1 :]))
@@ -134,6 +140,11 @@ def chain(
         yield f"{head}  {' · '.join(parts)}".rstrip()
         for name in forks.get((state.ns, state.id), ()):
             yield f"{'├─'} {terminal.style(f'⑂ {safe(name)}', 'magenta')} begins here"
+
+
+def is_head(state: StateCheckpoint, heads: Mapping[str, StateCheckpoint]) -> bool:
+    """Whether its namespace is at it now; one that was taken back to before it existed is at none."""
+    return state.ns in heads and heads[state.ns].seq == state.seq
 
 
 def _notes(state: StateCheckpoint, older: Sequence[StateCheckpoint]) -> Iterator[str]:

@@ -249,7 +249,7 @@ OF: Mapping[str, Schema] = {  # tool → what it answers with
         {
             "threads": _list(_object({"thread_id": TEXT, "checkpoint_id": ID, "checkpoints": COUNT})),
             "thread_id": TEXT,
-            "checkpoints": _list(_object(STATE_CHECKPOINT, {"forks": _list(ANY)})),
+            "checkpoints": _list(_object(STATE_CHECKPOINT, {"forks": _list(ANY), "head": FLAG})),
             "next_checkpoint_id": _or_null(ID),
         },
     ),

@@ -196,11 +196,15 @@ def thread_list(ctx: Ctx, thread_id: Maybe = "", checkpoint_id: Head = "", cwd: 
             if not found:
                 threads.get(thread_id)  # says that there is none
             _, forks = seen.chain_of(workspace, thread_id, 1)
-            page.page(seen.chain(page, found[:_LISTED], forks, now))
+            heads = threads.heads_at(thread_id)
+            page.page(seen.chain(page, found[:_LISTED], forks, now, heads))
             more = found[_LISTED - 1].id if len(found) > _LISTED else None
             if more:
                 page.hint(f"there are older ones: call again with checkpoint_id {more}")
-            listed = [{**shapes.checkpoint(s), "forks": forks.get((s.ns, s.id), [])} for s in found[:_LISTED]]
+            listed = [
+                {**shapes.checkpoint(s), "forks": forks.get((s.ns, s.id), []), "head": seen.is_head(s, heads)}
+                for s in found[:_LISTED]
+            ]
             shape = {"thread_id": thread_id, "checkpoints": listed, "next_checkpoint_id": more}
         page.page(f"handoff {line}" for line in seen.handoff_lines(pending[:_LISTED], now))
         return answer(page, {**shape, "handoffs": [shapes.handoff(h) for h in pending]})
