@@ -462,6 +462,17 @@ def test_who_approves_is_shown_the_call_and_what_is_let_pass_is_on_the_ledger(ws
     assert act.verdict == IRREVERSIBLE and "git push origin main" in act.summary
 
 
+def test_a_call_that_a_person_declined_waits_no_longer_and_is_asked_about_again(ws: Workspace):
+    answers = iter([False, True])
+    made = calls(ws, approve=lambda decision, tool, args: next(answers))
+    assert made.begin("1", "bash", {"command": "git push"}).decision == "deny"
+    (first,) = ws.history().stopped.values()
+    assert first.answered and not first.approved
+    assert made.begin("2", "bash", {"command": "git push"}).decision == "allow"
+    states = [call.state for call in ws.history().stopped.values()]
+    assert states == ["asked", "passed"], "the second is another question, and another answer"
+
+
 def test_one_that_is_asked_for_elsewhere_and_declined_did_nothing(ws: Workspace, shop):
     ws.settings = ws.settings._replace(policy=FREE._replace(calls={"tool": "ask"}))
     made = calls(ws, undo={"run_shell": {"command": ["true"]}})

@@ -629,7 +629,8 @@ class ToolCalls:
         except TakebackError as error:
             return _not_asked(decision, error)
         if not is_approved:
-            self.workspace.decline_call(decision.call)
+            with suppress(TakebackError):  # the no stands, on record or not
+                self.workspace.decline_call(decision.call)
             return decision._replace(decision=DENY)
         self.approved(decision)
         return Decision(gate.decide(self.workspace, event, risks, True, summary).decision or ALLOW)

@@ -123,13 +123,16 @@ def journaled(ws: Guarded, asked: Any) -> str:
     for id in approved:
         journal.append([New("approval", new_id(), {"used": id, "key": key} if key else {"used": id})], ws.clock())
         return ""
+    declined: set[str] = set()
     for at, row in enumerate(journal.newest_first("note")):
         if at >= _LOOKED_AT:
             break
         body = row.body or {}
+        if body.get("what") == "declined":
+            declined.add(body.get("call", ""))
         if body.get("what") not in ("asked", "refused") or "command" not in body:
             continue
-        if all(body.get(name) == value for name, value in mine.items()):
+        if row.id not in declined and all(body.get(name) == value for name, value in mine.items()):
             return row.id
     risk = decided.risk
     line = redact.text(" ".join(summary.split()))
