@@ -164,6 +164,23 @@ def test_what_drifted_is_kept_or_merged(ws, scene, served):
     assert (ws.root / "a.txt").read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
 
 
+def test_an_undo_that_keeps_uncertain_work_is_done_in_part(ws, scene, served):
+    from scene import CLAUDE
+
+    from takeback.brackets import Call
+
+    call = Call("1", "Bash", "Bash: make")
+    scene.turn("make it", a_txt="made\n")
+    ws.begin_call(CLAUDE, call._replace(asked=True))  # nobody will know when it began
+    (ws.root / "whose.txt").write_text("?\n")
+    ws.end_call(CLAUDE, call)
+    place = _plan_turn(served)
+    done = served.ask(f"{place}/apply", "POST", {"form": served.form_token(), "hash": place.rpartition("/")[2]})
+    assert told(served, f"{done.headers['location']}.json")["whole"] is False
+    assert "Done in part" in served.ask(done.headers["location"]).text
+    assert (ws.root / "whose.txt").exists() and not (ws.root / "a.txt").exists()
+
+
 def test_peoples_work_is_taken_too_if_asked(ws, scene, served):
     from scene import CODEX
 

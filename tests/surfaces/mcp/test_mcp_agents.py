@@ -78,6 +78,19 @@ async def test_of_a_client_that_is_no_agent_we_know_the_newest_turn_goes(work: P
         assert [t["prompt"] for t in (await calls.ok("undo"))["turns"]] == ["please undo"]
 
 
+async def test_an_undo_that_keeps_uncertain_work_is_not_whole(work: Path, era: str) -> None:
+    claude, call = Caller("claude", "s"), Call("1", "Bash", "Bash: make")
+    with takeback.open(work) as ws:
+        ws.begin_turn(claude, "go")
+        ws.begin_call(claude, call._replace(asked=True))  # nobody will know when it began
+        (work / "whose").write_text("?")
+        ws.end_call(claude, call)
+    async with connected(started_in(work), era) as calls:
+        done = await calls.ok("undo")
+        assert done["whole"] is False and "uncertain work: whose" in calls.text
+    assert (work / "whose").exists()
+
+
 @pytest.mark.parametrize(
     ("client", "agent"),
     [
