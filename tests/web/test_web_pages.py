@@ -166,7 +166,6 @@ def test_what_drifted_is_kept_or_merged(ws, scene, served):
 
 def test_an_undo_that_keeps_uncertain_work_is_done_in_part(ws, scene, served):
     from scene import CLAUDE
-
     from takeback.brackets import Call
 
     call = Call("1", "Bash", "Bash: make")

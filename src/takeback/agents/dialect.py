@@ -6,7 +6,6 @@ says how it differs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from .. import quickjson
@@ -22,7 +21,6 @@ PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _OURS = ("takeback", "plugin_takeback_takeback")  # what our MCP server is called, by itself and in the plugin
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _SAID = 4_000  # characters of what a call that failed said
-_BEHIND = re.compile(r"(?<![&>|\\])&(?=\s|$|[)};])")  # of a shell: what stands before it goes on by itself
 _PATCHES = ("command", "input", "patch", "patchText", "patch_text")
 
 
@@ -140,7 +138,13 @@ class Dialect:
 def leaves_behind(given: Mapping[str, Any], response: Mapping[str, Any], command: str) -> bool:
     """Whether a shell's call that is over left a command running, as far as it was asked to or says so."""
     is_asked = given.get("run_in_background") is True or given.get("is_background") is True
-    return is_asked or bool(text(response, "backgroundTaskId")) or _BEHIND.search(command) is not None
+    return is_asked or bool(text(response, "backgroundTaskId")) or _has_ampersand(command)
+
+
+def _has_ampersand(command: str) -> bool:
+    """Whether something in a shell's command goes on by itself."""
+    around = zip(" " + command, command, command[1:] + "\n")
+    return any(sign == "&" and before not in "&>|\\" and after in " \t\n);}" for before, sign, after in around)
 
 
 def exit_code(said: str) -> int | None:

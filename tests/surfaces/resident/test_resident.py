@@ -543,3 +543,19 @@ def test_what_a_person_does_at_a_prompt_is_theirs_and_what_the_command_does_then
         assert found == [(False, False, [b"a.txt"]), (True, False, [b"a.txt", b"made.txt"])]
         ws.revert(ws.history().effects[-1].id)
     assert file.read_text() == "a person's\n"
+
+
+def test_the_verb_that_a_plugin_runs_is_answered_by_it_too(hooks: Hooks):
+    def hook(event: str, **what: object) -> str:
+        said = {"session_id": "s", "transcript_path": "/t", "cwd": str(hooks.project), "hook_event_name": event, **what}
+        command = [sys.executable, "-m", "takeback", "hook", "claude", event]
+        done = subprocess.run(command, cwd=hooks.project, input=json.dumps(said).encode(), capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode()
+
+    hook("UserPromptSubmit", prompt="build it")  # alone, and it starts the process
+    before = hooks.up()["calls"]
+    told = hook("PreToolUse", tool_name="Bash", tool_input={"command": "make"}, tool_use_id="1")
+    assert "checkpoint" in json.loads(told)["systemMessage"]
+    assert hooks.up()["calls"] == before + 1
+    assert hooks.calls() == [("1", False)]
