@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from takeback import handed
 
@@ -175,3 +178,46 @@ def test_other_context_is_not_carried_along(ws: Workspace):
     own.set("set")
     with opened(ws):
         assert pool(own.get) == "unset"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["own", "shared", "thread", "queue", "here"])), max_size=8)
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_whoever_hands_over_what_is_never_taken_for_another(ws: Workspace, asked: list[tuple[int, str]]):
+    """Three are open at once and hand work over in any order and way: it is theirs, or nobody knows whose."""
+    jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def serve() -> None:
+        while (job := jobs.get()) is not None:
+            job()
+
+    def by_queue(work: Callable[[], Any]) -> Any:
+        found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        jobs.put(lambda: found.put(work()))
+        return found.get(timeout=30)
+
+    server = threading.Thread(target=serve)
+    server.start()
+    with ThreadPoolExecutor(1) as shared:
+        ways = {
+            "own": pool,
+            "thread": thread,
+            "queue": by_queue,
+            "here": lambda work: work(),
+            "shared": lambda work: shared.submit(work).result(30),
+        }
+        contexts = [copy_context() for _ in range(3)]
+        recorders = [ws.recording(actor=name) for name in ("alice", "bob", "carol")]
+        for context, recorder in zip(contexts, recorders):
+            context.run(recorder.__enter__)
+        try:
+            for who, how in asked:
+                found = contexts[who].run(ways[how], at_work)
+                is_known = found is recorders[who]
+                assert is_known if how != "queue" else type(found).__name__ == "_NobodyKnows", (who, how, found)
+        finally:
+            for context, recorder in zip(contexts, recorders):
+                context.run(recorder.__exit__)
+            jobs.put(None)
+            server.join(30)
