@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 
 import pytest
 
 import takeback
 from scene import Scene
+from takeback import ancestry
+from takeback.brackets import Call, Caller
 
 
 def effects(cli) -> list[dict]:
@@ -201,3 +205,38 @@ def test_after_a_redo_the_command_takes_back_just_that_once_more(cli, contents, 
     assert contents() != then
     cli.ok(*shlex.split(hint), "--yes")
     assert contents() == then, hint
+
+
+@pytest.fixture
+def uncertain(cli):
+    """A call of claude's was cut off; two files changed about then, nobody knows whether by it."""
+    for name in ("f.txt", "g.txt"):
+        (cli.project / name).write_text("1\n")
+    cli.ok("checkpoint", "base")
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with takeback.open(cli.project) as ws:
+        caller = Caller("claude", "s", "", process.pid, ancestry.started(process.pid))
+        ws.begin_turn(caller, "build it")
+        ws.begin_call(caller, Call("1", "Bash", "Bash: build"))
+    for name in ("f.txt", "g.txt"):
+        (cli.project / name).write_text("2\n")
+    process.communicate(b"\n")
+    return cli
+
+
+def test_the_command_for_an_uncertain_path_takes_that_path_and_nothing_more(uncertain, contents) -> None:
+    ran = uncertain("revert", "f.txt", "--yes")
+    command = (ran.out + ran.err).partition("too: takeback ")[2].splitlines()[0]
+    assert contents()["f.txt"] == b"2\n"
+    uncertain.ok(*shlex.split(command), "--yes")
+    assert contents()["f.txt"] == b"1\n" and contents()["g.txt"] == b"2\n"
+
+
+def test_an_undo_that_took_uncertain_work_is_asked_for_again_without_more(uncertain, contents) -> None:
+    uncertain.ok("checkpoint")
+    (uncertain.project / "mine.txt").write_text("mine\n")
+    uncertain.ok("checkpoint", "mine")
+    uncertain.typing("undo", "--actor", "claude", answers=[("Apply?", "t\n")])
+    assert contents()["f.txt"] == b"1\n" and "mine.txt" in contents()
+    ran = uncertain.ok("redo", "--yes")
+    assert "take this back: takeback undo" in ran.err and "--all" not in ran.err

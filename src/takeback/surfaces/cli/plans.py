@@ -55,7 +55,8 @@ def lines(
 ) -> Iterator[str]:
     """`fuller` takes what the plan asks about too: what it does besides stands apart."""
     history = workspace.history()
-    yield terminal.style(heading(plan, history), "bold")
+    for line in acts.wrapped(terminal, heading(plan, history), 0):
+        yield terminal.style(line, "bold")
     yield from _step_lines(terminal, workspace, plan, all_steps)
     if plan.steps:
         yield totals(plan)

@@ -67,7 +67,8 @@ class Asked(NamedTuple):
         """How it was typed, to be typed again with something more."""
         import shlex
 
-        flags = {"--all": self.everything or bool(self.also), "--merge": self.merge}
+        everything = self.everything or (self.verb == "rollback" and bool(self.also))  # an undo asks once more
+        flags = {"--all": everything, "--merge": self.merge}
         flags |= {"--markers": self.markers, "--force": self.force}
         flags |= {"--with-state": self.state, "--with-files": self.with_files}
         verb = ["thread", "rollback"] if self.verb == "thread" else [self.verb]

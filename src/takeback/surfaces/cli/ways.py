@@ -66,7 +66,8 @@ def with_what_is_asked(plan: Plan, history: History, word: Typed = from_root) ->
 
 def flags(request: Request) -> list[str]:
     """How it was asked for, in options."""
-    given = {"--all": request.everything or bool(request.also), "--merge": request.merge, "--markers": request.markers}
+    everything = request.everything or (request.verb == "rollback" and bool(request.also))  # an undo asks once more
+    given = {"--all": everything, "--merge": request.merge, "--markers": request.markers}
     given |= {"--force": request.force, "--with-state": request.state}
     named = [word for actor in request.actors or () for word in ("--actor", shlex.quote(actor))]
     scopes = (("--only", request.only), ("--except", request.without))
