@@ -147,3 +147,20 @@ def test_a_dead_process_that_nobody_cleared_away_is_gone():
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays as it is
         assert caller.is_gone
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells when a process started")
+def test_a_hook_began_with_its_own_process_whatever_shell_stands_above_it(monkeypatch):
+    """A shell that has long been there says nothing of it: the call would seem to have begun before its prompt."""
+    script = "sleep 0.5; sleep 100 & echo $!; wait"
+    shell = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+    assert shell.stdout is not None
+    try:
+        hook = int(shell.stdout.readline())
+        assert abs(ancestry.hook_began(hook) - time.time()) < 0.4
+        monkeypatch.setattr(ancestry, "_START", 0.1)
+        assert ancestry.hook_began(shell.pid) == 0.0, "it was not begun for this"
+    finally:
+        subprocess.run(["kill", str(hook), str(shell.pid)], check=False)
+        shell.wait()
+        shell.stdout.close()

@@ -32,6 +32,7 @@ MARKERS: Mapping[str, str] = {
 }
 _UNSET = ("", "0", "false")
 _MOST = 256  # ancestors: no chain is that long, and a loop must end
+_START = 5.0  # seconds that a hook may take to start, on a busy machine
 _PROC = "/proc"
 _DEAD = (b"Z", b"X")  # states of a process that nobody has cleared away
 _SHELLS = frozenset((b"sh", b"bash", b"dash", b"zsh", b"fish", b"ksh", b"ash", b"busybox", b"env", b"timeout"))
@@ -130,15 +131,11 @@ def started_at(pid: int) -> float:
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
 
 
-def hook_began(pid: int, agent: int) -> float:
-    """When an agent began a hook, given the hook's own process: the shells between were there first. 0 if nobody can
-    tell."""
-    found = 0.0
-    for process in ancestors(pid):
-        if process.pid in (agent, 0, 1):
-            return found if process.pid == agent else 0.0
-        found = started_at(process.pid)
-    return 0.0
+def hook_began(pid: int) -> float:
+    """When an agent began a hook, given the hook's own process: its shell gave way to that. 0 if nobody can tell, or if
+    it was not begun for this event alone."""
+    found = started_at(pid)
+    return found if 0 <= time.time() - found < _START else 0.0
 
 
 def activity(pid: int, since: float) -> Activity:

@@ -45,7 +45,7 @@ def respond(words: Sequence[str], environ: Mapping[str, str]) -> int:
         if (answered := _by_resident(words, payload, here, environ)) is not None:
             return _said(*answered)
         above = ancestry.above_shells(os.getpid())
-        at = ancestry.hook_began(os.getpid(), above.pid)
+        at = ancestry.hook_began(os.getpid())
         reply = answer(Asked(agent, event, payload, here, environ, *above, at))
         out = reply.out.encode("utf-8", "replace") + b"\n" if reply.out else b""
         return _said(reply.code, out, reply.err.encode("utf-8", "replace"))

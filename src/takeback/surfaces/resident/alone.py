@@ -26,7 +26,7 @@ def answer(words: Sequence[str], said: bytes) -> tuple[int, bytes, bytes]:
     here = _here(environ)
     is_starting = _have_started(environ, here)
     above = ancestry.above_shells(os.getpid())
-    at = ancestry.hook_began(os.getpid(), above.pid)
+    at = ancestry.hook_began(os.getpid())
     reply = respond(Asked(agent, event, said, here, environ, *above, at), _opened, workers.beside)
     if is_starting:
         _wait_for_http(environ)

@@ -375,7 +375,7 @@ class Server:
             pass  # the hook puts it on record
         above = ancestry.above_shells(pid)
         self.calls += 1
-        at = ancestry.hook_began(pid, above.pid)
+        at = ancestry.hook_began(pid)
         reply = answer(Asked(agent, event, said, here, environ, *above, at), self._opening(above))
         return _packed(reply.code, printed(reply.out), reply.err.encode("utf-8", "replace"))
 
