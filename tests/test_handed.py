@@ -16,8 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takeback import handed
-
-# The program has one that it follows; what is said here is that one's.
 from takeback.doing import Recorder, at_work
 from takeback.workspace import Workspace
 
