@@ -80,7 +80,8 @@ _SHAPES = {
         f'`{{"rows": [{{{_ROW}}}]}}`; `turn`, `session` and `call` are null where no agent, or several, did it: '
         '`"turns"` and `"calls"` have all; `"uncertain"` if it may be somebody else\'s (also as `"cut"`); '
         '`"domain"` is where it took effect, and '
-        '`"domains"` has each that a take-back reached'
+        '`"domains"` has each that a take-back reached; `"redone"` says what became of a take-back that does not '
+        "stand whole"
     ),
     "`show`": (
         'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a turn '
