@@ -38,6 +38,7 @@ FILES = {
     "web/index.js": NODE,
     "other.mk": f"x:\n\t{POST}\n",
     "shell.mk": "SHELL = ./prog\nx:\n\tls\n",
+    "including.mk": "include ../far.mk\n-include missing.mk\nx:\n\tls\n",
     "plain.mk": "SHELL := /usr/bin/env bash\nx:\n\tls\n",
     "justfile": "host := 'x.example'\nalias d := deploy\n\ntest:\n    ls\n\ndeploy to='a': test\n    @curl -X POST https://{{host}}\n"
     "py:\n    #!/usr/bin/env python3\n    import requests\n    if True:\n        requests.post('https://x.example')\n",
@@ -45,6 +46,8 @@ FILES = {
     "  all:\n    cmds:\n      - task: deploy\n",
     "package.json": '{"scripts": {"deploy": "curl -X POST https://x.example", "test": "ls"}}',
     "deno.json": '{"tasks": {"deploy": "curl -X POST https://x.example", "ship": {"command": "git push"}}}',
+    "drop.sql": "SELECT 1;\nDROP TABLE users;\n",
+    "read.sql": "SELECT 1;\n",
     "names": "f.sh\nscripts/b.sh\n",
     "quiet.txt": "quiet/a.sh\nquiet/b.sh\n",
     ".git/config": '[core]\n\tbare = false\n[alias]\n\tship = "!bash f.sh"\n\tsave = commit -m x\n\tup = push origin\n',
@@ -168,7 +171,15 @@ def test_what_it_runs_is_read_and_asked_for(command: str, shop: Path):
 
 
 @pytest.mark.parametrize(
-    ("command", "kind"), [("deno task ship", "push"), ("git up", "push"), ("git -c alias.p='push -f' p", "push")]
+    ("command", "kind"),
+    [
+        ("psql -f drop.sql", "database"),
+        ("psql shop < drop.sql", "database"),
+        ("psql --file=drop.sql", "database"),
+        ("deno task ship", "push"),
+        ("git up", "push"),
+        ("git -c alias.p='push -f' p", "push"),
+    ],
 )
 def test_what_stands_behind_a_name_is_judged_by_its_own_kind(command: str, kind: str, shop: Path):
     assert kind in asked(look(command, shop)), command
@@ -190,7 +201,7 @@ UNDECIDED = [
     "if a; then cp f.sh b; else cp quiet/a.sh b; fi; bash b", "python3 -c \"$X\"", "bash ../*.sh", "run-parts ../parts",
     "fd -e sh -x bash", "fd -e sh -X bash {}", "sort -o b f.sh; bash b", "sed -n 'w b' f.sh; bash b", "xxd -r x b; sh b",
     "gunzip x.sh.gz; bash x.sh", "unzip x.zip; bash x.sh", "scp host:x.sh . && bash x.sh", "tar xf a.tar; bash x.sh",
-    "dd if=f.sh of=b; bash b", "parallel bash scripts/{}", "git -c core.hooksPath=$X commit -m x",
+    "cat f.sh | sed p | tee >(bash)", "dd if=f.sh of=b; bash b", "parallel bash scripts/{}", "git -c core.hooksPath=$X commit -m x",
 ]  # fmt: skip
 
 
@@ -222,6 +233,9 @@ TOLD = [
     ("test -d src || cd quiet; bash a.sh", "wherever the shell is by then"),
     ("if test -d src; then cd quiet; fi; bash a.sh", "wherever the shell is by then"),
     ("test -d src && cd quiet; bash a.sh", "wherever the shell is by then"),
+    ("make -f including.mk x", "../far.mk"),
+    ("psql -f far.sql", "far.sql"),
+    ("pg_dump x | psql y", "what psql is fed"),
     ("git frobnicate", "git frobnicate"),
     ("./odd", "odd"),
     ("/opt/tools/ls -l", "/opt/tools/ls"),
@@ -265,7 +279,8 @@ QUIET = [
     "just --list", "git -c core.hooksPath=hooks commit --no-verify -m x", "python3 --version", "node --check f.js",
     "bash -n f.sh", "find . -name '*.sh' -exec bash -n {} \\;", "cat f.sh | bash -n", "cat f.sh", "cp f.sh g.sh",
     "git -c user.name=x -c commit.gpgsign=false commit --no-verify -m x", "git commit -c HEAD --no-verify", "tar xzf a.tgz",
-    "rsync -e ssh -a a/ b/", "PS1='\\w $ ' bash -c ls", "deno fmt f.js", "bash < /dev/null", "echo bash f.sh", "grep POST f.sh | wc -l",
+    "rsync -e ssh -a a/ b/", "PS1='\\w $ ' bash -c ls", "deno fmt f.js", "psql -f read.sql", "psql < read.sql",
+    "sqlite3 app.db < drop.sql", "bash < /dev/null", "echo bash f.sh", "grep POST f.sh | wc -l",
 ]  # fmt: skip
 
 

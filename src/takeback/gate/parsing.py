@@ -13,7 +13,7 @@ from functools import partial
 
 from ..patterns import pattern
 from ..typed import Any, NamedTuple
-from . import foreign, git_inputs, grammar, inputs, recipes, sending, taking
+from . import foreign, git_inputs, grammar, inputs, recipes, sending, taking, web
 from .builtins import BUILTINS
 from .deadline import Deadline, TooLate
 from .project import Project
@@ -458,7 +458,8 @@ class Shell:
             return [Piece(said.rstrip("\n"), quoted, not quoted)]
         if kind == "process_substitution":
             path = f"/dev/fd/takeback-{len(state.written.texts)}"
-            state.written.put(path, self._each(node, state.copy(), None))
+            fed = UNKNOWN if _text(node).startswith(">") else None
+            state.written.put(path, self._each(node, state.copy(), fed))
             return [Piece(path, quoted=True)]
         if kind == "arithmetic_expansion":
             self._inside(node, state)
@@ -647,6 +648,8 @@ class Shell:
         self._recipe(name, words, inner)
         if name == "git":
             git_inputs.take(self, command, state)
+        if web.is_client(name):
+            self._statements(command, state)
         for given in inputs.others(name, words):
             taking.take(self, given, inner, stdin)
         if name in ("at", "batch", "crontab") and stdin:
@@ -661,6 +664,20 @@ class Shell:
         return (f"./{UNKNOWN}\n" if there is None else there) + self._listed(words, state)
 
     # -- files of the project ------------------------------------------------------------
+
+    def _statements(self, command: Command, state: State) -> None:
+        """A database client is given statements in files, or is fed them: judged as if they stood in the command."""
+        words = command.words
+        files = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-f", "--file")]
+        files += [word.partition("=")[2] for word in words if word.startswith("--file=")]
+        for file in files:
+            said = self.content(resolved(file, state.cwd), state)
+            if UNKNOWN in said:
+                self.not_read(file)
+            else:
+                self.commands.append(command._replace(stdin=said))
+        if command.stdin is not None and UNKNOWN in command.stdin:
+            self.not_read(f"what {command.name} is fed")
 
     def _on_path(self, command: Command, state: State) -> None:
         """A program that the text itself puts on the way to programs: a file of the project by its name alone."""
@@ -692,6 +709,8 @@ class Shell:
             found = recipes.runner(name, words, state.cwd, read)
         if found is None:
             return False
+        for name in found.unread:
+            self.not_read(name)
         for line in found.lines:
             inner = state.copy()
             inner.cwd = inner.variables["PWD"] = found.folder

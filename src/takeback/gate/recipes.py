@@ -22,6 +22,7 @@ class Recipe(NamedTuple):
     folder: str
     lines: tuple[str, ...]
     shell: tuple[str, ...] = ()  # what runs them, where it is no plain shell
+    unread: tuple[str, ...] = ()  # files that belong to it and could not be read
 
 
 # -- make --------------------------------------------------------------------------
@@ -50,6 +51,7 @@ class _Makefile:
         self.fixed = frozenset(given)
         self.needs: dict[str, list[str]] = {}
         self.recipes: dict[str, list[str]] = {}
+        self.unread: list[str] = []  # files that it includes
         self.ran: list[str] = []  # $(shell …) and != while it is read
         self.first = ""
 
@@ -74,6 +76,8 @@ class _Makefile:
                 for name in self.expand(found[1]).split() if depth < _DEEPEST else ():
                     if (more := read(resolved(name, folder))) is not None:
                         self.read(more, folder, read, depth + 1)
+                    elif not line.lstrip().startswith(("-", "s")) or name.startswith(("/", "..")):
+                        self.unread.append(name)  # one that may be missing, and is, is none
             elif (found := _ASSIGNED.fullmatch(line)) is not None:
                 self._assign(*found.groups())
             elif (found := _RULE.fullmatch(line.partition(" #")[0].rstrip())) is not None:
@@ -195,7 +199,7 @@ def make(words: Sequence[str], cwd: str, known: Mapping[str, str], read: Read) -
         if (text := read(file)) is not None:
             found = _Makefile({**given, "CURDIR": folder})
             found.read(text, folder, read)
-            return Recipe(file, folder, tuple(found.lines(targets)), found.shell())
+            return Recipe(file, folder, tuple(found.lines(targets)), found.shell(), tuple(found.unread))
     return None
 
 
