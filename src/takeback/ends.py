@@ -46,8 +46,8 @@ def _end_of_left(bracket: Bracket, until: float) -> End:
 
 def began(bracket: Bracket) -> float:
     """When a call that a person was asked about began its work, as its agent has written down; 0: nobody knows."""
-    reader = _reader(bracket)
-    return reader.began(bracket.call.transcript, bracket.call.key) if reader is not None else 0.0
+    reader, call = _reader(bracket), bracket.call
+    return reader.began(call.transcript, call.key, bracket.at) if reader is not None else 0.0
 
 
 def _written(bracket: Bracket) -> End | None:

@@ -50,8 +50,8 @@ class Written:
     def end(self, prompted: bool = False, since: float = 0.0) -> End | None:
         return self.agent.end_of(str(self.path), self.key, prompted, since)
 
-    def began(self) -> float:
-        return self.agent.began(str(self.path), self.key)
+    def began(self, since: float = 0.0) -> float:
+        return self.agent.began(str(self.path), self.key, since)
 
 
 def _at(stamp: str) -> float:
@@ -132,6 +132,9 @@ def test_of_calls_alike_it_is_the_last_one(tmp_path: Path):
     first = Written(tmp_path, "copilot", "Esc at the prompt")
     assert first.end(since=_at("09:53:38.000")) == End(_at("09:53:38.495"), refused=True)
     assert first.end(since=_at("09:53:39.000")) is None, "it was called once more, which is not written down yet"
+    allowed = Written(tmp_path, "copilot", "approved at the prompt")
+    assert allowed.began(since=_at("09:54:04.000")) == pytest.approx(_at("09:54:04.141"), abs=0.001)
+    assert allowed.began(since=_at("09:54:06.000")) == 0, "that one was allowed, not this one"
     numbered = Written(tmp_path, "gemini", "no at the prompt")
     numbered.key += ".1"
     assert numbered.end() == End(_at("09:53:38.884"), refused=True)
@@ -192,7 +195,7 @@ def test_no_content_is_too_odd(tmp_path_factory: pytest.TempPathFactory, agent: 
     for key in (CALL, by_content("bash", {})):
         end = reader.end_of(str(session), key, prompted, 0.0)
         assert end is None or isinstance(end, End)
-        assert isinstance(reader.began(str(session), key), float)
+        assert isinstance(reader.began(str(session), key, 0.0), float)
 
 
 def test_codex_says_in_its_rollout_that_a_command_failed(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Codex(Dialect):
 
         return codex_rollout.end_of(transcript, key, prompted)
 
-    def began(self, transcript: str, key: str) -> float:
+    def began(self, transcript: str, key: str, since: float) -> float:
         from . import codex_rollout
 
         return codex_rollout.began(transcript, key)

@@ -63,10 +63,10 @@ class Copilot(Dialect):
 
         return copilot_events.end_of(transcript, key, since)
 
-    def began(self, transcript: str, key: str) -> float:
+    def began(self, transcript: str, key: str, since: float) -> float:
         from . import copilot_events
 
-        return copilot_events.began(transcript, key)
+        return copilot_events.began(transcript, key, since)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:
         if tool in self.tools or tool in self.patches:

@@ -35,9 +35,10 @@ def end_of(path: str, key: str, since: float) -> End | None:
     return end if end is not None and end.at >= since else None  # an earlier one was of another call, just like it
 
 
-def began(path: str, key: str) -> float:
-    """When a person allowed a call; 0 if nobody was asked about it."""
-    return _last(path, key)[1]
+def began(path: str, key: str, since: float) -> float:
+    """When a person allowed the call that was announced at some moment; 0 if nobody was asked about it."""
+    allowed = _last(path, key)[1]
+    return allowed if allowed >= since else 0.0
 
 
 def _last(path: str, key: str) -> tuple[End | None, float]:

@@ -59,7 +59,7 @@ class Dialect:
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
         return None
 
-    def began(self, transcript: str, key: str) -> float:
+    def began(self, transcript: str, key: str, since: float) -> float:
         return 0.0
 
     def caller(self, payload: Mapping[str, Any], caller: Caller) -> Caller:

@@ -91,7 +91,7 @@ class Agent(Protocol):
         """What its transcript says of the end of a call that was announced at a moment, and about which a person was
         asked or not; None: nothing yet."""
 
-    def began(self, transcript: str, key: str) -> float:
+    def began(self, transcript: str, key: str, since: float) -> float:
         """What its transcript says of the moment in which a call began its work, after a person was asked about it; 0:
         nothing."""
 
