@@ -30,6 +30,11 @@ class Copilot(Driver):
     def shell(self, command: str) -> Use:
         return Use("bash", {"command": command, "description": "a command"})
 
+    def limited(self, command: str, seconds: float) -> Use:
+        return Use(
+            "bash", {"command": command, "description": "a command", "mode": "sync", "initial_wait": int(seconds)}
+        )
+
     def behind(self, command: str) -> Use:
         return Use("bash", {"command": command, "description": "a command", "mode": "async", "detach": False})
 

@@ -151,6 +151,11 @@ class Running:
         kill_agent(Path(self.environ["HOME"]))
         self.process.wait()
 
+    def end(self) -> None:
+        """The same by SIGTERM, which it may answer in its own way."""
+        kill_agent(Path(self.environ["HOME"]), signal.SIGTERM)
+        self.process.wait(timeout=20)
+
 
 def processes_of(home: Path) -> list[int]:
     """All that was started with a home, by the agent or by what it started."""
@@ -159,17 +164,17 @@ def processes_of(home: Path) -> list[int]:
     return [pid for pid in pids if wanted in _proc(pid, "environ").split(b"\0")]
 
 
-def kill_agent(home: Path) -> None:
+def kill_agent(home: Path, number: int = signal.SIGKILL) -> None:
     """All that was started with a home and is the agent's own program."""
     names = os.fsencode(INSTALLED), os.fsencode(INSTALLED.resolve())
     for pid in processes_of(home):
         if any(name in _proc(pid, "cmdline") for name in names):
-            kill(pid)
+            kill(pid, number)
 
 
-def kill(pid: int) -> None:
+def kill(pid: int, number: int = signal.SIGKILL) -> None:
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
     except ProcessLookupError:
         pass
 

@@ -19,6 +19,10 @@ class Gemini(Driver):
     def write(self, path: str, text: str) -> Use:
         return Use("write_file", {"file_path": str(self.project / path), "content": text})
 
+    def limited(self, command: str, seconds: float) -> Use:
+        add_settings(self.home / ".gemini" / "settings.json", tools={"shell": {"inactivityTimeout": int(seconds)}})
+        return self.shell(command)
+
     def edit(self, path: str, old: str, new: str) -> Use:
         given = {"file_path": str(self.project / path), "old_string": old, "new_string": new}
         return Use("replace", given | {"instruction": "change it"})

@@ -22,6 +22,8 @@ in_a_terminal = pytest.mark.skipif(not has_tmux(), reason="tmux is not installed
 
 class Ends:
     driver: type[Driver]
+    commands_outlive_it = False  # where it is ended by SIGTERM
+    goes_on_after_its_time = False  # a command that took too long, for nobody
     tells_the_beginning = True  # of a command that a person was asked about
 
     @in_a_terminal
@@ -125,6 +127,47 @@ class Ends:
         assert place.read("mine.txt") == "by hand\n"
         if place.whose()["one.txt"] == {"slowly"}:  # somebody saw its end
             assert not (place.project / "one.txt").exists()
+
+    def test_what_changes_after_its_agent_was_ended(self, place: Place):
+        agent = place.driver()
+        command = "echo 1 > begun.txt; " + TICKING.format("tick.txt")
+        with Model([Turn("", [agent.shell(command)])]) as model:
+            running = place.driver(model).start("go")
+            place.wait_for("tick.txt")
+            time.sleep(0.7)
+            running.end()
+        time.sleep(1)
+        place.put("mine.txt", "by hand\n")
+        (place.project.parent / "enough").touch()  # where it went on all the same
+        time.sleep(0.5)
+        place.takeback("checkpoint")
+        whose = place.whose()
+        assert whose["mine.txt"] == {"nobody"}
+        if self.commands_outlive_it:  # its death may have been seen, or not
+            assert whose["begun.txt"] <= {"go", "go?"} and whose["tick.txt"] <= {"go", "go?", "nobody"}
+        else:
+            assert whose["begun.txt"] == {"go"}
+            assert whose["tick.txt"] <= {"go", "nobody"}, "it may be written once more after the end that is told"
+        place.takeback("undo", "--yes", code=None)
+        assert place.read("mine.txt") == "by hand\n"
+
+    def test_a_command_that_takes_too_long(self, place: Place):
+        agent = place.driver()
+        command = f"echo 1 > begun.txt; timeout 6 sh -c '{TICKING.format('tick.txt')}'"
+
+        def later() -> None:
+            time.sleep(0.5)
+            (place.project.parent / "enough").touch()  # where it went on
+            time.sleep(0.5)
+            place.put("mine.txt", "by hand\n")
+
+        place.play(Turn("", [agent.limited(command, 2)]), Turn("done", [], later))
+        place.takeback("checkpoint")
+        whose = place.whose()
+        assert whose.pop("tick.txt") == ({"please", "nobody"} if self.goes_on_after_its_time else {"please"})
+        assert whose == {"begun.txt": {"please"}, "mine.txt": {"nobody"}}
+        place.takeback("undo", "--yes", code=None)
+        assert place.read("mine.txt") == "by hand\n"
 
     def test_what_a_command_writes_in_the_background_is_never_another_calls(self, place: Place):
         agent = place.driver()

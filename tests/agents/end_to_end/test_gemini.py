@@ -9,6 +9,7 @@ from .scenarios import OwnCommand, Scenarios
 
 class TestGemini(Scenarios, OwnCommand, Ends):
     driver = Gemini
+    commands_outlive_it = True
 
     tells_the_beginning = False
 

@@ -8,3 +8,4 @@ from .scenarios import Scenarios
 
 class TestOpencode(Scenarios, Ends):
     driver = Opencode
+    commands_outlive_it = True
