@@ -82,6 +82,7 @@ class End(NamedTuple):
     done: bool = False  # it ran as it was meant to; only the event that says so is missing
     goes_on: bool = False  # its agent turned to something else, and its command went on in the background
     awaited: bool = False  # … and its agent may still tell of its end: until then its bracket stays open
+    over: float = 0.0  # when nothing of it can have been done any more, if that is known and later than its end
     began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
 
 
@@ -169,7 +170,7 @@ def cut_rows(bracket: Bracket, end: End, oldest: int) -> list[New]:
     body |= {"refused": True} if end.refused else {}
     body |= {"ended": end.at} if end.at else {}
     body |= {"began": end.began} if end.began and bracket.prompted else {}
-    body |= {"goes_on": True} if end.goes_on else {}
+    body |= {"goes_on": True} if end.goes_on and not end.over else {}
     return [*acts, New("close", new_id(), body)]
 
 
@@ -267,7 +268,7 @@ class Span(NamedTuple):
 
     since: float | None = 0.0  # 0: since it was announced; None: a person was asked until nobody knows when
     until: float | None = math.inf  # inf: to this day; None: it is over, and nobody knows since when
-    goes_on: bool = False  # it may have been at work after that, too
+    over: float = 0.0  # until when something of it may have been done after that
     sure: float = 0.0  # from when on it was at work for certain
     seen: bool = True  # whether somebody looked at the tree when it began, so that all changes are later
     behind: bool = False  # it goes on in the background: what another call does is not its work
@@ -279,7 +280,7 @@ class Span(NamedTuple):
         if not self.seen or (moment is not None and moment.at < self.sure):
             return None
         if self.until is not None and moment is not None and moment.at > self.until:
-            return None if moment.is_latest or self.goes_on else False
+            return None if moment.is_latest or moment.at <= self.over else False
         if self.since is None or self.until is None or (moment is None and self.until != math.inf):
             return None
         return True
@@ -289,13 +290,15 @@ def span_of(bracket: Bracket, end: End | None, began: float = 0.0, seen: float =
     """What is known of a call's work: how it ended, if it has; when it began, if that was told; and when the tree was
     last seen to be as it was known. What a call names is its own, however long a person was asked, unless it was found
     while they are asked."""
-    ended = (math.inf, False) if end is None else (end.at or None, end.goes_on)
+    ended: tuple[float | None, float] = (math.inf, 0.0)
+    if end is not None:
+        ended = (end.at or None, end.over or (math.inf if end.goes_on else 0.0))
     began = began or (end.began if end is not None else 0.0)
     behind = end is not None and end.awaited
     return _span_of(bracket, ended, began, seen, is_asking)._replace(behind=behind)
 
 
-def _span_of(bracket: Bracket, ended: tuple[float | None, bool], began: float, seen: float, is_asking: bool) -> Span:
+def _span_of(bracket: Bracket, ended: tuple[float | None, float], began: float, seen: float, is_asking: bool) -> Span:
     if not bracket.prompted:
         return Span(0.0, *ended)
     if not began:

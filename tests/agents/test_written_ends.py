@@ -85,13 +85,16 @@ def test_what_codex_stops_may_go_on(tmp_path: Path):
     stopped = Written(tmp_path, "codex", "Esc while it runs")
     assert stopped.end() == End(_at("09:47:09.525"), goes_on=True, awaited=True)
     ended = Written(tmp_path, "codex", "Esc while it runs, and it goes on to its end")
-    assert ended.end() == End(_at("09:50:01.270"), goes_on=True, began=pytest.approx(_at("09:50:00.452"), abs=0.3))
+    end = ended.end()
+    assert end is not None and (end.at, end.goes_on, end.awaited) == (_at("09:50:01.270"), True, False)
+    assert end.over > end.at and end.began == pytest.approx(_at("09:50:00.452"), abs=0.3)
 
 
 def test_what_codex_waits_for_no_longer_is_at_work_until_it_is_over(tmp_path: Path):
     waited = Written(tmp_path, "codex", "it takes longer than the model waits")
     ended = waited.end()
-    assert ended is not None and (ended.at, ended.done) == (pytest.approx(_at("09:46:44.961"), abs=0.05), False)
+    assert ended is not None and (ended.at, ended.done) == (_at("09:46:42.922"), False), "when Codex went on without it"
+    assert (ended.over, ended.awaited) == (pytest.approx(_at("09:46:44.961"), abs=0.05), False)
     waited.path.write_text("".join(json.dumps(line) + "\n" for line in waited.lines[:-1]))
     assert waited.end() == End(_at("09:46:42.922"), goes_on=True, awaited=True)
 

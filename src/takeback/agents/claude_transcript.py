@@ -17,6 +17,7 @@ from ..typed import Any
 from . import transcripts
 from .dialect import table, text
 
+_LATE = 0.3  # seconds that a command which is stopped may take to end, after the transcript says so
 _STOPPED = "[Request interrupted"
 _HEADLESS = "sdk"  # how the entry point of a session begins that nobody types into, so that nobody is asked
 
@@ -39,13 +40,13 @@ def _end(line: Mapping[str, Any], key: str, stopped: Mapping[str, Any] | None, p
     if text(table(line, "permissionDecision"), "decision") == "reject":
         return End(at, refused=True)
     if not text(line, "toolDenialKind"):
-        return End(at)
+        return End(at, over=at + _LATE)
     if stopped is not None and text(stopped, "interruptedMessageId"):
-        return End(at)  # a person stopped it while it ran
+        return End(at, over=at + _LATE)  # a person stopped it while it ran
     is_headless = text(line, "entrypoint").startswith(_HEADLESS)
     if prompted or (stopped is not None and not is_headless):
         return End(at, refused=True)
-    return End(at) if stopped is not None else End()
+    return End(at, over=at + _LATE) if stopped is not None else End()
 
 
 def _lines(path: str, key: bytes) -> Iterator[Mapping[str, Any]]:

@@ -29,7 +29,7 @@ def end_of(path: str, key: str, prompted: bool) -> End | None:
     """How the call of that key ended; None if nothing is said of its end. A person may have been asked about it."""
     left: End | None = None
     run: End | None = None
-    stopped = 0.0
+    turned_away = 0.0  # when Codex went on without it
     for line in transcripts.told(path, key):
         payload = table(line, "payload")
         if _is_of(payload, key):
@@ -37,9 +37,9 @@ def end_of(path: str, key: str, prompted: bool) -> End | None:
         elif text(payload, "call_id") == key and text(payload, "type").endswith("_output"):
             at = transcripts.moment(line.get("timestamp"))
             left = _left(payload.get("output"), at, prompted)
-            stopped = at if _is_aborted(payload.get("output")) else 0.0
-    if run is not None and stopped and stopped < run.at:
-        return End(stopped, goes_on=True, began=run.began)  # a person stopped it, and it did not stop
+            turned_away = at if left.goes_on or _is_aborted(payload.get("output")) else 0.0
+    if run is not None and turned_away and turned_away < run.at:  # it went on in the background
+        return run._replace(at=turned_away, goes_on=True, over=run.at)
     return run or left
 
 
