@@ -71,3 +71,63 @@ def test_going_back_from_it_names_what_it_kept(ws, capsys):
     assert code == 3
     assert f"but for {gone}" in told.out + told.err and f"kept {gone} as it is now" in told.err
     assert (ws.root / gone).read_text() == "a person's\n"
+
+
+@pytest.fixture
+def hanging():
+    """A server whose first answer never comes."""
+    import threading
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    asked = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            is_first = not asked.is_set()
+            asked.set()
+            if is_first:
+                threading.Event().wait(20)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_DELETE = do_POST
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+
+
+def test_what_a_person_writes_over_while_it_waits_stays(ws, hanging):
+    """Killed in a request, with files still to come back and others that are back already."""
+    url, asked = hanging
+    (ws.root / "data.txt").write_text("two\n")
+    (ws.root / "gone.txt").write_text("agent\n")
+    ws.checkpoint(named=False)
+    ws.record_http(
+        "POST",
+        f"{url}/charges",
+        status=200,
+        inverse_url=f"{url}/refunds",
+        probe={"url": f"{url}/x", "expect": [200], "gone": [404]},
+    )
+    (ws.root / "new.txt").write_text("agent, after the charge\n")
+    ws.checkpoint(named=False)
+    rolling = subprocess.Popen([sys.executable, "-c", ROLL_BACK, str(ws.root)])
+    assert asked.wait(20)
+    rolling.kill()
+    rolling.wait()
+    assert not (ws.root / "new.txt").exists() and (ws.root / "gone.txt").exists()
+    (ws.root / "data.txt").write_text("a person's hour of work\n")
+    (ws.root / "new.txt").write_text("a person's, too\n")
+    outcome = ws.resume()
+    assert outcome is not None and not outcome.whole
+    assert (ws.root / "data.txt").read_text() == "a person's hour of work\n" and not (ws.root / "gone.txt").exists()
+    assert ws.show(outcome.id)
+    ws.redo()
+    assert (ws.root / "data.txt").read_text() == "a person's hour of work\n"
+    assert (ws.root / "new.txt").read_text() == "a person's, too\n"

@@ -10,7 +10,7 @@ be, outside acts never twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 
@@ -58,8 +58,7 @@ class Done(NamedTuple):
 
 
 Moved = dict[bytes, tuple[State, State]]  # what acts of a take-back did to paths by themselves: from what, to what
-LookFor = Callable[[str, Set[bytes] | None], Iterable[Change]]  # for a take-back, if one is named: all that moved is
-# its own, or only what is among some paths, which is told
+LookFor = Callable[[str], Iterable[Change]]  # for a take-back, if one is named: all that moved is its own
 Told = Callable[[Sequence[Step], Sequence[Result] | None], None]
 
 
@@ -68,7 +67,7 @@ class Outer(NamedTuple):
 
     unlocked: Callable[[], AbstractContextManager[None]] = nullcontext  # the store is free while it runs
     stands_on: Callable[[bytes, bytes], bool] = lambda newer, older: False  # whether one act depends on another
-    look: LookFor = lambda takeback, among: ()  # journals what moved
+    look: LookFor = lambda takeback: ()  # journals what moved
     forbids: Callable[[Step], str] = lambda step: ""  # why an act of an interrupted take-back is left alone
     told: Told | None = None  # hears of each part before it is done, and after, with what came of it
     made: Callable[[list[Change]], None] = lambda changes: None  # hears what changed in the tree, while that is written
@@ -178,9 +177,9 @@ class Executor:
             with self.outer.unlocked():
                 found = list(domain.apply(steps, key, times, again))
             if getattr(domain, "runs_code", False):
-                _follow(moved, self.outer.look(id, None))
+                _follow(moved, self.outer.look(id))
             else:
-                self.outer.look("", None)
+                self.outer.look("")
         if self.outer.told is not None:
             self.outer.told(steps, found)
         return found
@@ -295,9 +294,8 @@ class Executor:
                 if rows:
                     self.journal.append(rows, self.clock())
                 if not abort and not has_looked:
-                    _follow(moved, self._look_at_what_waited(takeback, segment, segments))
+                    self.outer.look("")  # what changed while it waited is somebody's, and stays
                     has_looked = True
-                    forward = [_own(step, moved) for step in forward]
                 found = self._finish_act(takeback.id, number, segment, forward, abort, acts, moved)
                 rows = self._conclude(takeback.id, number, segment.domain, forward, found, {}, made)
                 seq, rows = self.journal.append(rows, self.clock())[-1], []
@@ -324,14 +322,6 @@ class Executor:
             body = {"takeback": takeback.id, "segment": first, "aborted": True, "not_done": _not_done(results)}
             seq = self.journal.append([New("outcome", new_id(), body)], self.clock())[-1]
         return Done(takeback.id, results, made, seq)
-
-    def _look_at_what_waited(
-        self, takeback: Takeback, segment: Segment, segments: Iterable[Segment]
-    ) -> Iterable[Change]:
-        """What changed until an interrupted take-back is finished is somebody's. Only where it was interrupted in an
-        act, which may have changed files by itself, is what it was to bring back taken for its own."""
-        ours = {step.path for s in segments if s.domain in STATES for step in steps_of(s)[0]}
-        return self.outer.look(takeback.id, ours if segment.intent else set())
 
     def _moved_by(self, takeback: Takeback) -> Moved:
         """What the acts of an interrupted take-back have changed in the tree so far, as their looks journaled it."""

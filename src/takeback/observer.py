@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -381,7 +381,6 @@ class Observer:
         running: Sequence[Turn] = (),
         at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
         asking_since: float = 0.0,
-        among: Set[bytes] | None = None,  # of a take-back: only these are its own
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
@@ -403,10 +402,7 @@ class Observer:
             owners = Owners(tuple(turns))
             rows = []
             for found_there, domain in ((found_files, {}), (git, _GIT)):
-                mine = found_there if among is None else [c for c in found_there if c.path in among]
-                rows += self._row_of(mine, owners, summary, also | domain)
-                others = () if among is None else [c for c in found_there if c.path not in among]
-                rows += self._row_of(others, Owners(), "", domain)
+                rows += self._row_of(found_there, owners, summary, also | domain)
             apart = [(owners, moved)] if takeback or seen is None else self._by_saver(moved, seen, owners)
             return rows + [row for o, some in apart for row in self._row_of(some, o, summary, also | _STATE, seen)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work

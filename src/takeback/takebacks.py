@@ -6,7 +6,7 @@ The caller (workspace.py) holds the locks: `apply` for all of it, `store` for ea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -662,12 +662,11 @@ class Takebacks:
             a, b = acts.get(text(newer)), acts.get(text(older))
             return a is not None and b is not None and a.seq > b.seq and depends(a, b)
 
-        def look(takeback: str, among: Set[bytes] | None) -> list[Change]:
+        def look(takeback: str) -> list[Change]:
             assert tree is not None  # nothing outside is done in a take-back of threads alone
             seen = self.observer.scan(tree, self.observer.known())
-            self.observer.journal_look(seen, self.observer.rows_of(seen, takeback=takeback, among=among))
-            found = [*seen.changes, *(seen.git.changes if seen.git is not None else ())]
-            return found if among is None else [change for change in found if change.path in among]
+            self.observer.journal_look(seen, self.observer.rows_of(seen, takeback=takeback))
+            return [*seen.changes, *(seen.git.changes if seen.git is not None else ())]
 
         def forbids(step: Step) -> str:
             """What a take-back began with approval is finished under it: that act with that inverse, and no other."""

@@ -317,7 +317,7 @@ def file_diffs(
         )
     moved = set(renamed.values())
     out = []
-    for path, before, after in sorted(found):
+    for path, before, after in sorted(found, key=lambda difference: difference[0]):
         if path in moved and before is not None:
             continue
         if path in renamed:
@@ -554,7 +554,7 @@ def summarise(changes: Iterable[Any]) -> str:
     """'3 modified, 1 deleted: src/auth.py, …'"""
     counts: dict[str, int] = {}
     first: list[str] = []
-    for change in sorted(changes):
+    for change in sorted(changes, key=lambda change: change.path):
         kind = kind_of_change(change.before, change.after)
         counts[kind] = counts.get(kind, 0) + 1
         if len(first) < 4:
@@ -677,7 +677,8 @@ def _first_diffs(
     changes: Iterable[Difference], get: Callable[[bytes], bytes], most: int | None
 ) -> tuple[tuple[FileDiff, ...], int]:
     """The differences of the first paths, and how many more there are."""
-    seen = sorted(c for c in changes if not _unseen(c) and not same(c.before, c.after))  # else it was so already
+    seen = [c for c in changes if not _unseen(c) and not same(c.before, c.after)]  # else it was so already
+    seen.sort(key=lambda c: c.path)  # a path may be there twice: the order of its changes stays
     return tuple(file_diffs(seen[:most], get, get)), len(seen) - len(seen[:most])
 
 
