@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import takeback
 from support import PORTABLE
@@ -15,6 +16,11 @@ from takeback.ancestry import MARKERS
 from takeback.workspace import Workspace
 
 _KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES", "TAKEBACK_WHOLE_SWEEP")
+
+
+# How fast a busy machine makes examples says nothing about them.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +36,9 @@ def own_home(tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("TAKEBACK_HOME", str(home / "takeback"))
     monkeypatch.setenv("TAKEBACK_RESIDENT", "off")  # no process outlives its test; those of the resident turn it on
+    here = os.getcwd()
     yield home
+    os.chdir(here)  # the command line, called here, follows its -C
     monkeypatch.undo()
 
 

@@ -56,7 +56,7 @@ ws.rollback("1")
 """
 
 
-def test_going_back_from_it_names_what_it_kept(ws, capsys):
+def test_going_back_from_it_names_what_it_kept(ws, capsys, monkeypatch):
     from takeback.surfaces.cli import main
 
     for name in ("a", "b", "c", "d"):
@@ -66,7 +66,8 @@ def test_going_back_from_it_names_what_it_kept(ws, capsys):
     assert killed.returncode == -9, killed.stderr.decode()
     gone = next(name for name in ("a", "b", "c", "d") if not (ws.root / name).exists())
     (ws.root / gone).write_text("a person's\n")
-    code = main(["-C", str(ws.root), "resume", "--abort"])
+    monkeypatch.chdir(ws.root)
+    code = main(["resume", "--abort"])
     told = capsys.readouterr()
     assert code == 3
     assert f"but for {gone}" in told.out + told.err and f"kept {gone} as it is now" in told.err

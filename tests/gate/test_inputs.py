@@ -85,6 +85,7 @@ def look(command: str, root: Path) -> Judged:
 # -- what is read is judged ----------------------------------------------------------
 
 JUDGED = [
+    "f() { ! { bash f.sh; } | cat; }; f",
     # code in plain sight
     "node -e \"const h = require('http'); const r = h.request('http://x', {method: 'POST'}); r.end()\"",
     "node -e \"require('https').request('https://x', {method: 'POST'}).end()\"",

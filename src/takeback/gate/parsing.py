@@ -281,7 +281,9 @@ class Shell:
         if len(stages) == 1:
             return self._walk(stages[0], state, stdin)
         for stage in stages:
-            stdin = self._walk(stage, state.copy(), stdin)
+            # tree-sitter ends the body of `f() { ! { a; } | b; }` at its first brace, and takes f for a stage
+            inner = state if stage.type == "function_definition" else state.copy()
+            stdin = self._walk(stage, inner, stdin)
         return stdin or ""
 
     def _redirected(self, body: Any, redirects: Sequence[Any], state: State, stdin: str | None) -> str:
