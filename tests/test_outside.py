@@ -1036,3 +1036,49 @@ def test_rows_folded_as_they_come_give_what_all_of_them_give_at_once(ws: Workspa
     ws.prune(keep=1)
     assert_folded_whole(ws)
     assert before == (earlier.effects, earlier.acts, earlier.takebacks), "who holds an older one sees no change"
+
+
+def test_what_another_ones_effect_stands_on_stays_with_it(ws: Workspace, ledger: Path):
+    before = ws.checkpoint("before")
+    shop = record(ws, ledger, "shop", target="https://shop/orders/1", by={"actor": "ada"})
+    price = record(ws, ledger, "price", target="https://bank/1", by={"actor": "ada"}, depends_on=(shop.id,))
+    beside = record(ws, ledger, "beside", target="https://shop/orders/2", by={"actor": "ada"})
+    item = record(ws, ledger, "item", target="https://bank/1/entries", by={"actor": "bob"})
+    plan = ws.plan("rollback", before.id, actors=["ada"])
+    assert {s.path.decode(): s.verdict for s in plan.steps} == {
+        shop.id: "drifted",
+        price.id: "drifted",
+        beside.id: "compensating",
+    }
+    notes = {s.path.decode(): s.note for s in plan.steps}
+    assert item.id[:8] in notes[price.id] and f"takeback rollback {price.id[:8]}" in notes[price.id]
+    assert price.id[:8] in notes[shop.id], "and so does what that stands on"
+    assert not approved(ws, "rollback", before.id, actors=["ada"]).whole and lines(ledger) == ["beside"]
+    assert approved(ws, "rollback", before.id).whole
+    assert lines(ledger) == ["beside", "item", "price", "shop"]
+
+
+def test_by_force_it_goes_and_the_other_stays(ws: Workspace, ledger: Path):
+    before = ws.checkpoint("before")
+    record(ws, ledger, "shop", target="https://shop/orders/1", by={"actor": "ada"})
+    record(ws, ledger, "item", target="https://shop/orders/1/items", by={"actor": "bob"})
+    approved(ws, "rollback", before.id, actors=["ada"], force=True)
+    assert lines(ledger) == ["shop"]
+
+
+def test_two_requests_to_one_address_stand_beside_each_other(ws: Workspace, ledger: Path):
+    before = ws.checkpoint("before")
+
+    def ask(method: str, actor: str, back: str) -> Act:
+        inverse = Inverse(
+            "send", {"method": method, "url": f"http://127.0.0.1:9/{back}", "origin": "http://127.0.0.1:9"}
+        )
+        return ws.record(NewAct("http", f"by {actor}", "http://127.0.0.1:9/charges", inverse), by={"actor": actor})
+
+    verdicts = {}
+    for method, back in (("POST", "refunds"), ("PUT", "charges")):
+        hers, _ = ask(method, "ada", back), ask(method, "bob", back)
+        plan = ws.plan("rollback", before.id, actors=["ada"])
+        verdicts[method] = next(s.verdict for s in plan.steps if s.path.decode() == hers.id)
+        before = ws.checkpoint("between")
+    assert verdicts == {"POST": "compensating", "PUT": "drifted"}

@@ -243,6 +243,16 @@ def depends(newer: Act, older: Act) -> bool:
     return a == b or b.startswith(a.rstrip("/") + "/")
 
 
+def carries(older: Act, newer: Act) -> bool:
+    """Whether taking the older one back would take away what the newer stands on. Two requests to one address stand
+    beside each other, unless the inverse acts on that very address: then it would undo both."""
+    if newer.seq <= older.seq or not depends(newer, older):
+        return False
+    if older.id in newer.depends_on or older.target != newer.target or older.inverse is None:
+        return True
+    return str(older.inverse.args.get("url", older.target)) == older.target
+
+
 _PORTS = {"http": ":80", "https": ":443"}
 
 

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from .acts import BEGUN, Act, depends
+from .acts import BEGUN, Act, carries, depends
 from .agent_files import is_agents_own, may_hold_own, own_below
 from .effects import (
     DRIFTED,
@@ -77,6 +77,7 @@ class Planner:
         self.left_alone = left_alone  # domains that the settings leave as they are
         self._alone = False  # whether what is asked for is taken out of the middle
         self._waits: dict[int, str] = {}  # rows of acts that stay, and the act each of them waits for
+        self._carrying: dict[int, Act] = {}  # rows of acts that stay, and the act of another that stands on each
         self._gone: dict[bytes, bool] = {}  # folder → whether it is gone, and held agents' own files alone
 
     # -- resolving what was asked --------------------------------------------
@@ -365,6 +366,7 @@ class Planner:
             self._add_folders(by_path)
             grouped = {path: list(units) for path, units in by_path.items()}
         self._waits = self._waiting() if outside and not self._alone else {}
+        self._carrying = self._carrying_others(outside) if outside and not (self._alone or request.force) else {}
         newest = {max(units).seq for units in outside.values()}
         acts = sorted(seq for seq in newest if self._act_verdict(seq) in TAKEN)
         lowest = request.since or min((u.seq for u in ours), default=0)
@@ -767,6 +769,8 @@ class Planner:
             return act.verdict if act.verdict in (UNKNOWN, UNCOVERED) else IRREVERSIBLE
         if seq in self._waits:
             return UNKNOWN
+        if seq in self._carrying:
+            return DRIFTED
         if act.state == BEGUN or act.in_doubt:
             return act.verdict if can_settle(act) else UNKNOWN
         return act.verdict
@@ -782,6 +786,19 @@ class Planner:
                 in_doubt.append(act)
         return found
 
+    def _carrying_others(self, selected: Collection[bytes]) -> dict[int, Act]:
+        """Acts that stay because one that nobody asked to take back stands on them; and so what these stand on."""
+        found: dict[int, Act] = {}
+        staying: list[Act] = []
+        for act in self.history.live_acts:  # newest first
+            above = next((a for a in staying if carries(act, a)), None) if act.path in selected else act
+            if above is None:
+                continue
+            staying.append(act)
+            if above is not act:
+                found[act.seq] = above
+        return found
+
     def _is_in_doubt(self, act: Act) -> bool:
         return act.inverse is not None and (act.state == BEGUN or bool(act.in_doubt)) and not can_settle(act)
 
@@ -791,6 +808,9 @@ class Planner:
             return "it was taken back outside the files, which is not done again"
         if seq in self._waits:
             return f"not tried: {self._waits[seq][:8]} stands on it, and may not have been taken back"
+        if verdict == DRIFTED:
+            above = self._carrying[seq]
+            return f"{above.summary} ({above.id[:8]}) stands on it and stays; both: takeback rollback {act.id[:8]}"
         if verdict == UNKNOWN and act.state != BEGUN and act.did.get("left_to_do"):
             return str(act.did["left_to_do"])
         if verdict == UNKNOWN:
