@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 import takeback
@@ -138,3 +140,62 @@ def test_a_session_that_is_resumed_in_another_process_goes_on(ws):
     ws.checkpoint("look")
     turns = {row.turns for row in ws.log("kind:effect")}
     assert len(turns) == 1 and ws.log("kind:effect")[0].uncertain
+
+
+@pytest.fixture
+def removed(ws):
+    """Claude made a folder, a person put a file into it, and below; then Claude removed all of it."""
+    folder = ws.root / "d"
+    ws.begin_turn(CLAUDE, "make and remove")
+    made = Call("1", "Bash", "Bash: mkdir")
+    ws.begin_call(CLAUDE, made)
+    (folder / "e").mkdir(parents=True)
+    (folder / "f").write_text("claude's")
+    ws.end_call(CLAUDE, made)
+    (folder / "mine").write_text("mine")
+    (folder / "e" / "mine").write_text("mine too")
+    gone = Call("2", "Bash", "Bash: rm -rf d")
+    ws.begin_call(CLAUDE, gone)
+    shutil.rmtree(folder)
+    ws.end_call(CLAUDE, gone)
+    return folder
+
+
+def below(folder) -> dict[str, str]:
+    return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_persons_file_comes_back_with_the_agents_folder_that_it_was_in(ws, removed, force):
+    outcome = ws.undo(force=force)
+    assert below(removed) == {"mine": "mine", "e/mine": "mine too"}
+    assert {s.path: s.note for s in outcome.plan.steps if not s.taken} == {
+        b"d": "it still holds d/e/mine",
+        b"d/e": "it still holds d/e/mine",
+    }
+    assert ws.redo().whole and not removed.exists()
+    ws.undo()
+    assert below(removed) == {"mine": "mine", "e/mine": "mine too"}
+
+
+def test_and_where_the_tree_goes_back_to_before_the_turn(ws, removed):
+    ws.rollback("start")
+    assert below(removed) == {"mine": "mine", "e/mine": "mine too"}
+
+
+def test_and_by_its_name_alone(ws, removed):
+    assert ws.revert("d/mine").whole
+    assert below(removed) == {"mine": "mine"} and not (removed / "e").exists()
+
+
+def test_but_a_folder_that_a_person_removed_stays_away(ws):
+    ws.begin_turn(CLAUDE, "write")
+    (ws.root / "d").mkdir()
+    (ws.root / "d" / "f").write_text("mine")
+    gone = Call("1", "Bash", "Bash: rm d/f")
+    ws.begin_call(CLAUDE, gone)
+    (ws.root / "d" / "f").unlink()
+    ws.end_call(CLAUDE, gone)
+    (ws.root / "d").rmdir()
+    outcome = ws.undo()
+    assert [s.note for s in outcome.plan.steps] == ["its folder is gone"] and not (ws.root / "d").exists()

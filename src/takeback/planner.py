@@ -469,8 +469,44 @@ class Planner:
                     "files", unit.path, now, now, UNCOVERED, (unit,), -1, "it could not be read at that checkpoint"
                 )
 
+    def _with_folders_again(self, steps: list[Step]) -> list[Step]:
+        """A folder that was made and removed comes back where something in it does: of its changes only the removal is
+        taken back, and its making stays as if it had never gone."""
+        taken = [s for s in steps if s.taken and s.domain == "files"]
+        goals = {s.path: s.goal for s in taken}
+        inside: dict[bytes, bytes] = {}  # folder that is needed → what comes back in it
+        for path, goal in goals.items():
+            above = parent(path) if goal is not None else b""
+            while above and above not in inside and goals.get(above, self.known(above)) is None:
+                inside[above] = path
+                above = parent(above)
+        found = {folder: self._removal(folder, [s for s in taken if s.path == folder]) for folder in inside}
+        again = {folder: units for folder, units in found.items() if units}
+        out = [s for s in steps if not (s.path in again and s.taken and s.domain == "files")]
+        for folder, units in again.items():
+            goal = self.history.change(units[-1]).before
+            mine = [s for s in taken if s.path == folder]
+            segment = max((s.segment for s in mine), default=0)
+            out.append(Step("files", folder, self.known(folder), goal, EXACT, units, segment))
+            if made := tuple(u for s in mine for u in s.units if u not in units):
+                out.append(Step("files", folder, goal, goal, DRIFTED, made, -1, _still_holds(inside[folder])))
+        return out
+
+    def _removal(self, folder: bytes, steps: list[Step]) -> tuple[Unit, ...]:
+        """The newest changes of a folder that is gone, up to the one that found it still there; of those that a plan
+        takes, or, where a path in it is reverted by its name, the agent's own removal of it."""
+        history = self.history
+        units = sorted((u for s in steps for u in s.units), reverse=True)
+        if not units and self._alone:
+            units = [u for u in history.layers(folder, 0)[-1:] if u in history.live and history.by_seq[u.seq].is_agents]
+        for count, unit in enumerate(units, 1):
+            if _is_folder(history.change(unit).before):
+                return tuple(units[:count])
+        return ()
+
     def _standing_on(self, steps: list[Step]) -> list[Step]:
         """Keeps a folder that still holds something, and what would stand in a folder that is gone."""
+        steps = self._with_folders_again(steps)
         taken = {s.path: s for s in steps if s.taken and s.domain == "files"}
         kept: dict[bytes, str] = {}
         going = [p for p, s in taken.items() if _is_folder(s.expected) and not _is_folder(s.goal)]
@@ -480,7 +516,7 @@ class Planner:
             for below in self.children(path):
                 inside = taken.get(below)
                 if inside is None or inside.goal is not None or below in kept:
-                    kept[path] = f"it still holds {text(below)}"
+                    kept[path] = _still_holds(below)
                     break
         coming: dict[bytes, list[bytes]] = {}  # by folder: many stand in the same
         for path, step in taken.items():
@@ -904,6 +940,10 @@ def can_settle(act: Act) -> bool:
 
 def _is_folder(state: State) -> bool:
     return state is not None and state.kind == FOLDER
+
+
+def _still_holds(path: bytes) -> str:
+    return f"it still holds {text(path)}"
 
 
 def _regroups(change: Change) -> bool:
