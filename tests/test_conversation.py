@@ -441,7 +441,7 @@ def test_what_nobody_allows_stays_and_the_message_says_what_to_do(
     act = ws.effects()[0]
     undone = talk.undo()
     why = "nobody approved that" if approve else "it needs a person's yes"
-    assert f"{act.summary} stays: {why}: takeback revert {act.id[:8]}" in undone.message
+    assert f"{act.summary} ({act.id[:8]}) stays: {why}: takeback revert {act.id[:8]}" in undone.message
     assert undone.done and files(project) == {} and talk.messages == [] and standing(shop) == ["ch_1"]
     plan = ws.plan("revert", act.id[:8])
     ws.approve(plan)
@@ -652,6 +652,7 @@ def test_an_undo_that_was_killed_anywhere_is_finished_by_the_next_call(project: 
             (project / "new").write_text("1")
             talk.append(answer("done"))
     finished = point = 0
+    everything = {"f", "new", "thread main"}
     while True:
         point += 2
         if not killed_at(project, point):
@@ -662,7 +663,8 @@ def test_an_undo_that_was_killed_anywhere_is_finished_by_the_next_call(project: 
             if was_interrupted or talk.messages:
                 told = talk.undo()
                 assert told.done, (point, told)
-                assert was_interrupted == told.message.startswith("finished an undo that was interrupted"), told
+                assert was_interrupted == told.message.startswith("finished an undo of thread main"), told
+                assert not was_interrupted or {*told.message.split(": took back ")[1].split(", ")} == everything, told
                 finished += was_interrupted
             assert talk.messages == [] and files(project) == {"f": "0"}, point
             again = talk.redo()

@@ -24,7 +24,7 @@ import takeback
 from ledger import behave, entries, lines, record
 from support import assert_folded_whole, picture, set_clock
 from takeback.acts import Act, Credential, Inverse, NewAct
-from takeback.effects import IRREVERSIBLE, Outcome
+from takeback.effects import IRREVERSIBLE, Outcome, text
 from takeback.policy import Policy
 from takeback.workspace import Workspace
 
@@ -294,6 +294,8 @@ def test_guarantee_08_running_again_converges_and_running_twice_does_nothing(
     assert ws.interrupted()
     outcome = ws.rollback()  # finishes the interrupted one, under its approval
     assert outcome.finished_earlier and outcome.whole and not ws.interrupted()
+    told = {text(r.path) for r in outcome.results if r.result == "done"}
+    assert told == {"a", "b", "c", *(act.id for act in ws.effects())}, "also what was over when it was killed"
     assert lines(ledger) == ["c", "b", "a"] and picture(project) == before
     again = ws.rollback()
     assert not again.id and lines(ledger) == ["c", "b", "a"]

@@ -56,6 +56,20 @@ ws.rollback("1")
 """
 
 
+def test_a_step_that_finishes_it_first_says_so(ws):
+    for name in ("a.txt", "b.txt"):
+        (ws.root / name).write_text("x")
+    assert subprocess.run([sys.executable, "-c", STOP_HALFWAY, str(ws.root)], check=False).returncode == -9
+    with pytest.raises(RuntimeError) as raised, ws.step("write") as step:
+        (ws.root / "c.txt").write_text("x")
+        raise RuntimeError
+    assert step.finished is not None and step.finished.whole and [p.name for p in ws.root.iterdir()] == ["data.txt"]
+    first, second = raised.value.__notes__
+    assert first.startswith("takeback: finished a rollback that was interrupted: took back ")
+    assert "a.txt" in first and "b.txt" in first
+    assert second == 'takeback: step "write" was taken back: c.txt'
+
+
 def test_going_back_from_it_names_what_it_kept(ws, capsys, monkeypatch):
     from takeback.surfaces.cli import main
 

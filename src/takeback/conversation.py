@@ -333,13 +333,8 @@ class Conversation:
 
     def _finished(self, outcome: Outcome) -> Said:
         """What a call did instead of its own work: an earlier one was interrupted."""
-        request = outcome.plan.request
-        verb = "brought back" if request.verb == "redo" else "took back"
-        turns = self._turns(self._on.history(), set(request.turns))
-        what = _called(turns) if turns else "what was left"
-        told = self._told(verb, what, outcome, 0, [])
-        article = "an" if request.verb[:1] in "aeiou" else "a"
-        return told._replace(message=f"finished {article} {request.verb} that was interrupted: {told.message}")
+        done = any(result.result == DONE for result in outcome.results)
+        return Said(results.finished(self._on, outcome), done, outcome)
 
     def _told(self, verb: str, what: str, outcome: Outcome, messages: int, stays: Stays) -> Said:
         steps = {step.path: step for step in outcome.plan.steps}
@@ -364,9 +359,9 @@ class Conversation:
         lists = f" (takeback show {outcome.id[:8]} lists them)" if outcome.id else ""
         more = [f"kept {len(kept) - _NAMED:,} more{lists}"] * (len(kept) > _NAMED + 1 and bool(lists))
         stands = " stays" if verb == "took back" else ""
-        told = [(acts[r.path].summary, results.why_not(acts[r.path], r)) for r in not_done if r.path in acts]
+        told = [(results.called(acts[r.path]), results.why_not(acts[r.path], r)) for r in not_done if r.path in acts]
         told += [(each.name, each.why) for each in others if each.outside]
-        told += [(act.summary, why) for act, why in stays]
+        told += [(results.called(act), why) for act, why in stays]
         sentence = f"{verb} {what}: {', '.join(parts) or 'nothing of it'}"
         parts = [sentence, *(kept[:_NAMED] + more if more else kept), *(f"{act}{stands}: {why}" for act, why in told)]
         return Said("; ".join(dict.fromkeys(parts)), bool(done), outcome, max(messages, 0))

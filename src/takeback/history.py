@@ -29,6 +29,7 @@ from .effects import (
     Effect,
     Entry,
     Request,
+    Result,
     Snapshot,
     State,
     Takeback,
@@ -124,11 +125,11 @@ class Segment:
         self.verdict = verdict
         self.intent = ""  # id of the intent row, once begun
         self.ended = False
-        self.undone: set[bytes] = set()  # paths that its outcome names as not done
+        self.undone: dict[bytes, Result] = {}  # what its outcome names as not done
 
     def copy(self) -> Segment:
         other = Segment(self.domain, self.changes, self.verdict)
-        other.intent, other.ended, other.undone = self.intent, self.ended, set(self.undone)
+        other.intent, other.ended, other.undone = self.intent, self.ended, dict(self.undone)
         return other
 
 
@@ -454,7 +455,9 @@ class History:
                 self.takebacks[start.id] = began._replace(interrupted=False)
             return
         self.outcomes.add(row.seq)
-        segment.undone = undone = {raw(p) for p, *_ in body["not_done"]}
+        segment.undone = undone = {
+            raw(p): Result(raw(p), segment.verdict, result, note) for p, result, note in body["not_done"]
+        }
         done = [c for c in segment.changes if c.path not in undone]
         found = self._units(row.seq, done)
         if found:

@@ -318,7 +318,7 @@ class Planner:
             return bool(turns & wanted) and all(t in wanted or (t, unit) in passed for t in turns)
 
         ours = set(filter(is_ours, inside))
-        left = {u for u in inside - ours if not request.turns or whose[u] & wanted}
+        left = {u for u in inside - ours if whose[u] & wanted or not (request.turns or u in across)}
         for unit in ours & across:
             ours |= {t for seq in history.change(unit).took if (t := Unit(seq, unit.path)) in shown}
         return ours | state, left

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
+from contextlib import contextmanager
 
 from .effects import DONE, FAILED, KEPT, Unit, domain_of, text, thread_of
+from .errors import TakebackError
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class Left(NamedTuple):
 
 def named(workspace: Workspace, outcome: Outcome) -> Named:
     history = workspace.history()
-    acts = {act.path: act.summary for act in history.acts.values()}
+    acts = {act.path: called(act) for act in history.acts.values()}
     outside = {step.path for step in outcome.plan.steps if step.path in acts}
 
     def name(path: bytes) -> str:
@@ -53,9 +55,9 @@ def others_work(history: History, outcome: Outcome) -> list[Left]:
     left = {unit.path: unit for unit in sorted(outcome.plan.left)}  # of each the newest
     found = []
     for path, unit in sorted(left.items()):
-        if path not in tried:
+        if path not in tried and not history.by_seq[unit.seq].takeback:  # what a take-back took is gone, and not left
             act = history.act_of(unit.seq)
-            name = act.summary if act is not None else _called(path)
+            name = called(act) if act is not None else _called(path)
             found.append(Left(name, _by_whom(history, unit, mine), act is not None))
     return found
 
@@ -81,13 +83,38 @@ def still_there(workspace: Workspace, turns: Set[Turn]) -> str:
     return f"; still there: {_listed(told)}" if told else ""
 
 
+def called(act: Act) -> str:
+    """What an effect is named by: several may have done alike."""
+    return f"{act.summary} ({act.id[:8]})"
+
+
 def _called(path: bytes) -> str:
     return f"thread {thread_of(path)}" if domain_of(path) == "state" else text(path)
 
 
-def sentence(found: Named) -> str:
+def finished(workspace: Workspace, outcome: Outcome) -> str:
+    """'finished a rollback of thread bob that was interrupted: took back a.txt': of what had to be done first."""
+    request = outcome.plan.request
+    verb = f"{'an' if request.verb[:1] in 'aeiou' else 'a'} {request.verb}"
+    of = f" of thread {_listed(request.threads)}" if request.threads else ""
+    did = "brought back" if request.verb == "redo" else "took back"
+    return f"finished {verb}{of} that was interrupted: {sentence(named(workspace, outcome), did)}"
+
+
+@contextmanager
+def telling(finished: str) -> Iterator[None]:
+    """An error says what was finished before it: else it would seem that nothing was changed at all."""
+    try:
+        yield
+    except TakebackError as error:
+        if finished:
+            error.message = f"{finished}. Besides that: {error.message}"
+        raise
+
+
+def sentence(found: Named, did: str = "took back") -> str:
     """'took back a.txt, POST /charges; stays: b.txt (thread bob did it), c.txt (a person's)': all that stays."""
-    told = f"took back {_listed(found.back)}" if found.back else "took back nothing"
+    told = f"{did} {_listed(found.back)}" if found.back else f"{did} nothing"
     kept = [f"{name} ({why})" for name, why in found.stayed]
     return f"{told}; stays: {', '.join(kept)}" if kept else told
 

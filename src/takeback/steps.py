@@ -18,12 +18,12 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import results
 from .acts import Act
 from .consent import allowed, is_yes
 from .doing import Recorder, Undo, around_here, current, this_process, to_the_end
 from .effects import DONE, FAILED, PEOPLE, STATES, Outcome, Plan, Turn, Unit, text
 from .errors import Stale, TakebackError, UsageError
-from .results import why_not
 from .thread_turns import finish_interrupted
 from .transactions import Transaction
 
@@ -68,6 +68,7 @@ class WorkStep(Recorder):
         self.checkpoint = ""  # the id of the checkpoint it began with
         self.outcome: Outcome | None = None  # of taking it back
         self.remains: tuple[Remains, ...] = ()
+        self.finished: Outcome | None = None  # of a take-back that had been interrupted, and was finished first
         self.remembered: tuple[Remembered, ...] = ()  # what was put back in the harness's memory
         self._shared = False  # another step was at work at the same time
         self._parent: WorkStep | None = None
@@ -117,7 +118,7 @@ class WorkStep(Recorder):
         """Takes the checkpoint that it goes back to. What changed before is not this step's."""
         if self.checkpoint:
             raise UsageError(f'the step "{self.name}" was begun before', "make another one: workspace.step(…)")
-        finish_interrupted(self.workspace)
+        self.finished = finish_interrupted(self.workspace)
         parent = current()
         if isinstance(parent, WorkStep) and parent.workspace is self.workspace:
             self._parent = parent
@@ -237,10 +238,12 @@ class WorkStep(Recorder):
                     outcome = self.workspace.apply(plan)
                 except Stale:  # somebody did something meanwhile
                     continue
-                if not outcome.finished_earlier:
-                    self.outcome = outcome
-                    self._note(*left, *self._not_done(outcome))
-                    return
+                if outcome.finished_earlier:  # it was cut off since we looked
+                    self.finished = outcome
+                    continue
+                self.outcome = outcome
+                self._note(*left, *self._not_done(outcome))
+                return
             self._note(Remains(self.name, "others kept changing what it would take back"))
         except TakebackError as error:
             self._note(Remains(self.name, f"{error.message}; {error.hint}" if error.hint else error.message))
@@ -311,10 +314,11 @@ class WorkStep(Recorder):
                 continue
             name = text(result.path)
             if name in acts:
-                found.append(_remaining(acts[name], why_not(acts[name], result)))
+                found.append(_remaining(acts[name], results.why_not(acts[name], result)))
             else:
                 found.append(Remains(name, result.note or result.result, "files"))
-        return found + [Remains(text(path), "it is others' work", "files") for path in outcome.left]
+        others = results.others_work(self.workspace.history(), outcome)
+        return found + [Remains(each.name, f"it is others' work: {each.why}", "files") for each in others]
 
     def _note(self, *found: Remains) -> None:
         self.remains += tuple(r for r in found if r not in self.remains)
@@ -336,6 +340,8 @@ class WorkStep(Recorder):
         return [acts.get(name, name) for name in done]
 
     def _tell(self, error: BaseException) -> None:
+        if self.finished is not None:
+            error.add_note(f"takeback: {results.finished(self.workspace, self.finished)}")
         error.add_note(f'takeback: step "{self.name}" {self._told()}')
         for remaining in self.remains:
             error.add_note(f"takeback: what remains: {remaining}")

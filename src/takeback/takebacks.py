@@ -17,6 +17,7 @@ from .domains.files import Files, export
 from .domains.git import Git
 from .domains.outside import Acts
 from .effects import (
+    DONE,
     DRIFTED,
     FILE,
     FOLDER,
@@ -49,7 +50,7 @@ from .effects import (
 )
 from .errors import ApprovalNeeded, CredentialNeeded, Damaged, Stale, TakebackError, UsageError
 from .executor import Done, Executor, Outer, changes_made, kept_results, steps_of
-from .history import History, pack_list
+from .history import History, Segment, pack_list
 from .ids import new_id
 from .index import Index
 from .journal import New
@@ -741,9 +742,12 @@ class Takebacks:
                 self._advance(head, done, outside)
         finally:
             self._ahead = None
-        plan = Plan(self.id, takeback.request, (*steps, *kept))
+        earlier = [] if abort else [told for segment in segments if segment.ended for told in _came_of(segment)]
+        plan = Plan(self.id, takeback.request, (*(step for step, _ in earlier), *steps, *kept))
         unread = [Result(s.path, s.verdict, KEPT, s.note) for s in kept if s.verdict == UNCOVERED]
-        return Outcome(plan, done.id, (*done.results, *unread), finished_earlier=True)
+        return Outcome(
+            plan, done.id, (*(result for _, result in earlier), *done.results, *unread), finished_earlier=True
+        )
 
     def _unread_then(self, takeback: Takeback) -> list[Step]:
         """What could not be read when an interrupted take-back was planned: left alone, to be tried again."""
@@ -801,6 +805,12 @@ def _kept_then(takeback: Takeback) -> list[Step]:
         Step(domain_of(path), path, UNOBSERVED, UNOBSERVED, DRIFTED, tuple(found), -1, "changed since")
         for path, found in units.items()
     ]
+
+
+def _came_of(segment: Segment) -> Iterator[tuple[Step, Result]]:
+    """What a part that was over before its take-back was cut off came to: whoever did it could not say so any more."""
+    for step in steps_of(segment)[0]:
+        yield step, segment.undone.get(step.path) or Result(step.path, step.verdict, DONE)
 
 
 def _not_approved(plan: Plan, steps: list[Step], unbound: list[Credential]) -> ApprovalNeeded:

@@ -412,11 +412,7 @@ class ToolCalls:
             self.end_turn()
             return None
         self.end_turn()
-        verb = outcome.plan.request.verb
-        told = "brought back" if verb == "redo" else "took back"
-        undone = self._told(told, "what was left", outcome.plan, outcome, [])
-        article = "an" if verb[:1] in "aeiou" else "a"
-        return undone._replace(message=f"finished {article} {verb} that was interrupted: {undone.message}")
+        return Undone(results.finished(ws, outcome), outcome)
 
     def _is_own(self, history: History, takeback: Takeback, mine: set[Turn]) -> bool:
         """Whether it took back what this session did, or its thread. What two shared went with the other one's undo."""
@@ -434,8 +430,8 @@ class ToolCalls:
             told = f"the turn {asked.prompt!r}" if asked is not None else "the last turn"
             with suppress(Stale):  # somebody did something meanwhile
                 outcome = self.workspace.apply(plan)
-                if outcome.finished_earlier:
-                    continue
+                if outcome.finished_earlier:  # it was cut off since we looked
+                    return Undone(results.finished(self.workspace, outcome), outcome)
                 return self._told(verb, told if verb == "took back" else "what was taken", plan, outcome, stays)
         raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
 
@@ -467,9 +463,9 @@ class ToolCalls:
         for r in (r for r in outcome.results if r.result != DONE):
             act = acts.get(r.path) if domains.get(r.path) not in STATES else None
             told_why = results.why_not(act, r) if act is not None else r.note or r.result
-            left.append((act.summary if act is not None else text(r.path), told_why))
+            left.append((results.called(act) if act is not None else text(r.path), told_why))
         left += [(each.name, each.why) for each in results.others_work(self.workspace.history(), outcome)]
-        left += [(act.summary, why) for act, why in stays]
+        left += [(results.called(act), why) for act, why in stays]
         message = f"{verb} {told}: {', '.join(parts) or 'nothing'}"
         stands = " stays" if verb == "took back" else ""
         named = "; ".join(f"{name}{stands}: {why}" for name, why in left)

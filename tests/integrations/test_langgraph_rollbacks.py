@@ -230,6 +230,44 @@ def test_a_rollback_that_was_killed_is_finished_by_whichever_thread_comes_next(w
     assert graph.get_state(CONFIG).values.get("done", []) == []
 
 
+def killed(ws: Workspace, target: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(ws.root), target], timeout=60, env=os.environ)
+    assert done.returncode == -signal.SIGKILL and ws.interrupted()
+
+
+def test_a_rollback_that_finishes_its_own_killed_one_says_what_went_back(ws: Workspace):
+    graph = line(saver := TakebackSaver(ws), write=lambda: (ws.root / "f.txt").write_text("x"))
+    graph.invoke({"done": []}, CONFIG)
+    target, head = first_of(graph), id_of(graph.get_state(CONFIG))
+    killed(ws, target)
+    said = saver.rollback_to("t", target, with_files=True)
+    assert said.back == ("f.txt", "thread t") and said.whole and said.id and not said.nothing_to_take_back
+    assert said.message == "finished a rollback of thread t that was interrupted: took back f.txt, thread t"
+    assert said.finished == said and (said.restored_from, said.rolled_back_from) == (target, head)
+
+
+@pytest.mark.parametrize("goes_wrong", [False, True], ids=["done", "refused"])
+def test_what_was_finished_of_another_thread_is_told_with_the_result_or_the_error(ws: Workspace, goes_wrong: bool):
+    saver, other = TakebackSaver(ws), CONFIG | {"configurable": {"thread_id": "other"}}
+    graph = line(saver, write=lambda: (ws.root / "f.txt").write_text("x"))
+    graph.invoke({"done": []}, CONFIG)
+    line(saver, write=lambda: (ws.root / "g.txt").write_text("x")).invoke({"done": []}, other)
+    target, first = first_of(graph), id_of(list(graph.get_state_history(other))[-1])
+    if goes_wrong:
+        (ws.root / "g.txt").write_text("a person's")
+    killed(ws, target)
+    told = "finished a rollback of thread t that was interrupted: took back f.txt, thread t. Besides that: "
+    if goes_wrong:
+        with pytest.raises(TakebackError, match=r"so nothing was changed: g\.txt: changed by you since") as refused:
+            saver.rollback_to("other", first, with_files=True)
+        assert refused.value.message.startswith(told) and str(refused.value).startswith(told)
+    else:
+        said = saver.rollback_to("other", first, with_files=True)
+        assert said.message == f"{told}took back g.txt, thread other" and said.back == ("g.txt", "thread other")
+        assert said.finished is not None and said.finished.plan.request.threads == ("t",)
+    assert "f.txt" not in files(ws) and not ws.interrupted()
+
+
 def test_what_two_threads_save_at_once_is_each_ones_own(ws: Workspace):
     saver, together = TakebackSaver(ws), threading.Barrier(2)
     graph = line(saver, meet=lambda: together.wait(30))
@@ -360,6 +398,24 @@ def test_a_credential_that_is_missing_after_a_killed_rollback_stops_nobody(
                     assert later.apply(later.plan("revert", act.id)).whole
             assert [act.shown_state for act in later.effects()] == ["undone", "undone"]
         assert sorted(made["charge"] for made in server.refunds.values()) == sorted(server.charges)
+
+
+def test_each_effect_is_named_and_none_that_is_gone(ws: Workspace):
+    """Another thread's charge and file, taken back since, are no part of what stays."""
+    with serving() as server:
+        ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({"http.compensating": "allow"}))
+        saver, other = TakebackSaver(ws), CONFIG | {"configurable": {"thread_id": "other"}}
+        line(saver, charge=charged(ws, server)).invoke({"done": []}, other)
+        (theirs,) = ws.effects()
+        pay = charged(ws, server)
+        graph = line(saver, one=pay, two=pay, three=pay)
+        graph.invoke({"done": []}, CONFIG)
+        mine = [act for act in ws.effects() if act.id != theirs.id]
+        assert ws.revert(theirs.id).whole and ws.revert("invoice.txt").whole
+        said = saver.rollback_to("t", first_of(graph), with_files=True)
+        assert said.stayed == () and said.left == (), said
+        named = {f"{act.summary} ({act.id[:8]})" for act in mine}
+        assert len(named) == 3 and named < {*said.back} and len(server.refunds) == 4
 
 
 def test_what_came_of_it_is_read_by_names_too(ws: Workspace):

@@ -14,12 +14,14 @@ import sys
 import threading
 import traceback
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import takeback
+from takeback.domains.files import Files
 from takeback.policy import Policy
 from takeback.workspace import Workspace
 
@@ -640,6 +642,62 @@ def case_a_run_that_failed_is_taken_back_too(adapter: Adapter) -> None:
     (root / "person.txt").write_text("a person's")
     told = adapter.undo("alice")
     assert files(ws) == {"bob.txt": "bob.txt", "person.txt": "a person's"}, (told, files(ws))
+
+
+class Killed(BaseException):
+    pass
+
+
+@contextmanager
+def killed_at_the_files() -> Iterator[None]:
+    """Whoever takes something back in it is killed when the files are about to go back."""
+
+    def dies(*_: Any, **__: Any) -> Any:
+        raise Killed
+
+    plain, Files.apply = Files.apply, dies  # type: ignore[method-assign]
+    try:
+        yield
+    except Killed:
+        pass
+    else:
+        raise AssertionError("nothing was taken back")
+    finally:
+        Files.apply = plain  # type: ignore[method-assign]
+
+
+def case_who_comes_after_a_killed_undo_says_what_was_finished(adapter: Adapter) -> None:
+    ws, before = adapter.ws, refunded()
+    root = ws.root
+
+    def works() -> None:
+        write(root, "alice.txt")
+        charge(ws, 9)
+
+    adapter.run("alice", works)
+    adapter.run("bob", lambda: write(root, "bob.txt"))
+    with killed_at_the_files():
+        adapter.undo("alice")
+    assert ws.interrupted() and refunded() == [*before, 9], "it was given back before"
+    (act,) = ws.effects()
+    told = adapter.undo("bob")
+    assert "alice.txt" not in files(ws) and refunded() == [*before, 9]
+    assert "interrupted" in told and "alice.txt" in told and act.summary in told, told
+    assert "nothing" not in told, told
+
+
+def case_who_asks_again_after_a_kill_is_told_what_went_back(adapter: Adapter) -> None:
+    ws = adapter.ws
+    root = ws.root
+    adapter.run("alice", lambda: write(root, "alice.txt"))
+    held = adapter.remembers("alice")
+    with killed_at_the_files():
+        adapter.undo("alice")
+    if isinstance(adapter, LangGraph):
+        adapter.undone("alice").clear()  # the same checkpoint once more
+    told = adapter.undo("alice")
+    assert files(ws) == {} and (adapter.remembers("alice") < held or not held)
+    assert "interrupted" in told and "alice.txt" in told and "nothing" not in told, told
 
 
 def write(root: Path, name: str) -> None:

@@ -89,8 +89,9 @@ class RolledBack(Outcome):
     blob_id: str
     back: tuple[str, ...]  # what went back, by name
     stayed: tuple[tuple[str, str], ...]  # what stayed, and why
-    message: str  # both in a sentence
+    message: str  # both in a sentence, and what was finished
     nothing_to_take_back: bool  # it was the head already
+    finished: Outcome | None  # of a take-back that had been interrupted, whosever: it was finished first
 
     def __getitem__(self, name: Any) -> Any:
         if not isinstance(name, str):
@@ -574,10 +575,18 @@ class TakebackSaver(BaseCheckpointSaver[str]):
                 f"this saver keeps state alone, so that nothing ties {checkpoint_id} to the files of its moment",
                 "roll back without them, or keep them from the beginning: files=True",
             )
-        ws, threads = self.workspace, self.threads
-        finish_interrupted(ws)
-        target = threads.get(str(thread_id), checkpoint_id)
-        before = threads.get(target.thread)
+        ws, head = self.workspace, self.threads.find(str(thread_id))
+        finished = finish_interrupted(ws)
+        while True:
+            with results.telling(results.finished(ws, finished) if finished else ""):
+                target = self.threads.get(str(thread_id), checkpoint_id)
+                outcome = self._go_back(target, with_files, approve, anyway)
+            if not outcome.finished_earlier:
+                return self._rolled_back(outcome, target, head.id if head else "", finished)
+            finished = outcome  # it was cut off since we looked
+
+    def _go_back(self, target: StateCheckpoint, with_files: bool, approve: Approve | None, anyway: bool) -> Outcome:
+        ws = self.workspace
         how: dict[str, Any] = {"with_files": with_files, "own": with_files, "bound": with_files and not anyway}
         for _ in range(_ATTEMPTS):
             plan = ws.plan("thread", target.thread, target.id, **how)
@@ -591,20 +600,26 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             if any(ws.unapproved(plan)):
                 ws.approve(plan)
             with contextlib.suppress(Stale):  # somebody did something meanwhile
-                outcome = ws.apply(plan)
-                if not outcome.finished_earlier:
-                    return self._rolled_back(outcome, target, before)
+                return ws.apply(plan)
         raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
 
-    def _rolled_back(self, outcome: Outcome, target: StateCheckpoint, before: StateCheckpoint) -> RolledBack:
-        head, named = self.threads.get(target.thread), results.named(self.workspace, outcome)
+    def _rolled_back(
+        self, outcome: Outcome, target: StateCheckpoint, before: str, finished: Outcome | None
+    ) -> RolledBack:
+        ws, told = self.workspace, ""
+        if finished is not None:
+            told = results.finished(ws, finished)
+            if outcome.plan.idle and target.thread in finished.plan.request.threads:
+                outcome = finished  # which was all that there was to do
+        head, named = self.threads.get(target.thread), results.named(ws, outcome)
         said = RolledBack(*outcome)
         said.thread_id, said.checkpoint_id, said.blob_id = head.thread, head.id, head.blob_id
-        has_moved = head.id != before.id
-        said.restored_from, said.rolled_back_from = (target.id, before.id) if has_moved else ("", "")
+        said.restored_from, said.rolled_back_from = (target.id, before) if head.id != before else ("", "")
         said.back, said.stayed = named
-        said.message = results.sentence(named)
+        own = "" if outcome is finished else results.sentence(named)
+        said.message = ". Besides that: ".join(filter(None, (told, own)))
         said.nothing_to_take_back = outcome.plan.idle
+        said.finished = finished
         return said
 
     def fork(self, thread_id: str, checkpoint_id: str, new_thread_id: str) -> dict[str, Any]:
@@ -763,7 +778,7 @@ def _must_go_back(plan: Plan, target: StateCheckpoint, anyway: bool, workspace: 
 
 
 def _outside(plan: Plan, workspace: Workspace) -> str:
-    acts = {act.path: act.summary for act in workspace.effects()}
+    acts = {act.path: results.called(act) for act in workspace.effects()}
     return ", ".join(acts[step.path] for step in plan.outside)
 
 
