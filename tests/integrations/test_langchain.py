@@ -265,7 +265,9 @@ def test_without_a_yes_what_was_done_outside_stays_and_all_else_goes_back(agent:
     agent.asked("write one", calls(("write_file", {"path": "one", "text": "1"})), AIMessage("done"))
     agent.asked("order a book", *ORDER)
     told = agent.middleware.undo("t", approve).message
-    assert "'order a book': 1 file, the conversation; not all of it: charge(amount=20) stays: " in told
+    charge = next(act for act in agent.ws.effects() if act.summary == "charge(amount=20)")
+    name = f"charge(amount=20) ({charge.id[:8]})"
+    assert f"'order a book': 1 file, the conversation; not all of it: {name} stays: " in told
     assert agent.files() == {"one": "1"} and len(agent.messages()) == 4
     assert agent.middleware.undo("t", approve).message == "took back the turn 'write one': 1 file, the conversation"
     assert agent.payments.ledger()["balance"] == 20 and agent.messages() == []
