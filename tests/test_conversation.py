@@ -430,6 +430,22 @@ def test_effects_outside_belong_to_the_turn_and_go_back_with_it(
     )
 
 
+def test_what_two_wrote_alike_goes_with_the_last_of_them_and_comes_back_with_it(ws: Workspace, project: Path):
+    talks = [Conversation(ws, thread) for thread in ("first", "second")]
+    for at, talk in enumerate(talks, 1_000_000_000):
+        with talk.turn("write"):
+            (project / "f").write_text("alike")
+            os.utime(project / "f", (at, at))
+    first, second = talks
+    told = first.undo().message
+    assert told == 'took back the turn "write": 1 message; kept f, thread second wrote it again, with the same bytes'
+    assert second.undo().message == 'took back the turn "write": 1 message, 1 file: f' and files(project) == {}
+    assert second.redo().message == 'brought back the turn "write": 1 message, 1 file: f'
+    assert files(project) == {"f": "alike"}
+    assert first.redo().done and second.undo().done and files(project) == {"f": "alike"}, "it is the first one's again"
+    assert first.undo().done and files(project) == {}
+
+
 @pytest.mark.parametrize("approve", [None, lambda plan: False])
 def test_what_nobody_allows_stays_and_the_message_says_what_to_do(
     ws: Workspace, project: Path, shop: payments.Payments, approve: Any

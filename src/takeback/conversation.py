@@ -297,6 +297,7 @@ class Conversation:
         undone = {turn: undo.seq for undo in reversed(self._undos(history)) for turn in undo.request.turns}
         live = [e for e in history.effects if not e.takeback and _is_live(history, e, path)]
         work = {turn for e in live for turn in e.turns if e.seq > undone.get(turn, 0)}
+        work |= {turn for turn, seq in history.rewriting.items() if seq > undone.get(turn, 0)}
         found: list[Turn] = []
         end = history.head + 1
         for turn in reversed([turn for turn in self._turns(history) if turn.turn in work or turn.turn not in undone]):

@@ -695,15 +695,38 @@ class History:
         took = effect.changes[unit.path].took
         return frozenset().union(*(self.whose(Unit(seq, unit.path)) for seq in took if seq in self.by_seq))
 
-    def written_again(self, unit: Unit) -> frozenset[Turn]:
-        """The turns in which a file was written once more since, with the bytes that it had."""
-        found: set[Turn] = set()
-        for seq, (_, before, after, _) in self.times.get(unit.path, ()):
-            if seq <= unit.seq or seq in self.outcomes or before is None or after is None or after.kind != FILE:
-                continue
-            if before.mtime_ns != after.mtime_ns:
-                found |= self.by_seq[seq].turns if seq in self.by_seq else self._touched.get(seq, frozenset())
-        return frozenset(found)
+    @cached_property
+    def rewritten(self) -> dict[Unit, dict[Turn, int]]:
+        """Live work that was written once more since, with the bytes that it had: in which turns of agents, and in
+        which row first. Each is one more owner of it, but for those of a thread or session that has it already."""
+        found: dict[Unit, dict[Turn, int]] = {}
+        for path, records in self.times.items():
+            again = [(seq, turn) for seq, change in records for turn in self._wrote_again(seq, change)]
+            for seq, _ in self._by_path.get(path, ()) if again else ():
+                unit = Unit(seq, path)
+                if unit not in self.live or self.by_seq[seq].takeback:
+                    continue
+                has_it = {self.side(turn) for turn in self.turns(seq) if (turn, unit) not in self.passed}
+                for at, turn in again:
+                    if at > seq and self.side(turn) not in has_it:
+                        found.setdefault(unit, {}).setdefault(turn, at)
+        return found
+
+    def _wrote_again(self, seq: int, change: Change) -> Iterable[Turn]:
+        """Whose turns it was in that the times of a file alone were changed."""
+        _, before, after, _ = change
+        if before is None or after is None or after.kind != FILE or seq in self.outcomes:
+            return ()
+        if before.mtime_ns == after.mtime_ns:
+            return ()
+        turns = self.by_seq[seq].turns if seq in self.by_seq else self._touched.get(seq, frozenset())
+        return sorted(turns & self.agent_turns.keys())
+
+    @cached_property
+    def rewriting(self) -> dict[Turn, int]:
+        """Turns in which work of others was written once more: the newest row of each."""
+        rows = [(turn, seq) for again in self.rewritten.values() for turn, seq in again.items()]
+        return dict(sorted(rows, key=lambda found: found[1]))
 
     def side(self, turn: Turn) -> tuple[str, str, str]:
         """Whose turn it is: the thread that it is of, or the session."""

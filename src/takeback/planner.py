@@ -100,6 +100,11 @@ class Planner:
                     and (only is None or turn.actor in only)
                 ):
                     newest[turn] = seq
+        for unit, again in history.rewritten.items() if self._is_domain_in_scope("files", options) else ():
+            for turn, seq in again.items():
+                is_wanted = turn not in spared and (only is None or turn.actor in only)
+                if is_wanted and seq > newest.get(turn, -1) and (turn, unit) not in passed:
+                    newest[turn] = seq
         found = sorted(newest, key=lambda t: (-newest[t], t))[:n]
         return options._replace(verb="undo", turns=tuple(found), actors=only)
 
@@ -116,8 +121,8 @@ class Planner:
 
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
-        ours, left = self._without_uncertain(*self._select(request), request)
-        ours, left = self._without_rewritten(ours, left, request)
+        ours, left = self._with_all_owners(*self._select(request), request)
+        ours, left = self._without_uncertain(ours, left, request)
         own = set() if request.paths else {u for u in ours if may_hold_own(u.path) and self._is_own(u.path)}
         if own := {u for u in own if not self._is_outside(u.seq)}:
             own -= self._thrown_away(own)
@@ -273,22 +278,26 @@ class Planner:
             ours = ours - (uncertain - asked)
         return (ours, left) if UNCERTAIN in request.also else (ours - asked, left | asked)
 
-    def _without_rewritten(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
-        """A file that another thread, or another agent's session, has written once more with the same bytes is theirs
-        too: it stays, until what they did was taken back as well."""
-        history = self.history
+    def _with_all_owners(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
+        """Who wrote a file once more with the same bytes, another thread or another agent's session, is one more owner
+        of it: it goes with the last of them, and stays until then."""
+        history, passed = self.history, self.history.passed
         wanted = set(request.turns) or history.turns_of(request.threads if request.own else ())
         if not wanted or request.everything or request.force or request.verb not in ("undo", "rollback"):
             return ours, left
-        mine, passed = {history.side(turn) for turn in wanted}, history.passed
-        theirs = {
-            unit
-            for unit in ours
-            if unit.path in history.times and not self._is_outside(unit.seq)
-            for turn in history.written_again(unit)
-            if turn in history.agent_turns and history.side(turn) not in mine and (turn, unit) not in passed
-        }
-        return ours - theirs, left | theirs
+        ours, left = set(ours), set(left)
+        for unit, again in history.rewritten.items():
+            owners = {**dict.fromkeys(history.turns(unit.seq), unit.seq), **again}
+            going = {turn for turn, seq in owners.items() if turn in wanted and seq >= request.since}
+            if not going and unit not in ours:
+                continue
+            if all(turn in going or (turn, unit) in passed for turn in owners):
+                ours.add(unit)
+                left.discard(unit)
+            else:
+                ours.discard(unit)
+                left |= {unit} if going else set()
+        return ours, left
 
     def _asks(self, left: Iterable[Unit], request: Request) -> dict[str, frozenset[Unit]]:
         """What is left, by kind, where a person may say that it goes too. A take-back that is narrow by itself, or was

@@ -130,9 +130,11 @@ def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
         return f"found after its turn was cut off, so that it may be a person's: {command} takes it"
     names = {bracket.turn: bracket.call.thread for bracket in history.brackets.values() if bracket.call.thread}
     others = sorted({f"thread {names[t]}" if t in names else t.actor for t in turns - mine if t in names or t.actor})
-    again = sorted({f"thread {names[t]}" if t in names else t.actor for t in history.written_again(unit) - mine})
-    if turns & mine and again and not others:
-        return f"{_listed(again)} wrote it again, with the same bytes"
+    if again := history.rewritten.get(unit):
+        owners = {turn for turn in (*turns, *again) if (turn, unit) not in history.passed} - mine
+        told = _listed(sorted({f"thread {names[t]}" if t in names else t.actor for t in owners}))
+        how = "wrote it again" if turns & mine and owners & again.keys() else "wrote it too"
+        return f"{told or 'an earlier turn'} {how}, with the same bytes"
     if turns & mine:
         return f"shared: {_listed(others) or 'somebody else'} was at work at the same time"
     return f"{_listed(others)} did it" if others else "a person's"

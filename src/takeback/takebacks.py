@@ -828,7 +828,8 @@ def _refuse_across_damage(history: History, plan: Plan) -> None:
     request = plan.request
     units = {u.seq for s in plan.steps for u in s.units} | {u.seq for u in plan.left}
     units |= {history.takebacks[id].seq for id in request.takebacks if id in history.takebacks}
-    lowest = request.since if request.verb == "rollback" else min(units, default=history.head + 1)
+    lowest = min(units, default=history.head + 1)
+    lowest = min(lowest, request.since) if request.verb == "rollback" else lowest
     for seq in sorted(history.damaged):
         if seq >= lowest:
             raise Damaged(

@@ -362,6 +362,7 @@ class ToolCalls:
         undone = _undone(history)
         live = [e for e in history.effects if not e.takeback and _is_live(history, e)]
         standing = {turn for e in live for turn in e.turns if e.seq > undone.get(turn, 0)}
+        standing |= {turn for turn, seq in history.rewriting.items() if seq > undone.get(turn, 0)}
         turns = [turn.turn for turn in self._turns(history) if turn.turn in standing]
         return request._replace(turns=tuple(turns[-1:]))
 

@@ -563,7 +563,7 @@ def case_a_tool_that_names_its_file_owns_it_alone(adapter: Adapter) -> None:
     assert files(ws) == {}, (told, files(ws))
 
 
-def case_a_file_that_another_thread_wrote_again_with_the_same_bytes_stays(adapter: Adapter) -> None:
+def case_a_file_that_another_thread_wrote_again_with_the_same_bytes_goes_with_that_one(adapter: Adapter) -> None:
     ws = adapter.ws
     root = ws.root
 
@@ -576,6 +576,30 @@ def case_a_file_that_another_thread_wrote_again_with_the_same_bytes_stays(adapte
     told = adapter.undo("bob")
     assert files(ws) == {"f.txt": "the same"}, (told, files(ws))
     assert "f.txt" in told and "thread alice wrote it again" in told, told
+    told = adapter.undo("alice")
+    assert files(ws) == {}, (told, files(ws))
+    assert "file" in told or "f.txt" in told, told
+
+
+def case_who_wrote_the_same_bytes_last_leaves_them_to_who_wrote_them_first(adapter: Adapter) -> None:
+    ws = adapter.ws
+    root = ws.root
+
+    def again(at: int) -> None:
+        (root / "f.txt").write_text("the same")
+        os.utime(root / "f.txt", (at, at))
+
+    adapter.run("bob", lambda: again(1_000_000_000))
+    adapter.run("carol", lambda: again(1_000_000_100))
+    adapter.run("alice", lambda: again(1_000_000_200))
+    told = adapter.undo("alice")
+    assert files(ws) == {"f.txt": "the same"}, (told, files(ws))
+    assert "f.txt" in told and "thread bob, thread carol wrote it too" in told, told
+    told = adapter.undo("bob")
+    assert files(ws) == {"f.txt": "the same"}, (told, files(ws))
+    assert "f.txt" in told and "thread carol wrote it again" in told and "alice" not in told, told
+    told = adapter.undo("carol")
+    assert files(ws) == {}, (told, files(ws))
 
 
 def case_what_two_shared_and_one_wrote_again_stays_with_that_one(adapter: Adapter) -> None:
