@@ -8,7 +8,7 @@ from agents.drivers import Driver
 from agents.model import Model, Turn
 from takeback.agent_files import HOOKS
 
-from .place import Place
+from .place import Place, wait_until
 
 
 class Scenarios:
@@ -182,6 +182,7 @@ class Scenarios:
             running = place.driver(model).start("slowly")
             place.wait_for("one.txt")
             running.kill()
+        wait_until(lambda: all(b.closed for b in place.history().brackets.values()), "its death is journaled")
         place.stop()
         assert place.world() != before
         place.undo()

@@ -14,7 +14,7 @@ UNDO = ("takeback", "takeback_undo", {})
 
 class TestClaude(Scenarios, OwnCommand, Ends):
     driver = Claude
-    goes_on_after_its_time = True
+    after_its_time = "nobody"
 
     def test_a_subagents_work_is_in_the_turn_of_its_agent(self, place: Place):
         agent, before = place.driver(), place.world()

@@ -14,6 +14,7 @@ from .scenarios import Scenarios
 
 class TestCodex(Scenarios, Ends):
     driver = Codex
+    after_its_time = "please?"  # it goes on in the background until its time is over
     test_reading_leaves_no_trace = None  # it reads by its shell, of which nobody can tell beforehand that it only reads
 
     def look_first(self, agent: Driver, path: str) -> list[Turn]:
@@ -52,10 +53,10 @@ class TestCodex(Scenarios, Ends):
             place.put("after.txt", "by hand\n")
             place.takeback("checkpoint")
         whose = place.whose()
-        assert (whose["last.txt"], whose["after.txt"]) == ({"serve it"}, {"nobody"})
+        assert (whose["last.txt"], whose["after.txt"]) == ({"serve it?"}, {"nobody"})
         place.takeback("undo", "--yes", code=None)
         assert place.read("mine.txt") == place.read("after.txt") == "by hand\n"
-        assert not (place.project / "other.txt").exists() and not (place.project / "last.txt").exists()
+        assert not (place.project / "other.txt").exists() and (place.project / "last.txt").exists(), "nobody said so"
 
     def test_doctor_says_whether_its_hooks_are_trusted(self, place: Place):
         def said() -> str:
