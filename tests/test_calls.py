@@ -372,13 +372,13 @@ def a_while():
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_what_an_agent_tells_a_little_late_is_still_the_calls(ws, asked):
+def test_what_an_agent_tells_a_little_late_is_the_calls_unless_a_person_was_asked(ws, asked):
     ws.begin_turn(CLAUDE, "build")
     ws.begin_call(CLAUDE, bash("1")._replace(asked=asked))
     (ws.root / "made.txt").write_text("made\n")
     a_while()
     ws.end_call(CLAUDE, bash("1"), ran=0.0)
-    assert whose(ws) == {"made.txt": "claude"}
+    assert whose(ws) == {"made.txt": "claude?" if asked else "claude"}
 
 
 def test_a_call_that_was_asked_about_and_ran_for_nobody_knows_how_long(ws):

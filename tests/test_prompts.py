@@ -29,7 +29,7 @@ START = {"a.txt": "one\ntwo\nthree\n", "d/b.txt": "b\n", "d/c.txt": "c\n"}
 def told_at_once(monkeypatch):
     """Agents tell of the end of a call without delay, so that the tests need not wait for long."""
     monkeypatch.setattr(brackets, "EARLY", 0.02)
-    monkeypatch.setattr(brackets, "SURE", 0.01)
+    monkeypatch.setattr(brackets, "SEEN", 0.01)
     monkeypatch.setattr(prompts, "_SHARE", 0)  # nor need they be sparing with looks
 
 
@@ -55,6 +55,10 @@ def a_while():
     time.sleep(0.03)  # longer than all that is allowed for
 
 
+def a_tick():
+    time.sleep(0.02)  # files have the time of the kernel's last tick
+
+
 class Prompt:
     """A call that a person is asked about."""
 
@@ -72,11 +76,17 @@ class Prompt:
         a_while()
         if self.attended:
             self.ws.attend()
-        self.began = time.time()
-        time.sleep(0.005)
+        self.begins()
 
-    def over(self) -> None:
-        self.ws.end_call(CLAUDE, self.call, ran=time.time() - self.began)
+    def begins(self) -> None:
+        self.began = time.time()
+        if self.attended:
+            self.ws.observer.seen_at = self.began  # nobody did anything since it was, however long that took
+        a_tick()
+
+    def over(self, failed: bool = False) -> None:
+        now = time.time()
+        self.ws.end_call(CLAUDE, self.call, failed, ran=now - self.began, at=now)
 
 
 def put(ws, path: str, text: str) -> None:
@@ -165,10 +175,12 @@ def test_what_is_answered_at_once_or_never_asked_is_the_calls(ws, is_asked, monk
     monkeypatch.setattr(brackets, "EARLY", 1.0)
     ws.begin_turn(CLAUDE, "build")
     ws.begin_call(CLAUDE, BASH._replace(asked=is_asked))
-    began = time.time()
+    began = ws.observer.seen_at = time.time()
+    a_tick()
     put(ws, "a.txt", "two\n")
     (ws.root / "d/b.txt").unlink()
-    ws.end_call(CLAUDE, BASH, ran=time.time() - began)
+    now = time.time()
+    ws.end_call(CLAUDE, BASH, ran=now - began, at=now)
     assert dict(whose(ws)) == {"a.txt": "claude", "d/b.txt": "claude"}
 
 
@@ -183,10 +195,61 @@ def test_what_was_found_at_the_prompt_is_settled_by_when_the_call_began(ws):
     assert whose(ws) == [("mine.txt", ""), ("made.txt", "claude")]
 
 
+@pytest.mark.parametrize("is_looked", [False, True])
+@pytest.mark.parametrize("how", ["edit", "delete", "stage"])
+def test_what_a_person_does_right_before_the_answer_is_never_the_calls_for_certain(ws, how, is_looked, monkeypatch):
+    monkeypatch.setattr(brackets, "EARLY", 1.0)
+    _repository(ws)
+    prompt = Prompt(ws)
+    ws.attend()
+    if how == "edit":
+        put(ws, "a.txt", "mine\n")
+    elif how == "delete":
+        (ws.root / "d/b.txt").unlink()
+    else:
+        _git(ws, "add", "a.txt")
+    if is_looked:
+        ws.attend()
+        with takeback.open(ws.root) as another:
+            another.checkpoint("a person's, in another window")
+    a_tick()
+    prompt.begins()
+    put(ws, "made.txt", "made\n")
+    prompt.over()
+    mine = {"edit": "a.txt", "delete": "d/b.txt", "stage": ".git/index/a.txt"}[how]
+    found = dict(whose(ws))
+    assert (found[mine], found["made.txt"]) == ("claude?", "claude")
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_what_a_person_does_to_a_file_that_a_call_names_is_not_the_calls_because_somebody_looked(ws, is_refused):
+    prompt = Prompt(ws, WRITE)
+    put(ws, "a.txt", "a person's\n")
+    ws.checkpoint("a person's, while the prompt is open")
+    assert whose(ws) == [("a.txt", "claude?")]
+    if is_refused:
+        ws.refuse_call(CLAUDE, WRITE, time.time())
+    else:
+        prompt.yes()
+        put(ws, "a.txt", "the call's\n")
+        prompt.over()
+    assert whose(ws) == [("a.txt", "")] + [("a.txt", "claude")] * (not is_refused)
+
+
+def test_what_a_call_that_failed_names_may_be_a_persons(ws, monkeypatch):
+    """Such as one that is told what to replace, and does not find it any more."""
+    monkeypatch.setattr(brackets, "EARLY", 1.0)
+    prompt = Prompt(ws, WRITE)
+    put(ws, "a.txt", "a person's\n")
+    a_tick()
+    prompt.begins()
+    prompt.over(failed=True)
+    assert whose(ws) == [("a.txt", "claude?")]
+
+
 def test_what_was_found_while_it_ran_is_its_own(ws):
     prompt = Prompt(ws)
     prompt.yes()
-    time.sleep(0.01)
     ws.attend()
     put(ws, "made.txt", "made\n")
     ws.attend()
@@ -284,9 +347,12 @@ def test_no_edit_of_a_person_before_a_call_began_is_the_calls_for_certain(before
                     ws.attend()
             then = {path: (root / path).read_text() if (root / path).exists() else None for path in PATHS}
             began = time.time()
-            time.sleep(0.005)
+            if attended:
+                ws.observer.seen_at = began
+            a_tick()
             made = {_edit(ws, edit, f"made {n}\n") for n, edit in enumerate(ran)}
-            ws.end_call(CLAUDE, BASH, ran=time.time() - began)
+            over = time.time()
+            ws.end_call(CLAUDE, BASH, ran=over - began, at=over)
             now = {path: (root / path).read_text() if (root / path).exists() else None for path in PATHS}
             surely = {path for path, who in whose(ws) if who == "claude"}
             changed = {path for path in made if path and then[path] != now[path]}

@@ -11,9 +11,10 @@ known. Where a call was not at work all the time that its bracket was open, the 
     announced ····· at a prompt ····· [ at work ] ····· over, though nobody had said so yet
                     nobody's          the call's        nobody's, or uncertain where no end is known
 
-The time of a path's last change does not tell what was done to it before. So what a call did after a prompt is its own
-for certain only if somebody looked at the tree right before it began (prompts.py). What is found while the prompt is
-open is uncertain until the close row says when the call began, or that it never did.
+When it began is told late, if at all: what changed in the second before may be a person's who was about to answer, and
+is uncertain. Nor does the time of a path's last change tell what was done to it before. So what a call did after a
+prompt is its own for certain only if somebody looked at the tree right before it began (prompts.py). What is found
+while the prompt is open is uncertain until the close row says when the call began, or that it never did.
 
 Each open and close row says where the oldest bracket lies that was still open then, so that a hook reads a few rows,
 however long the journal is.
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 KINDS = ("open", "ask", "close")
 EARLY = 1.0  # seconds by which a call may have begun before the moment that is told
-SURE = 0.3  # seconds before that moment from which on it has surely begun: nobody saves a file and says yes at once
+SEEN = 0.3  # seconds before that moment within which the tree must have been seen, so that all changes are later
 
 
 class Bracket(NamedTuple):
@@ -288,8 +289,8 @@ class Span(NamedTuple):
 
 def span_of(bracket: Bracket, end: End | None, began: float = 0.0, seen: float = 0.0, is_asking: bool = False) -> Span:
     """What is known of a call's work: how it ended, if it has; when it began, if that was told; and when the tree was
-    last seen to be as it was known. What a call names is its own, however long a person was asked, unless it was found
-    while they are asked."""
+    last seen to be as it was known. What a call names is its own, however long a person was asked, unless it failed or
+    this was found while they are asked."""
     ended: tuple[float | None, float] = (math.inf, 0.0)
     if end is not None:
         ended = (end.at or None, end.over or (math.inf if end.goes_on else 0.0))
@@ -303,20 +304,26 @@ def _span_of(bracket: Bracket, ended: tuple[float | None, float], began: float, 
         return Span(0.0, *ended)
     if not began:
         return Span(None if bracket.call.scans or is_asking else 0.0, *ended)
-    since = began - EARLY
-    if since <= bracket.at:
-        return Span(0.0, *ended)  # the answer came at once
-    return Span(since, *ended, began - min(SURE, EARLY), not bracket.call.scans or seen >= since)
+    since, is_named = max(began - EARLY, 0.0), not bracket.call.scans
+    since = since if since > bracket.at else 0.0  # else the answer came at once
+    if is_named and not bracket.failed:
+        return Span(since, *ended)  # it has written what it names, and nobody did so after it
+    return Span(since, *ended, began, is_named or max(seen, bracket.at) >= began - SEEN)
 
 
-def settled(effect: Effect, bracket: Bracket) -> Effect:
-    """What was found while a person was asked about a call that is closed now: nobody's if the call never ran, or began
-    later; its own if that began before anything of it can have been done."""
+def settled(effect: Effect, bracket: Bracket, others: Iterable[Bracket]) -> Effect:
+    """What was found while a person was asked about a call that is closed now: none of it if the call never ran, or
+    began later, so that it belongs to the others alone, or to nobody; its own if that began before anything of it can
+    have been done."""
     since, until = effect.between
+    unsure = tuple(id for id in effect.unsure if id != bracket.id)
     if bracket.refused or until <= bracket.began - EARLY:
-        return effect._replace(turns=frozenset(), calls=(), summary="", uncertain=False)
-    if bracket.began and since >= bracket.began - min(SURE, EARLY):
-        return effect._replace(uncertain=False)
+        left = [b for b in others if b.id in effect.calls and b.id != bracket.id]
+        turns = (effect.turns - {bracket.turn}) | {b.turn for b in left}
+        told = effect._replace(turns=turns, calls=tuple(b.id for b in left), uncertain=bool(unsure), unsure=unsure)
+        return told if left else told._replace(summary="")
+    if bracket.began and since >= bracket.began + SEEN:
+        return effect._replace(uncertain=bool(unsure), unsure=unsure)
     return effect
 
 
@@ -326,6 +333,7 @@ class Owners(NamedTuple):
     turns: tuple[Turn, ...] = ()
     calls: tuple[Bracket, ...] = ()
     uncertain: bool = False  # it may be theirs, or somebody else's after they were over
+    unsure: tuple[str, ...] = ()  # the calls, by the ids of their brackets, of which that is so
 
 
 class Ownership:
@@ -365,14 +373,15 @@ class Ownership:
         at_hand = [b for b in mine if held[b.id] or not self._spans[b.id].behind]
         if at_hand or runs:
             mine = at_hand
-        return _owned(mine, runs, any(held[b.id] is None for b in mine))
+        return _owned(mine, runs, [b.id for b in mine if held[b.id] is None])
 
 
-def _owned(calls: Sequence[Bracket], runs: Sequence[Turn], uncertain: bool = False) -> Owners:
+def _owned(calls: Sequence[Bracket], runs: Sequence[Turn], unsure: Sequence[str] = ()) -> Owners:
     around = {b.caller.run for b in calls}
     inside = {b.call.thread for b in calls if b.call.key != TURN}
     calls = [b for b in calls if b.call.key != TURN or b.call.thread not in inside]
-    return Owners(_turns(calls, (run for run in runs if run.number not in around)), tuple(calls), uncertain)
+    turns = _turns(calls, (run for run in runs if run.number not in around))
+    return Owners(turns, tuple(calls), bool(unsure), tuple(unsure))
 
 
 def _turns(brackets: Iterable[Bracket], also: Iterable[Turn] = ()) -> tuple[Turn, ...]:

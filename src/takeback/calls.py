@@ -174,7 +174,8 @@ def end_call(
     began = 0.0
     if bracket is not None and bracket.prompted:
         began = (at or ws.clock()) - ran if ran is not None else ends.began(bracket)
-    rows = ws.observer.rows_of(look, ending=bracket.id if bracket is not None else "", began=began, at_work=found)
+    at_work = [b._replace(failed=failed) if b is bracket else b for b in found]
+    rows = ws.observer.rows_of(look, ending=bracket.id if bracket is not None else "", began=began, at_work=at_work)
     if bracket is not None:
         closed = {row.body["open"] for row in rows if row.kind == "close"}
         did = brackets.unrecorded(ws.store.journal, bracket, found)

@@ -139,6 +139,7 @@ class Effect(NamedTuple):
     calls: tuple[str, ...] = ()  # brackets it was found in
     uncertain: bool = False  # its call was over at some moment that nobody knows: it may be somebody else's
     between: tuple[float, float] = (0.0, 0.0)  # when it was done, where it was found while a person was asked
+    unsure: tuple[str, ...] = ()  # of its calls, those for which it is uncertain
 
     @property
     def actors(self) -> frozenset[str]:

@@ -245,8 +245,9 @@ class History:
         if domain not in STATES:
             raise Damaged(f"row {row.seq} is of no domain that has states")
         since, until = body.get("between", (0.0, row.at))
+        unsure = tuple(body.get("unsure", calls)) if uncertain else ()
         effect = Effect(row.seq, row.id, row.at, turns, found, by, domain, "exact", told, calls, uncertain)
-        self.effects.append(effect._replace(between=(since, until)))
+        self.effects.append(effect._replace(between=(since, until), unsure=unsure))
 
     def _fold_turn(self, row: Row, body: Mapping[str, Any]) -> None:
         asked = turn_of(row, body)
@@ -277,8 +278,8 @@ class History:
             effect = self.effects[at]
             if effect.seq < bracket.seq:
                 return
-            if effect.uncertain and effect.calls == (bracket.id,):
-                self.effects[at] = settled(effect, bracket)
+            if bracket.id in effect.unsure:
+                self.effects[at] = settled(effect, bracket, self.brackets.values())
 
     def _fold_answered(self, bracket: Bracket, at: float) -> None:
         """A call that its agent asks a person about waits while it is open, and is answered when that is over."""

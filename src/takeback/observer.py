@@ -380,15 +380,14 @@ class Observer:
         began: float = 0.0,
         running: Sequence[Turn] = (),
         at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
-        asking_since: float = 0.0,
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
         They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
         of the calls and runs at work. Of calls it is said, by the ids of their brackets, which are taken to be over,
         and which one ends just now, as its agent told, with when it began to work where that is known. A summary is
         told with the number of changes. After a whole look, brackets of calls that are over, as anybody can tell, are
-        closed, but for that one. A look that was taken because a person is asked about a call says when the tree was
-        last seen without what it found."""
+        closed, but for that one. What is found while a person is asked about a call says between which moments it was
+        done."""
         if look.first and look.threads is None:
             return []
         if actor and not turns:
@@ -408,16 +407,17 @@ class Observer:
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
         ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
-        spans = self._spans(found, ends, {ending: began}, bool(asking_since))
+        spans = self._spans(found, ends, {ending: began})
+        asking = {b.id for b in found if b.prompted and b.id not in ends and b.id != ending}
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
             for owners, changes in self._by_owner(all_of_it, found, running, ends, spans, times, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 between: dict[str, Any] = {}
-                if asking_since and owners.uncertain:
+                if asked := [b for b in owners.calls if b.id in asking and owners.uncertain]:
                     moments = [moment.at if moment else self.clock() for moment in map(times.of, changes)]
-                    between["between"] = [asking_since, max(moments)]
+                    between["between"] = [max(self.seen_at, min(b.at for b in asked)), max(moments)]
                 rows += self._row_of(changes, owners, told, {**domain, **between}, seen)
         return rows + self._closing(found, ends if look.whole else over, over)
 
@@ -443,11 +443,11 @@ class Observer:
         found: Iterable[Bracket],
         ends: Mapping[str, End],
         began: Mapping[str, float] = {},
-        is_asking: bool = False,
     ) -> dict[str, Span]:
-        """When calls were at work that were not so all the time."""
-        told = ((b, ends.get(b.id), began.get(b.id, 0.0)) for b in found)
-        known = {b.id: brackets.span_of(b, end, at, self.seen_at, is_asking) for b, end, at in told}
+        """When calls were at work that were not so all the time. One ends just now, for which it is said when it
+        began."""
+        told = ((b, ends.get(b.id), began.get(b.id, 0.0), b.id not in ends and b.id not in began) for b in found)
+        known = {b.id: brackets.span_of(b, end, at, self.seen_at, asks) for b, end, at, asks in told}
         return {id: span for id, span in known.items() if span != Span()}
 
     def _by_owner(
@@ -516,6 +516,8 @@ class Observer:
             body["calls"] = [bracket.id for bracket in owners.calls]
         if owners.uncertain:
             body["uncertain"] = True
+        if owners.unsure and len(owners.calls) > 1:
+            body["unsure"] = list(owners.unsure)
         if threads is not None and also.get("domain") == "state":  # told always: nobody can count it later
             body["summary"] = " · ".join(filter(None, (summary, threads.told(c.path for c in changes))))
         elif summary:
@@ -642,7 +644,7 @@ def _by_owner(changes: Sequence[Change], ownership: Ownership) -> Iterable[tuple
     apart: dict[tuple[object, ...], tuple[Owners, list[Change]]] = {}
     for change in sorted(changes, key=lambda c: (not is_work(c), c.path)):
         whose = ownership.of(change)
-        by = whose.turns, whose.uncertain, *(bracket.id for bracket in whose.calls)  # acts of calls have no hash
+        by = whose.turns, whose.unsure, *(bracket.id for bracket in whose.calls)  # acts of calls have no hash
         apart.setdefault(by, (whose, []))[1].append(change)
     return list(apart.values())
 

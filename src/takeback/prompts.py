@@ -1,6 +1,6 @@
 """While a person is asked about a call: what changes meanwhile is told from what the call does, once it may.
 
-    asked ─► look ─► … ─► look ─► yes ─► the call begins        every half second, by a process that stays
+    asked ─► look ─► … ─► look ─► yes ─► the call begins        many times a second, by a process that stays
 
 A look is taken only where something has changed, and not while its agent has begun something: then it may be the call's
 own work. What it finds is journaled as uncertain; the row that closes the call settles whose it is (brackets.py).
@@ -20,7 +20,7 @@ from .typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from .guarded import Guarded
 
-PAUSE = 0.5  # seconds between two times that somebody attends to a prompt
+PAUSE = 0.05  # seconds between two times that somebody attends to a prompt: nobody saves a file and answers in less
 _PATIENCE = 900.0  # seconds after which nobody attends to one any more
 _SHARE = 10  # looks may take one in so many seconds
 
@@ -43,7 +43,7 @@ class Attendance:
         """Whether a person is still asked."""
         now, asked = ws.clock(), asked_about(ws)
         if asked and self._are_idle(asked):
-            self._see(ws, tree, asked, now)
+            self._see(ws, tree, now)
         return bool(asked)
 
     def _are_idle(self, asked: Sequence[Bracket]) -> bool:
@@ -51,7 +51,7 @@ class Attendance:
         before, self._activity = self._activity, {b.id: ancestry.activity(b.caller.pid, b.at) for b in asked}
         return all(not now.begun and before.get(id, now) == now for id, now in self._activity.items())
 
-    def _see(self, ws: Guarded, tree: OpenFolder, asked: Sequence[Bracket], now: float) -> None:
+    def _see(self, ws: Guarded, tree: OpenFolder, now: float) -> None:
         observer = ws.observer
         known = observer.known()
         if observer.suspects is not None and observer.suspects.is_quiet(known) and not _has_git_moved(ws, tree):
@@ -59,9 +59,8 @@ class Attendance:
             return
         if now - self._looked < self._cost * _SHARE:
             return
-        since = max(observer.seen_at, min(b.at for b in asked))
         look = observer.scan(tree, known, deadline=calls.deadline(ws))
-        observer.journal_look(look, observer.rows_of(look, asking_since=since))
+        observer.journal_look(look, observer.rows_of(look))
         if not look.lacking:
             observer.seen_at = now
         self._looked = ws.clock()

@@ -101,7 +101,7 @@ def test_what_codex_waits_for_no_longer_is_at_work_until_it_is_over(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("agent", "at", "began"),
-    [("codex", "09:47:01.232", "09:47:00.720"), ("copilot", "09:54:05.245", "09:54:04.141"), ("gemini", "", "")],
+    [("codex", "09:47:01.232", "09:47:00.570"), ("copilot", "09:54:05.245", "09:54:04.141"), ("gemini", "", "")],
 )
 def test_the_time_at_the_prompt_is_not_the_calls(tmp_path: Path, agent: str, at: str, began: str):
     allowed = Written(tmp_path, agent, "approved at the prompt")

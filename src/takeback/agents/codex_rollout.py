@@ -22,6 +22,7 @@ from .dialect import table, text
 _ABORTED = "aborted by user"
 _BLOCKED = "blocked by PreToolUse hook"
 _LARGEST = 1e15
+_UNMEASURED = 0.15  # seconds at most that a command has run when Codex begins to measure, in case it ends at once
 _GOES_ON = re.compile(r"(^|\n)Process running with session ID ")
 
 
@@ -68,7 +69,7 @@ def _run(payload: Mapping[str, Any]) -> End:
     item = table(payload, "item")
     lasted = table(item, "duration")
     at = _number(payload.get("completed_at_ms")) / 1000
-    ran = _number(lasted.get("secs")) + _number(lasted.get("nanos")) / 1e9
+    ran = _number(lasted.get("secs")) + _number(lasted.get("nanos")) / 1e9 + _UNMEASURED
     return End(at, done=item.get("exit_code") == 0, began=max(0.0, at - ran) if lasted else 0.0)
 
 

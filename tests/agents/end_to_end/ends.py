@@ -90,6 +90,32 @@ class Ends:
         assert place.git("diff", "--cached", "--name-only").split() == ["mine.txt", "staged.txt"]
 
     @in_a_terminal
+    def test_what_a_person_does_right_before_the_answer_is_never_the_calls_for_certain(self, place: Place):
+        agent = place.driver()
+        turns = Turn("", [agent.asked("sleep 0.4; echo 1 > one.txt; rm kept.txt")]), Turn("done")
+        with place.sit_down(*turns, asks=True) as terminal:
+            terminal.say("do it")
+            terminal.see(*agent.asking)
+            time.sleep(_PERSON)
+            place.put("mine.txt", "by hand\n")
+            (place.project / "src/app.py").unlink()
+            place.git("add", "mine.txt")
+            terminal.press(*agent.yes)
+            place.wait_for("one.txt")
+            terminal.see("done")
+            time.sleep(0.5)
+            place.takeback("checkpoint")
+        whose = {path: who for path, who in place.whose().items() if not path.startswith(".git/index/")}
+        staged = {e.is_agents and not e.uncertain for e in place.history().effects if e.domain == "git"}
+        assert staged == {False}
+        assert [who for path, who in whose.items() if path in ("mine.txt", "src/app.py") and who == {"do it"}] == []
+        if self.tells_the_beginning:
+            assert (whose["one.txt"], whose["kept.txt"]) == ({"do it"}, {"do it"})
+        place.takeback("undo", "--yes", code=None)
+        assert place.read("mine.txt") == "by hand\n" and not (place.project / "src/app.py").exists()
+        assert "mine.txt" in place.git("diff", "--cached", "--name-only")
+
+    @in_a_terminal
     def test_a_call_that_a_person_stops_owns_what_it_did_until_then(self, place: Place):
         self.stopped(place)
         whose = place.whose()

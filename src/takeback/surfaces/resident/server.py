@@ -44,7 +44,7 @@ _OBJECTS = 50_000  # a known tree is many tuples and not one cycle: to look it o
 _READING = 10.0  # seconds for a request to arrive
 _LARGEST = 80 << 20  # bytes of a request
 _ENDING = 10.0  # seconds for calls at work when it ends
-_FAILURES = 20  # times in a row that nobody could look, after which a prompt is left alone
+_FAILURES = 200  # times in a row that nobody could look, after which a prompt is left alone
 _TAKING_OVER = 10.0  # seconds for the process before this one to end
 
 
