@@ -146,6 +146,13 @@ def activity(pid: int, since: float) -> Activity:
     return Activity(int(fields[8]), frozenset(child for child in _children(pid) if started_at(child) > since))
 
 
+def is_at_work(pid: int, since: float, until: float) -> bool | None:
+    """Whether something that a process began between two moments has not ended; None where nobody can tell."""
+    if not _stat(pid) or not os.path.exists(f"{_PROC}/{pid}/task/{pid}/children"):
+        return None
+    return any(since < started_at(child) <= until for child in _children(pid))
+
+
 def _children(pid: int) -> Iterator[int]:
     """Processes that one has begun, by whichever of its threads; none where the system does not list them."""
     try:

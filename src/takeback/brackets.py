@@ -80,6 +80,7 @@ class End(NamedTuple):
 
     at: float = 0.0  # when it was over; 0: nobody knows
     refused: bool = False  # it never ran
+    unless_at_work: bool = False  # … if nothing that its agent has begun since is at work: else it was stopped
     done: bool = False  # it ran as it was meant to; only the event that says so is missing
     goes_on: bool = False  # its agent turned to something else, and its command went on in the background
     awaited: bool = False  # … and its agent may still tell of its end: until then its bracket stays open
@@ -311,14 +312,14 @@ def _span_of(bracket: Bracket, ended: tuple[float | None, float], began: float, 
     return Span(since, *ended, began, is_named or max(seen, bracket.at) >= began - SEEN)
 
 
-def settled(effect: Effect, bracket: Bracket, others: Iterable[Bracket]) -> Effect:
+def settled(effect: Effect, bracket: Bracket, calls: Iterable[Bracket]) -> Effect:
     """What was found while a person was asked about a call that is closed now: none of it if the call never ran, or
     began later, so that it belongs to the others alone, or to nobody; its own if that began before anything of it can
     have been done."""
     since, until = effect.between
     unsure = tuple(id for id in effect.unsure if id != bracket.id)
     if bracket.refused or until <= bracket.began - EARLY:
-        left = [b for b in others if b.id in effect.calls and b.id != bracket.id]
+        left = [b for b in calls if b.id != bracket.id]
         turns = (effect.turns - {bracket.turn}) | {b.turn for b in left}
         told = effect._replace(turns=turns, calls=tuple(b.id for b in left), uncertain=bool(unsure), unsure=unsure)
         return told if left else told._replace(summary="")

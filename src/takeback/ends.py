@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable
 
+from . import ancestry
 from .brackets import Bracket, End
 from .typed import TYPE_CHECKING
 
@@ -51,6 +52,19 @@ def began(bracket: Bracket) -> float:
 
 
 def _written(bracket: Bracket) -> End | None:
+    end = _read(bracket)
+    if end is None or not end.unless_at_work:
+        return end
+    caller = bracket.caller
+    is_at_work = None if caller.is_gone else ancestry.is_at_work(caller.pid, bracket.at, end.at)
+    if is_at_work is False:
+        time.sleep(_AGAIN)  # it may have ended this moment, which is being written down
+        end = _read(bracket) or end
+        return end._replace(unless_at_work=False)
+    return End(end.at, goes_on=True, awaited=True)
+
+
+def _read(bracket: Bracket) -> End | None:
     reader, call = _reader(bracket), bracket.call
     return reader.end_of(call.transcript, call.key, bracket.prompted, bracket.at) if reader is not None else None
 

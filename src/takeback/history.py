@@ -279,7 +279,9 @@ class History:
             if effect.seq < bracket.seq:
                 return
             if bracket.id in effect.unsure:
-                self.effects[at] = settled(effect, bracket, self.brackets.values())
+                self.effects[at] = settled(
+                    effect, bracket, [self.brackets[id] for id in effect.calls if id in self.brackets]
+                )
 
     def _fold_answered(self, bracket: Bracket, at: float) -> None:
         """A call that its agent asks a person about waits while it is open, and is answered when that is over."""

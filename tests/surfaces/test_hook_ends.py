@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback import brackets
+from takeback import ancestry, brackets
 from takeback.surfaces.hook import Asked, answer
 
 
@@ -24,6 +26,7 @@ class Told:
         self.agent, self.project, self.home, self.ws = agent, project, home, ws
         self.file = home / ".copilot/session-state/s/events.jsonl" if agent == "copilot" else home / "session.jsonl"
         self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.process = (0, 0)  # of the agent, and when it started
 
     def send(self, event: str, **payload: Any) -> None:
         session = {"sessionId": "s"} if self.agent == "copilot" else {"session_id": "s"}
@@ -38,7 +41,7 @@ class Told:
 
     def _send(self, event: str, payload: dict[str, Any]) -> None:
         environ = {**os.environ, "COPILOT_HOME": str(self.home / ".copilot")}
-        asked = Asked(self.agent, event, json.dumps(payload).encode(), str(self.project), environ)
+        asked = Asked(self.agent, event, json.dumps(payload).encode(), str(self.project), environ, *self.process)
         reply = answer(asked, lambda *_: nullcontext(self.ws))  # as the resident process does, it stays open
         assert (reply.code, reply.err) == (0, "")
 
@@ -51,6 +54,9 @@ class Told:
         time.sleep(0.03)
         (self.project / path).write_text(f"{path}\n")
         time.sleep(0.03)
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells what a process has begun")
 
 
 def _now() -> str:
@@ -104,9 +110,82 @@ def test_codex_leaves_a_command_running_that_a_person_stops(told, ws):
     assert whose(ws) == {"made.txt": "codex", "whose.txt": "codex?"}
 
 
-def test_codex_tells_of_a_refused_call_in_its_rollout(told, ws):
-    codex = _codex(told)
+class Process:
+    """An agent's process, which begins a command and lets it end."""
+
+    def __init__(self) -> None:
+        script = "read x; sleep 100 & echo; read x; kill $!; wait; echo; read x"
+        self._sh = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.identity = self._sh.pid, ancestry.started(self._sh.pid)
+
+    def goes_on(self) -> None:
+        assert self._sh.stdin is not None and self._sh.stdout is not None
+        self._sh.stdin.write(b"\n")
+        self._sh.stdin.flush()
+        self._sh.stdout.readline()
+        time.sleep(0.03)  # a start is told to a hundredth of a second
+
+    def close(self) -> None:
+        if self._sh.returncode is None:
+            self._sh.communicate(b"\n" * 3)
+
+
+@pytest.fixture
+def process():
+    made = Process()
+    yield made
+    made.close()
+
+
+def _asking(told: Any, process: Process) -> Told:
+    codex: Told = told("codex")
+    codex.process = process.identity
+    codex.send("UserPromptSubmit", prompt="one")
+    codex.send("PreToolUse", **BASH)
+    time.sleep(0.03)
     codex.send("PermissionRequest", tool_name="Bash", tool_input={"command": "make", "description": "may I?"})
+    return codex
+
+
+@on_linux
+@pytest.mark.parametrize("looks", ["plan", "checkpoint"])
+def test_what_a_person_allowed_and_then_stopped_is_not_refused(told, ws, process, looks):
+    """Codex writes the same as of one that was refused, until the command that goes on is over."""
+    codex = _asking(told, process)
+    process.goes_on()
+    began = time.time()
+    codex.put("made.txt")
+    _output(codex, "Wall time: 3.0 seconds\naborted by user")
+    codex.put("meanwhile.txt")
+    ws.plan("undo") if looks == "plan" else ws.checkpoint("a person's")
+    (bracket,) = ws.history().brackets.values()
+    assert not bracket.closed
+    assert whose(ws) == {"made.txt": "codex?", "meanwhile.txt": "codex?"}
+    process.goes_on()
+    ended = time.time()
+    item = {"type": "CommandExecution", "id": "call_1", "exit_code": 0}
+    item["duration"] = {"secs": 0, "nanos": int((ended - began) * 1e9)}
+    codex.write(type="event_msg", payload={"type": "item_completed", "item": item, "completed_at_ms": ended * 1000})
+    codex.put("later.txt")
+    ws.checkpoint("a person's")
+    (bracket,) = ws.history().brackets.values()
+    assert bracket.closed and not bracket.refused
+    assert whose(ws) == {"made.txt": "codex?", "meanwhile.txt": "codex?", "later.txt": ""}
+
+
+@on_linux
+def test_what_was_allowed_and_stopped_in_an_agent_that_is_gone_is_uncertain(told, ws, process):
+    codex = _asking(told, process)
+    codex.put("made.txt")
+    _output(codex, "Wall time: 3.0 seconds\naborted by user")
+    process.close()
+    ws.checkpoint("a person's")
+    assert whose(ws) == {"made.txt": "codex?"}
+
+
+@on_linux
+def test_codex_tells_of_a_refused_call_in_its_rollout(told, ws, process):
+    codex = _asking(told, process)
     codex.put("at the prompt.txt")
     _output(codex, "Wall time: 3.0 seconds\naborted by user")
     codex.put("later.txt")

@@ -6,7 +6,7 @@
 
 A command that a person stops by Esc goes on in the background, and so does one that takes longer than its model wanted
 to wait: the second line says that Codex has turned to something else, the first that the command is over. One that was
-refused has the second line alone.
+refused has the second line alone, and so has one that was allowed and then stopped, until it is over.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _left(output: object, at: float, prompted: bool) -> End:
     if _BLOCKED in said:
         return End(at, refused=True)
     if _is_aborted(said):
-        return End(at, refused=True) if prompted else End(at, goes_on=True, awaited=True)
+        return End(at, refused=True, unless_at_work=True) if prompted else End(at, goes_on=True, awaited=True)
     goes_on = _GOES_ON.search(said) is not None
     return End(at, goes_on=goes_on, awaited=goes_on)
 

@@ -109,8 +109,7 @@ class Ends:
         staged = {e.is_agents and not e.uncertain for e in place.history().effects if e.domain == "git"}
         assert staged == {False}
         assert [who for path, who in whose.items() if path in ("mine.txt", "src/app.py") and who == {"do it"}] == []
-        if self.tells_the_beginning:
-            assert (whose["one.txt"], whose["kept.txt"]) == ({"do it"}, {"do it"})
+        assert whose["one.txt"] <= {"do it", "do it?"}, "nobody may have looked since"
         place.takeback("undo", "--yes", code=None)
         assert place.read("mine.txt") == "by hand\n" and not (place.project / "src/app.py").exists()
         assert "mine.txt" in place.git("diff", "--cached", "--name-only")

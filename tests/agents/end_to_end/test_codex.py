@@ -32,6 +32,33 @@ class TestCodex(Scenarios, Ends):
         time.sleep(0.5)
 
     @in_a_terminal
+    def test_what_a_person_allowed_and_then_stopped_is_not_refused(self, place: Place):
+        """Until it is over its rollout says the same as of one that was refused."""
+        agent, outside = place.driver(), place.project.parent
+        command = "echo 1 > begun.txt; until [ -e ../enough ]; do sleep 0.02; done; echo 2 > last.txt"
+        with place.sit_down(Turn("", [agent.asked(command)]), Turn("done"), asks=True) as terminal:
+            terminal.say("go")
+            terminal.see(*agent.asking)
+            time.sleep(1.5)
+            terminal.press(*agent.yes)
+            place.wait_for("begun.txt")
+            time.sleep(0.7)
+            terminal.press(*agent.stop)
+            time.sleep(1)
+            place.takeback("undo", "--dry-run", code=None)
+            place.takeback("checkpoint")
+            (bracket,) = place.history().brackets.values()
+            assert not bracket.closed and place.whose() == {"begun.txt": {"go?"}}
+            (outside / "enough").touch()
+            place.wait_for("last.txt")
+            time.sleep(0.5)
+            place.put("mine.txt", "by hand\n")
+            place.takeback("checkpoint")
+        (bracket,) = place.history().brackets.values()
+        assert bracket.closed and not bracket.refused
+        assert place.whose() == {"begun.txt": {"go?"}, "last.txt": {"go?"}, "mine.txt": {"nobody"}}
+
+    @in_a_terminal
     def test_what_it_leaves_running_is_uncertain_until_its_end_is_known(self, place: Place):
         agent, outside = place.driver(), place.project.parent
         until = "until [ -e ../{0} ]; do sleep 0.02; done; "
