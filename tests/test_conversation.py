@@ -180,7 +180,7 @@ def test_undo_takes_back_messages_and_files_by_one_take_back_and_says_so(
     count = len(ws.history().takebacks)
     undone = talk.undo()
     assert undone.done and undone.messages == 3 and undone.outcome is not None and undone.outcome.whole
-    assert undone.message == 'took back the turn "add tests": 3 messages, 1 folder, 2 files: README.md, src/a.py'
+    assert undone.message == 'took back the turn "add tests": 3 messages, 1 folder (src), 2 files: README.md, src/a.py'
     assert (talk.messages, files(project)) == (before, at_first)
     assert len(ws.history().takebacks) == count + 1
     redone = talk.redo()

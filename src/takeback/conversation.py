@@ -17,7 +17,7 @@ import inspect
 import json
 import os
 import threading
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import brackets, plain, redact, results, thread_turns
@@ -25,6 +25,7 @@ from .consent import Stays, allowed, is_yes, still_standing
 from .doing import Recorder, to_the_end
 from .effects import DONE, FOLDER, STATES, Outcome, Plan, Request, Takeback, Turn, path_of_thread, text
 from .errors import Moved, Stale, TakebackError, UsageError
+from .repository import amount
 from .thread_turns import ThreadTurn
 from .threads import checked_name
 
@@ -349,8 +350,8 @@ class Conversation:
         parts = [_count(messages, "message")] if messages > 0 else ["its messages"] * mine
         parts += [f"thread {text(p)[2:]}" for p in of["state"] if p != path_of_thread(self.thread)]
         parts += [f"{_count(len(effects), 'effect')} outside ({_names(effects)})"] if effects else []
-        parts += ["git"] * bool(of["git"])
-        parts += [_count(len(folders), "folder")] if folders else []
+        parts += [f"in git {amount(of['git'])}"] if of["git"] else []
+        parts += [f"{_count(len(folders), 'folder')} ({_names([text(p) for p in folders])})"] if folders else []
         parts += [f"{_count(len(files), 'file')}: {_names(files)}"] if files else []
         not_done = [r for r in outcome.results if r.result != DONE]
         kept = [_kept(r.path, r.note or r.result) for r in not_done if r.path not in acts]
@@ -549,7 +550,7 @@ def _kept(path: bytes, why: str) -> str:
     return f"kept thread {text(path)[2:]}, {why}" if path.startswith(b"//") else f"kept {text(path)}, {why}"
 
 
-def _names(found: list[str]) -> str:
+def _names(found: Sequence[str]) -> str:
     return ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
 
 

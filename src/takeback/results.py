@@ -80,7 +80,7 @@ def still_there(workspace: Workspace, turns: Set[Turn]) -> str:
         for act in found
         if act.inverse is not None or act.sayings
     ]
-    return f"; still there: {_listed(told)}" if told else ""
+    return f"; still there: {listed(told)}" if told else ""
 
 
 def called(act: Act) -> str:
@@ -96,7 +96,7 @@ def finished(workspace: Workspace, outcome: Outcome) -> str:
     """'finished a rollback of thread bob that was interrupted: took back a.txt': of what had to be done first."""
     request = outcome.plan.request
     verb = f"{'an' if request.verb[:1] in 'aeiou' else 'a'} {request.verb}"
-    of = f" of thread {_listed(request.threads)}" if request.threads else ""
+    of = f" of thread {listed(request.threads)}" if request.threads else ""
     did = "brought back" if request.verb == "redo" else "took back"
     return f"finished {verb}{of} that was interrupted: {sentence(named(workspace, outcome), did)}"
 
@@ -114,7 +114,7 @@ def telling(finished: str) -> Iterator[None]:
 
 def sentence(found: Named, did: str = "took back") -> str:
     """'took back a.txt, POST /charges; stays: b.txt (thread bob did it), c.txt (a person's)': all that stays."""
-    told = f"{did} {_listed(found.back)}" if found.back else f"{did} nothing"
+    told = f"{did} {listed(found.back)}" if found.back else f"{did} nothing"
     kept = [f"{name} ({why})" for name, why in found.stayed]
     return f"{told}; stays: {', '.join(kept)}" if kept else told
 
@@ -132,12 +132,12 @@ def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
     others = sorted({f"thread {names[t]}" if t in names else t.actor for t in turns - mine if t in names or t.actor})
     if again := history.rewritten.get(unit):
         owners = {turn for turn in (*turns, *again) if (turn, unit) not in history.passed} - mine
-        told = _listed(sorted({f"thread {names[t]}" if t in names else t.actor for t in owners}))
+        told = listed(sorted({f"thread {names[t]}" if t in names else t.actor for t in owners}))
         how = "wrote it again" if turns & mine and owners & again.keys() else "wrote it too"
         return f"{told or 'an earlier turn'} {how}, with the same bytes"
     if turns & mine:
-        return f"shared: {_listed(others) or 'somebody else'} was at work at the same time"
-    return f"{_listed(others)} did it" if others else "a person's"
+        return f"shared: {listed(others) or 'somebody else'} was at work at the same time"
+    return f"{listed(others)} did it" if others else "a person's"
 
 
 def is_uncertain(history: History, unit: Unit) -> bool:
@@ -145,7 +145,8 @@ def is_uncertain(history: History, unit: Unit) -> bool:
     return unit.seq in history.uncertain_rows and domain_of(unit.path) != "state"
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """'a.txt, b.txt and 3 more'"""
     found = list(names)
     more = len(found) - _NAMED
     return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -46,6 +46,7 @@ from .effects import (
 from .errors import NotDone, RepeatedEffect, Stale, TakebackError, UsageError
 from .gate import Risk
 from .ids import new_id
+from .repository import amount
 from .thread_turns import finish_interrupted
 from .trees import LATE
 from .typed import TYPE_CHECKING, Any, NamedTuple
@@ -101,6 +102,7 @@ class _Open(NamedTuple):
     act: str = ""  # the id of what it does outside the files
     declared: Declared | None = None
     filled: bool = False  # its inverse is known already
+    question: str = ""  # the id by which the gate asked about it, where the caller has the person asked
 
 
 class _InCall(Recorder):
@@ -230,6 +232,7 @@ class ToolCalls:
         not made, did nothing."""
         for id, begun in list(self._calls.items()):
             if begun is not None and begun.call.asked:
+                self._declined(begun.question)
                 self._end(id, error=NotDone("it was not approved"))
 
     @property
@@ -456,10 +459,15 @@ class ToolCalls:
     def _told(self, verb: str, told: str, plan: Plan, outcome: Outcome, stays: Stays) -> Undone:
         acts = {act.path: act for act in self.workspace.effects()}
         domains = {step.path: step.domain for step in plan.steps}
-        done = [domains.get(r.path, "") for r in outcome.results if r.result == DONE]
-        counted = [(done.count("files"), "file", ""), (sum(d not in STATES for d in done), "effect", " outside")]
-        parts = [f"{count} {noun}{'s' * (count != 1)}{where}" for count, noun, where in counted if count]
-        parts += ["git"] * ("git" in done) + ["the conversation"] * ("state" in done)
+        done: dict[str, list[bytes]] = {}
+        for r in (r for r in outcome.results if r.result == DONE):
+            done.setdefault(domains.get(r.path, ""), []).append(r.path)
+        beyond = [path for domain in done if domain not in STATES for path in done[domain]]
+        outside = [acts[path].summary if path in acts else text(path) for path in beyond]
+        parts = [results.listed(map(text, done["files"]))] if "files" in done else []
+        parts += [results.listed(outside)] if outside else []
+        parts += [f"in git {amount(done['git'])}"] if "git" in done else []
+        parts += ["the conversation"] * ("state" in done)
         left = []
         for r in (r for r in outcome.results if r.result != DONE):
             act = acts.get(r.path) if domains.get(r.path) not in STATES else None
@@ -507,6 +515,7 @@ class ToolCalls:
         except TakebackError as error:
             return _not_asked(said, error)
         if not is_approved:
+            await to_the_end(self._declined, said.call)
             return said._replace(decision=DENY)
         await to_the_end(self.approved, said)
         return await to_the_end(self._announced, *given, asking, None)
@@ -564,7 +573,7 @@ class ToolCalls:
             ws.end_call(caller, call, failed=True, did_act=False)
             raise TakebackError(f"{os.fsdecode(missing[0][0])}: {missing[0][1]}")
         whose = {"actor": self.agent, "turn": opened.bracket.turn.number, "call": opened.bracket.id}
-        self._calls[call_id] = begun = _Open(caller, call, args, whose)
+        self._calls[call_id] = begun = _Open(caller, call, args, whose, question=said.call)
         self._tell_inside(call_id)
         if act is None or declared is None:
             return said
@@ -626,11 +635,15 @@ class ToolCalls:
         except TakebackError as error:
             return _not_asked(decision, error)
         if not is_approved:
-            with suppress(TakebackError):  # the no stands, on record or not
-                self.workspace.decline_call(decision.call)
+            self._declined(decision.call)
             return decision._replace(decision=DENY)
         self.approved(decision)
         return Decision(gate.decide(self.workspace, event, risks, True, summary).decision or ALLOW)
+
+    def _declined(self, question: str) -> None:
+        """A person said no."""
+        with suppress(TakebackError):  # which stands, on record or not
+            self.workspace.decline_call(question)
 
     def _failed(self, what: str, error: TakebackError) -> Decision:
         """As the owner chose for hooks: the call goes on with a loud record, or is denied."""

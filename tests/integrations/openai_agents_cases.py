@@ -101,7 +101,7 @@ async def case_undo_takes_items_files_and_effects(root: Path) -> None:
     assert act.inverse is not None and act.inverse.args["json"]["charge"].startswith("ch_")
 
     undone = await session.aundo()
-    assert undone.message == ("took back the turn 'write b and charge': 1 file, 1 effect outside, the conversation"), (
+    assert undone.message == ("took back the turn 'write b and charge': b.txt, charge(amount=10), the conversation"), (
         undone.message
     )
     assert await session.get_items() == first

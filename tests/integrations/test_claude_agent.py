@@ -213,7 +213,7 @@ def test_undo_takes_back_the_turn_and_the_conversation_goes_on_without_it(ws: Wo
         assert model.times_told("please write a") == 1
 
         undone = place.calls.undo()
-        assert undone.message == "took back the turn 'please write b': 2 files, the conversation"
+        assert undone.message == "took back the turn 'please write b': b.txt, c.txt, the conversation"
         assert {p.name for p in project.iterdir()} == {"a.txt"}
         place.options = asyncio.run(resuming(place.options, place.calls))
         assert place.ask("what now?") == session

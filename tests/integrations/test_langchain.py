@@ -169,12 +169,12 @@ def test_undo_takes_back_messages_files_and_the_charge_and_redo_brings_back_what
     assert agent.texts() == ["say hello", "hello", "order a book", "", "ordered"]
 
     undone = agent.middleware.undo("t", YES)
-    assert undone.message == "took back the turn 'order a book': 1 file, 1 effect outside, the conversation"
+    assert undone.message == "took back the turn 'order a book': order, charge(amount=20), the conversation"
     assert agent.texts() == ["say hello", "hello"]
     assert agent.files() == {} and agent.payments.ledger()["balance"] == 0
 
     redone = agent.middleware.redo()
-    assert "1 file, the conversation" in redone.message
+    assert "order, the conversation" in redone.message
     assert agent.texts() == ["say hello", "hello", "order a book", "", "ordered"]
     assert agent.files() == {"order": "a book"} and agent.payments.ledger()["balance"] == 0
 
@@ -201,7 +201,7 @@ def test_what_was_saved_only_at_the_end_goes_back_too(agent: Agent, first: str):
     agent.durability = "exit"
     agent.asked("order a book", *ORDER)
     told = agent.middleware.undo(approve=YES).message
-    assert told == "took back the turn 'order a book': 1 file, 1 effect outside, the conversation"
+    assert told == "took back the turn 'order a book': order, charge(amount=20), the conversation"
     assert agent.files() == {"one": "1"} and agent.payments.ledger()["balance"] == 0 and len(agent.messages()) == 4
     agent.middleware.redo()
     assert agent.files() == {"one": "1", "order": "a book"} and len(agent.messages()) == 9
@@ -267,15 +267,15 @@ def test_without_a_yes_what_was_done_outside_stays_and_all_else_goes_back(agent:
     told = agent.middleware.undo("t", approve).message
     charge = next(act for act in agent.ws.effects() if act.summary == "charge(amount=20)")
     name = f"charge(amount=20) ({charge.id[:8]})"
-    assert f"'order a book': 1 file, the conversation; not all of it: {name} stays: " in told
+    assert f"'order a book': order, the conversation; not all of it: {name} stays: " in told
     assert agent.files() == {"one": "1"} and len(agent.messages()) == 4
-    assert agent.middleware.undo("t", approve).message == "took back the turn 'write one': 1 file, the conversation"
+    assert agent.middleware.undo("t", approve).message == "took back the turn 'write one': one, the conversation"
     assert agent.payments.ledger()["balance"] == 20 and agent.messages() == []
     told = agent.middleware.undo("t", YES).message
     assert told.startswith("nothing to take back; still there: charge(amount=20): takeback revert ")
     agent.middleware.redo()
     agent.middleware.redo()
-    assert "'order a book': 1 file, 1 effect outside, the conversation" in agent.middleware.undo("t", YES).message
+    assert "'order a book': order, charge(amount=20), the conversation" in agent.middleware.undo("t", YES).message
     assert agent.payments.ledger()["balance"] == 0
 
 
@@ -308,10 +308,10 @@ def test_without_a_checkpointer_it_is_refused_and_the_world_is_taken_back_alone(
     assert agent.files() == {"a": "1"}
     agent.script = [calls(("write_file", {"path": "b", "text": "2"})), AIMessage("done")]
     went_on = agent.graph.invoke({"messages": [*done["messages"], HumanMessage("more")]})["messages"]
-    assert agent.middleware.undo().message == "took back the turn 'more': 1 file"
+    assert agent.middleware.undo().message == "took back the turn 'more': b"
     assert agent.files() == {"a": "1"}
     assert went_on[: int(agent.middleware.calls_of("").cursor)] == done["messages"]
-    assert agent.middleware.undo().message == "took back the turn 'push': 1 file"
+    assert agent.middleware.undo().message == "took back the turn 'push': a"
     assert agent.files() == {} and agent.middleware.calls_of("").cursor == "0"
 
 

@@ -176,12 +176,12 @@ def test_undo_takes_back_messages_files_and_the_charge_and_redo_brings_back_what
     assert agent.prompts() == ["say hello", "order a book"] and len(before.messages) == 6
 
     undone = agent.takeback.undo(approve=YES)
-    assert undone.message == "took back the turn 'order a book': 1 file, 1 effect outside, the conversation"
+    assert undone.message == "took back the turn 'order a book': order, charge(amount=20), the conversation"
     assert agent.prompts() == ["say hello"]
     assert agent.files() == {} and agent.payments.ledger()["balance"] == 0
 
     redone = agent.takeback.redo()
-    assert "1 file, the conversation" in redone.message
+    assert "order, the conversation" in redone.message
     assert agent.takeback.conversation() == before
     assert agent.files() == {"order": "a book"} and agent.payments.ledger()["balance"] == 0
 
@@ -247,15 +247,15 @@ def test_without_a_yes_what_was_done_outside_stays_and_all_else_goes_back(agent:
     told = agent.takeback.undo(approve=approve).message
     charge = next(act for act in agent.ws.effects() if act.summary == "charge(amount=20)")
     name = f"charge(amount=20) ({charge.id[:8]})"
-    assert f"'order a book': 1 file, the conversation; not all of it: {name} stays: " in told
+    assert f"'order a book': order, the conversation; not all of it: {name} stays: " in told
     assert agent.files() == {"one": "x"} and agent.prompts() == ["write one"]
-    assert agent.takeback.undo(approve=approve).message == "took back the turn 'write one': 1 file, the conversation"
+    assert agent.takeback.undo(approve=approve).message == "took back the turn 'write one': one, the conversation"
     assert agent.payments.ledger()["balance"] == 20 and agent.prompts() == []
     told = agent.takeback.undo(approve=YES).message
     assert told.startswith("nothing to take back; still there: charge(amount=20): takeback revert ")
     agent.takeback.redo()
     agent.takeback.redo()
-    assert "'order a book': 1 file, 1 effect outside, the conversation" in agent.takeback.undo(approve=YES).message
+    assert "'order a book': order, charge(amount=20), the conversation" in agent.takeback.undo(approve=YES).message
     assert agent.payments.ledger()["balance"] == 0
 
 
