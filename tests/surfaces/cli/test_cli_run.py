@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+import takeback
 from support import picture
+from takeback.callers import Call, Caller
 from takeback.capture import landlock
 
 pytestmark = [
@@ -84,6 +86,25 @@ def test_what_an_agent_runs_is_the_agents_and_what_a_person_runs_the_persons(cli
     ran = cli.ok("rollback", "start", "--yes")
     assert not (cli.project / "by-agent").exists() and (cli.project / "by-person").exists()
     assert "kept people's work: by-person; the tree is not wholly at" in ran.out
+
+
+def test_what_agents_with_hooks_did_in_it_is_told_by_their_turns(cli) -> None:
+    wait = "touch ../begun; until [ -e ../over ]; do sleep 0.02; done"
+    with started(cli, "run", "--", "sh", "-c", wait) as process:
+        wait_for(cli.project.parent / "begun")
+        with takeback.open(cli.project) as ws:
+            caller = Caller("claude", "s1", run=ws.history().checkpoints[-1].id)
+            ws.begin_turn(caller, "make it")
+            for name in ("a.txt", "b.txt"):
+                call = Call(name, "Write", f"Write: {name}", (name.encode(),), scans=False)
+                ws.begin_call(caller, call)
+                (cli.project / name).write_text("x")
+                ws.end_call(caller, call)
+        (cli.project.parent / "over").touch()
+        told = process.communicate(timeout=30)[1].decode().splitlines()
+    assert any(line.endswith("“make it”: 2 calls: a.txt, b.txt") and "claude, turn " in line for line in told), told
+    assert told[-1].endswith("all of it: takeback log session:s1; take one back: takeback undo TURN"), told
+    assert not any("no file changed" in line for line in told)
 
 
 def test_it_protects_the_folder_first(bare) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...capture.isolate import Layer
     from ...capture.run import Ended, Mask, Prepare
     from ...effects import Checkpoint
+    from ...turns import TurnSeen
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
@@ -29,6 +30,7 @@ VARIABLE = "TAKEBACK_RUN"  # tells the command which run it is part of
 _AGENTS = {"claude", "codex", "gemini", "copilot", "qwen", "opencode", "cursor-agent"}  # programs with hooks of ours
 _MOST_LINES = 400  # of a diff
 _MOST_PATHS = 10  # outside the project
+_MOST_TURNS = 10  # of agents below it
 
 
 def add(parser: Parser) -> None:
@@ -210,12 +212,33 @@ class _Plain:
             self.terminal.warn(f"takeback: what the command changed is not journaled yet: {safe(error.message)}")
             self.terminal.warn(f"  → {safe(error.hint)}; the next checkpoint finds it")
             return code or 1
+        turns = self._turns()
+        self._tell_turns(turns)
         if changed:
-            self.terminal.hint(f"takeback: {_counted(changed)}; take it back: takeback undo")
-        else:
+            besides = "besides, " if turns else ""
+            self.terminal.hint(f"takeback: {besides}{_counted(changed)}; take it back: takeback undo")
+        elif not turns:
             self.terminal.hint("takeback: no file changed")
         lacking(self.context, after.partial, "not everything was captured")
         return code
+
+    def _turns(self) -> list[TurnSeen]:
+        """What agents with hooks did in it, oldest first: their calls are journaled as their own turns."""
+        from ... import turns
+
+        history = self.workspace.history()
+        mine = [turn for turn in history.agent_turns.values() if turn.caller.run == self.before.id]
+        return turns.turns_seen(history, mine, self.workspace.store.blobs.get, count=0)
+
+    def _tell_turns(self, turns: list[TurnSeen]) -> None:
+        for turn in turns[:_MOST_TURNS]:
+            asked = f" “{safe(turn.prompt)}”" if turn.prompt else ""
+            self.terminal.hint(f"takeback: {safe(turn.agent)}, turn {turn.id[:8]}{asked}: {_did(turn)}")
+        if turns:
+            more = len(turns) - _MOST_TURNS
+            said = f"{counted(more, 'more turn')}; " if more > 0 else ""
+            agents = " or ".join(f"takeback log session:{safe(s)}" for s in dict.fromkeys(t.session for t in turns))
+            self.terminal.hint(f"takeback: {said}all of it: {agents}; take one back: takeback undo TURN")
 
 
 class _Isolated(_Plain):
@@ -321,6 +344,14 @@ class _Isolated(_Plain):
             if result.result != DONE:
                 self.terminal.warn(f"takeback: not kept: {safe(text(result.path))}: {safe(result.note)}")
         return code if len(done) == len(results) else code or 3
+
+
+def _did(turn: TurnSeen) -> str:
+    """'3 calls: a.txt, b.txt; in git main; 1 outside the files'"""
+    told = [listed(turn.files)] if turn.files else []
+    told += [f"in git {safe(turn.git)}"] if turn.git else []
+    told += [f"{turn.outside:,} outside the files"] if turn.outside else []
+    return f"{counted(turn.calls, 'call')}: {'; '.join(told) or 'no file changed'}"
 
 
 def _counted(paths: list[str]) -> str:
