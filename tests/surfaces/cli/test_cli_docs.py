@@ -47,6 +47,11 @@ def test_the_overview_names_only_verbs_that_exist() -> None:
     assert {*OVERVIEW} <= {*VERBS}
 
 
+@pytest.mark.parametrize("words", ["record command", "thread save main", "undo 2"])
+def test_help_on_a_verb_with_what_may_follow_it_is_the_help_on_that_verb(bare, words: str) -> None:
+    assert bare.ok("help", *words.split()).out == bare.ok("help", words.split()[0]).out
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_has_a_line_of_help(verb: str) -> None:
     parser = parser_of(verb)

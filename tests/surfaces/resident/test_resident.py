@@ -409,8 +409,10 @@ def test_the_verb(hooks: Hooks):
     run("start")
     hooks.up()
     assert str(hooks.project) in run("status")
-    run("stop")
+    pid = starting.status()["pid"]
+    assert run("stop") == f"ended the resident process {pid}; the next hook starts another\n"
     assert starting.status() == {}
+    assert run("stop") == "no resident process ran; the next hook starts one\n"
 
 
 def test_the_command_works_in_any_folder_and_environment(hooks: Hooks, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .failures import unknown_verb
+from .parsing import Word, parser_of
 from .verbs import VERBS, overview, overview_of_all
 
 TYPE_CHECKING = False
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "[VERB | --all | --man]"
     parser.about = "The overview, one verb with its examples, every verb, option and exit code, or the manual page."
-    parser.takes("VERB", "about_verb", nargs="?", default="", help="one verb")
+    parser.takes("VERB", "about_verb", nargs="?", default="", help="one verb, with all that may follow it")
+    parser.words.append(Word("rest", "", nargs="*"))  # `help record command` is asked for as it is typed
     parser.takes("--all", "--all", dest="everything", action="store_true", help="every verb")
     parser.takes("--man", "--man", dest="manual", action="store_true", help="the manual page, as man reads it")
     parser.examples = [
         ("takeback help rollback", ""),
+        ("takeback help record command", "the same as takeback help record"),
         ("takeback help --all", ""),
         ("takeback help --man | man -l -", "the manual page; man takeback, once it is installed"),
     ]
@@ -34,8 +37,6 @@ def run(context: Context, args: Namespace) -> int:
     elif not args.about_verb:
         context.terminal.write(overview())
     elif args.about_verb in VERBS:
-        from .parsing import parser_of
-
         context.terminal.page(parser_of(args.about_verb).format_help().split("\n"))
     else:
         raise unknown_verb(args.about_verb)

@@ -43,12 +43,27 @@ def run(context: Context, args: Namespace) -> int:
         found = starting.status()
     elif args.what == "start":
         found = _started(context)
-    elif not starting.end():
-        raise TakebackError("the resident process does not end", "it is at work on a hook; try again")
+    else:
+        return _stop(context)
     if context.json:
         context.terminal.json(found)
     else:
         _tell(context, found)
+    return 0
+
+
+def _stop(context: Context) -> int:
+    from ..resident import starting
+
+    ran = starting.status()
+    if not starting.end():
+        raise TakebackError("the resident process does not end", "it is at work on a hook; try again")
+    if context.json:
+        context.terminal.json({"stopped": ran["pid"] if ran else None})
+    elif ran:
+        context.terminal.say(f"ended the resident process {ran['pid']}; the next hook starts another")
+    else:
+        context.terminal.say("no resident process ran; the next hook starts one")
     return 0
 
 
