@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from takeback.effects import ACT_VERDICTS
 from takeback.errors import UsageError
-from takeback.filters import KEYS, parse
+from takeback.filters import KEYS, KINDS, STATES, parse
 
 NOW = datetime(2026, 3, 10, 12, 0).timestamp()
 
@@ -31,6 +32,11 @@ class Entry:
 
 
 ENTRY = Entry()
+
+
+@pytest.mark.parametrize(("key", "values"), [("kind", KINDS), ("state", STATES), ("verdict", ACT_VERDICTS)])
+def test_every_value_that_is_known_is_told(key: str, values: Sequence[str]):
+    assert set(values) <= set(KEYS[key][1].replace(",", " ").replace(";", " ").split())
 
 
 @pytest.mark.parametrize(

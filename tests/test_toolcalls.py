@@ -109,7 +109,7 @@ def test_what_is_saved_to_the_thread_in_a_turn_is_taken_back_with_it(ws: Workspa
         made.begin(f"call-{n}", "write_file", {"path": str(n)})
         (project / str(n)).write_text("x")
         made.commit(f"call-{n}", "ok")
-    assert made.undo().message == "took back the turn 'turn 2': 1 file, the conversation"
+    assert made.undo().message == "took back the turn 'turn 2': 2, the conversation"
     assert ws.threads.load(ws.threads.get("main")) == {"messages": [0]}
     assert [p.name for p in project.iterdir()] == ["1"]
     assert made.undo().outcome is not None and ws.threads.find("main") is None
@@ -145,17 +145,17 @@ def test_what_nobody_allows_stays_is_named_and_all_else_goes_back(ws: Workspace,
     later, _ = [act for act in ws.effects() if act.domain == "http"]
     why = "nobody approved that" if approve else "it needs a person's yes"
     stays = f"charge(amount=20) ({later.id[:8]}) stays: {why}: takeback revert {later.id[:8]}"
-    assert told == f"took back the turn 'charge 20': 1 file; not all of it: {stays}"
+    assert told == f"took back the turn 'charge 20': 20.txt; not all of it: {stays}"
     assert [p.name for p in ws.root.iterdir()] == ["10.txt"] and not shop.refunds
 
-    assert made.undo(lambda plan: True).message == "took back the turn 'charge 10': 1 file, 1 effect outside"
+    assert made.undo(lambda plan: True).message == "took back the turn 'charge 10': 10.txt, charge(amount=10)"
     assert len(shop.refunds) == 1 and not list(ws.root.iterdir())
     still = f"; still there: charge(amount=20): takeback revert {later.id[:8]}"
     assert made.undo(lambda plan: True).message == f"nothing to take back{still}"
     made.redo()
     made.redo()
     assert sorted(p.name for p in ws.root.iterdir()) == ["10.txt", "20.txt"] and len(shop.refunds) == 1
-    assert made.undo(lambda plan: True).message == "took back the turn 'charge 20': 1 file, 1 effect outside"
+    assert made.undo(lambda plan: True).message == "took back the turn 'charge 20': 20.txt, charge(amount=20)"
     assert len(shop.refunds) == 2
 
 
@@ -164,7 +164,7 @@ def test_a_yes_to_a_plan_does_not_send_a_credential_where_no_setting_binds_it(ws
     told = charged(ws, shop, 10).undo(lambda plan: True).message
     (act,) = (act for act in ws.effects() if act.domain == "http")
     assert (
-        f"1 file; not all of it: charge(amount=10) ({act.id[:8]}) stays: PAY_KEY is not bound to" in told
+        f"10.txt; not all of it: charge(amount=10) ({act.id[:8]}) stays: PAY_KEY is not bound to" in told
         and not shop.refunds
     )
 
@@ -177,7 +177,7 @@ def test_a_turn_of_which_something_cannot_go_back_does_not_stop_those_before_it(
     _ = made.commit("2", {"status": "paid"}) if error is None else made.fail("2", error)
     newest = ws.effects()[0].id[:8]
     assert f"'two': nothing; not all of it: charge(amount=20) ({newest}) stays: " in made.undo().message
-    assert made.undo().message == "took back the turn 'charge 10': 1 file, 1 effect outside"
+    assert made.undo().message == "took back the turn 'charge 10': 10.txt, charge(amount=10)"
     later = ws.effects()[0]
     still = f"; still there: charge(amount=20): {later.resolving}" if error is not None else ""
     assert made.undo().message == f"nothing to take back{still}"
@@ -199,6 +199,7 @@ def test_who_is_asked_may_be_awaited_and_is_never_taken_at_a_promise(ws: Workspa
     said = made.begin("1", "delete_user", {"id": 1})
     assert said.decision == "deny" and "approve is async" in said.reason
     assert asyncio.run(made.abegin("2", "delete_user", {"id": 1})).decision == "deny"
+    assert list(ws.history().stopped.values())[-1].state == "declined"
     made = calls(ws, approve=_yes)
     assert asyncio.run(made.abegin("3", "delete_user", {"id": 1})).decision == "allow"
     asyncio.run(made.acommit("3", ""))
@@ -208,7 +209,7 @@ def test_who_is_asked_may_be_awaited_and_is_never_taken_at_a_promise(ws: Workspa
         made.undo(_yes)
     assert not shop.refunds and len(list(ws.root.iterdir())) == 2
     assert "nobody approved that" in asyncio.run(made.aundo(_no)).message and not shop.refunds
-    assert asyncio.run(made.aundo(_yes)).message == "took back the turn 'charge 10': 1 file, 1 effect outside"
+    assert asyncio.run(made.aundo(_yes)).message == "took back the turn 'charge 10': 10.txt, charge(amount=10)"
 
 
 def test_an_approve_that_fails_lets_nothing_pass(ws: Workspace):
@@ -233,7 +234,7 @@ def test_redo_brings_back_this_sessions_own_undo_though_they_shared_a_file(ws: W
         "shared stays: shared: thread two was at work at the same time" in both[0].undo().message
         and (project / "shared").exists()
     )
-    assert both[1].undo().message == "took back the turn 'turn of two': 1 file, the conversation"
+    assert both[1].undo().message == "took back the turn 'turn of two': shared, the conversation"
     both[0].redo()
     assert ws.threads.find("one") is not None and ws.threads.find("two") is None and not (project / "shared").exists()
     both[1].redo()
@@ -473,7 +474,7 @@ def test_a_call_that_a_person_declined_waits_no_longer_and_is_asked_about_again(
     assert first.answered and not first.approved
     assert made.begin("2", "bash", {"command": "git push"}).decision == "allow"
     states = [call.state for call in ws.history().stopped.values()]
-    assert states == ["asked", "passed"], "the second is another question, and another answer"
+    assert states == ["declined", "passed"], "the second is another question, and another answer"
 
 
 def test_one_that_is_asked_for_elsewhere_and_declined_did_nothing(ws: Workspace, shop):
@@ -484,6 +485,15 @@ def test_one_that_is_asked_for_elsewhere_and_declined_did_nothing(ws: Workspace,
     made.end_turn()
     (act,) = ws.effects()
     assert act.shown_state == "failed"
+    assert [call.state for call in ws.history().stopped.values()] == ["declined"]
+
+
+def test_one_that_is_asked_for_elsewhere_and_made_was_allowed(ws: Workspace):
+    made = calls(ws)
+    made.begin_turn("push")
+    assert made.begin("1", "bash", {"command": "git push"}, asking=True).decision == "ask"
+    made.commit("1", "pushed")
+    assert [call.state for call in ws.history().stopped.values()] == ["allowed"] and not ws.waiting_calls()
 
 
 def test_claude_codes_tools_are_known_by_name(ws: Workspace, project: Path):

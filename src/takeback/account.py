@@ -139,17 +139,20 @@ class Remains(NamedTuple):
 
 
 class GateTold(NamedTuple):
-    """A call of an agent that was stopped in the span, and what a person said to that."""
+    """A call of an agent that was asked about or refused in the span, and what a person said to that."""
 
     call: str
     agent: str
     session: str
     at: float
-    state: str  # asked, refused, approved or passed
+    state: str  # asked, allowed, declined, refused, approved or passed
     summary: str
     why: str
     approved: float  # 0 where nobody has
     passed: float
+    answered: float  # at the agent's own prompt
+    told: str  # the state in words
+    command: str  # what lets it pass once; may be empty
 
 
 class Bin(NamedTuple):

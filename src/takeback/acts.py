@@ -189,6 +189,9 @@ class Undo(NamedTuple):
         return {DONE: "irreversible", FAILED: "failed"}.get(self.result, "unknown")
 
 
+ALLOWED, DECLINED = "allowed", "declined"  # what a person said to a call, asked by its agent or harness itself
+
+
 class Approval(NamedTuple):
     """A person's yes to exactly one plan, once; with the credentials that may leave for places no setting binds."""
 
@@ -201,7 +204,8 @@ class Approval(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """An agent's call that the gate did not let pass: a person can, once, in that session."""
+    """An agent's call that the gate did not let pass by itself, and what came of that. A person can let it pass once,
+    in that session."""
 
     id: str
     at: float
@@ -217,12 +221,49 @@ class Stopped(NamedTuple):
     seq: int = 0  # its row
     approved: float = 0.0  # when a person let it pass once
     passed: float = 0.0  # when it did
-    answered: float = 0.0  # when a person, asked by the agent or harness itself, had said yes or no
+    answered: float = 0.0  # when it was over that a person was asked about it by the agent or harness itself
+    answer: str = ""  # what was said there: allowed or declined; empty where nobody knows
+    key: str = ""  # the agent's own name of the call
+    call: str = ""  # the id of its bracket, where a person was asked
+    because: str = ""  # why it was refused, or would be where it is asked about and nobody is there
+    never: bool = False  # no person can let it pass either: it is an agent's own undo
 
     @property
     def state(self) -> str:
-        """One word for people: asked, refused, approved (and not made again yet) or passed."""
-        return "passed" if self.passed else "approved" if self.approved else self.what
+        """One word for people: asked, allowed or declined at the agent's own prompt, refused, approved (and not made
+        again yet) or passed."""
+        if self.passed or self.answer == ALLOWED:
+            return "passed" if self.passed else ALLOWED
+        return "approved" if self.approved else self.answer or self.what
+
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        at = f"at {self.agent}'s prompt"
+        return {
+            "asked": "asked about; whether it was allowed is not known" if self.answered else "asked about",
+            ALLOWED: f"asked about, and allowed by a person {at}",
+            DECLINED: f"asked about, and refused by a person {at}",
+            "refused": f"refused {self.because}".rstrip(),
+            "approved": "approved, for once",
+            "passed": "approved, and made",
+        }[self.state]
+
+    @property
+    def way(self) -> str:
+        """The command by which a person lets it pass; empty where nothing does, or nobody has to."""
+        return f"takeback approve {self.id[:8]}" if self.waits else ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person's approval would let it pass, and nobody has answered yet."""
+        return not self.never and (self.state == "refused" or (self.state == "asked" and not self.answered))
+
+    def ended(self, at: float, ran: bool, refused: bool) -> Stopped:
+        """The same once the call that a person was asked about is over. Where nobody was there it was refused."""
+        if refused and self.because:
+            return self._replace(what="refused")
+        return self._replace(answered=at, answer=ALLOWED if ran else DECLINED if refused else "")
 
 
 class Waiting(NamedTuple):

@@ -209,6 +209,15 @@ class Takeback(NamedTuple):
     failed: bool = False  # some of it did not come about, and may be tried again
 
 
+class Abandoned(NamedTuple):
+    """A take-back that was interrupted, and gone back from: what of it had begun is as it was before."""
+
+    takeback: Takeback
+    at: float  # when it was gone back from
+    paths: tuple[bytes, ...]  # that were begun; outside the files the ids of acts
+    left: tuple[tuple[bytes, str], ...]  # those among them that were not put back, each with why
+
+
 # -- plans -------------------------------------------------------------------
 
 EXACT, MERGED, DRIFTED, UNCOVERED = "exact", "merged", "drifted", "uncovered"

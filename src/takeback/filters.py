@@ -18,7 +18,8 @@ from .units import parse_duration
 
 KINDS = ("checkpoint", "effect", "takeback", "gate")
 STATES = (
-    "live", "undone", "failed", "sending", "unknown", "held", "irreversible", "asked", "refused", "approved", "passed",
+    "live", "undone", "failed", "sending", "unknown", "held", "irreversible",
+    "asked", "allowed", "declined", "refused", "approved", "passed",
 )  # fmt: skip
 
 
@@ -161,12 +162,16 @@ KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "call": (_call, "how the id of an agent's call begins, in which it was found"),
     "domain": (_domain, "where it took effect: files, git, state, http, command, email, python"),
     "id": (_id, "how the id begins"),
-    "kind": (_kind, "checkpoint, effect or takeback"),
+    "kind": (_kind, "checkpoint, effect, takeback or gate (a call that was asked about or refused)"),
     "label": (_label, "text in the label"),
     "path": (_path, "a path, a folder and what is in it, or a pattern with * and ?"),
     "session": (_session, "how an agent's own name of its session begins"),
     "since": (_since, "not before: a duration ago (2h) or a date or time (2026-01-31, 2026-01-31T18:00)"),
-    "state": (_state, "live or undone; outside the files also held, failed, sending, unknown, irreversible"),
+    "state": (
+        _state,
+        "live or undone; outside the files also held, failed, sending, unknown, irreversible; "
+        "at the gate asked, allowed, declined, refused, approved, passed",
+    ),
     "turn": (_turn, "how the id of an agent's turn begins"),
     "until": (_until, "not after, written as for since; a date means the end of that day"),
     "verdict": (_verdict, "exact, compensating, held, irreversible, unknown or uncovered"),

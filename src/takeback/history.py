@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from . import changes as change_lists
-from .acts import BEGUN, UNDONE, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
+from .acts import BEGUN, DECLINED, UNDONE, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
 from .brackets import AgentTurn, Bracket, bracket_of, closed_by, settled, turn_of
 from .effects import (
     DONE,
@@ -24,6 +24,7 @@ from .effects import (
     UNKNOWN,
     UNSEEN,
     WATCH,
+    Abandoned,
     Change,
     Checkpoint,
     Effect,
@@ -116,6 +117,13 @@ def unpack_snapshot(packed: Mapping[str, Any]) -> Snapshot:
 # -- the fold ----------------------------------------------------------------
 
 
+def _abandoned(began: Takeback, row: Row, body: Mapping[str, Any], segments: Iterable[Segment]) -> Abandoned:
+    changes = (change for segment in segments for change in segment.changes)
+    paths = dict.fromkeys(c.path for c in changes if c.took or not same(c.before, c.after))  # else its times alone
+    left = tuple((raw(path), note or result) for path, result, note in body["not_done"])
+    return Abandoned(began._replace(interrupted=False), row.at, tuple(paths), left)
+
+
 class Segment:
     """One part of a take-back as journaled: its changes, and what became of them."""
 
@@ -152,6 +160,7 @@ class History:
         self.undos: dict[str, Undo] = {}  # attempts to take them back, by id, oldest first
         self._act_turns: dict[str, frozenset[Turn]] = {}
         self.approvals: dict[str, Approval] = {}  # of plans, by id; used ones are gone
+        self.abandoned: dict[str, Abandoned] = {}  # take-backs that were interrupted and gone back from, by id
         self.stopped: dict[str, Stopped] = {}  # agents' calls that were asked for or refused, by id
         self.call_approvals: dict[str, str] = {}  # of those, by id: the call each is for; used ones are gone
         self.sessions: list[Mapping[str, Any]] = []  # processes that were agents
@@ -180,8 +189,8 @@ class History:
         """What it folded, copied, so that who still holds it sees no change."""
         for name in (
             "times", "_touched", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts",
-            "undos", "_act_turns", "approvals", "stopped", "call_approvals", "sessions", "agent_turns", "brackets",
-            "forgotten", "_pruned", "_empty",
+            "undos", "_act_turns", "approvals", "abandoned", "stopped", "call_approvals", "sessions", "agent_turns",
+            "brackets", "forgotten", "_pruned", "_empty",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -259,7 +268,7 @@ class History:
     def _fold_open(self, row: Row, body: Mapping[str, Any]) -> None:
         self.brackets[row.id] = bracket_of(row, body)
         if self.brackets[row.id].prompted:
-            self._fold_answered(self.brackets[row.id], 0.0)
+            self._fold_asked(self.brackets[row.id])
 
     def _fold_ask(self, row: Row, body: Mapping[str, Any]) -> None:
         if (bracket := self.brackets.get(body["open"])) is not None:
@@ -270,7 +279,7 @@ class History:
             self.brackets[bracket.id] = bracket = closed_by(bracket, row, body)
             if bracket.prompted:
                 self._settle_found_in(bracket)
-                self._fold_answered(bracket, row.at)
+                self._fold_answered(bracket)
 
     def _settle_found_in(self, bracket: Bracket) -> None:
         """What was found while a person was asked about a call, once it is known whether and when that began."""
@@ -283,13 +292,19 @@ class History:
                     effect, bracket, [self.brackets[id] for id in effect.calls if id in self.brackets]
                 )
 
-    def _fold_answered(self, bracket: Bracket, at: float) -> None:
-        """A call that its agent asks a person about waits while it is open, and is answered when that is over."""
-        summary = " ".join(bracket.call.summary.split())
-        for call in self.stopped.values():
-            is_its = (call.what, call.agent, call.session) == ("asked", bracket.caller.agent, bracket.caller.session)
-            if is_its and summary.startswith(call.summary.rstrip("…")):
-                self.stopped[call.id] = call._replace(answered=at)
+    def _fold_asked(self, bracket: Bracket) -> None:
+        """A call that its agent asks a person about, because the gate said so."""
+        whose = "asked", bracket.caller.agent, bracket.caller.session
+        for call in reversed(self.stopped.values()):
+            if (call.what, call.agent, call.session) == whose and not call.call and bracket.is_of(call.key):
+                self.stopped[call.id] = call._replace(call=bracket.id)
+                return
+
+    def _fold_answered(self, bracket: Bracket) -> None:
+        """What the person said: it ran, or it did not."""
+        ran = not bracket.cut or bool(bracket.began)
+        for call in [c for c in self.stopped.values() if c.call == bracket.id and not c.answered]:
+            self.stopped[call.id] = call.ended(bracket.ended, ran and not bracket.refused, bracket.refused)
 
     def _fold_note(self, row: Row, body: Mapping[str, Any]) -> None:
         what = body.get("what")
@@ -312,12 +327,14 @@ class History:
         elif what == "session":
             self.sessions.append(body)
         elif what in ("asked", "refused"):
-            told = (body[key] for key in ("agent", "session", "fingerprint", "kind", "summary", "why"))
+            known = (body[key] for key in ("agent", "session", "fingerprint", "kind", "summary", "why"))
             risks = tuple((kind, part, why) for kind, part, why in body.get("risks", ()))
-            stopped = Stopped(row.id, row.at, what, *told)
-            self.stopped[row.id] = stopped._replace(command=body.get("command", ""), risks=risks, seq=row.seq)
+            stopped = Stopped(row.id, row.at, what, *known)
+            stopped = stopped._replace(command=body.get("command", ""), risks=risks, seq=row.seq)
+            told = {name: body[name] for name in ("key", "because", "never") if name in body}
+            self.stopped[row.id] = stopped._replace(**told)
         elif what == "declined" and (call := self.stopped.get(body["call"])) is not None:
-            self.stopped[call.id] = call._replace(answered=row.at)
+            self.stopped[call.id] = call._replace(answered=row.at, answer=DECLINED)
 
     def _fold_act(self, row: Row, body: Mapping[str, Any]) -> None:
         act = recorded(row.id, row.seq, row.at, body)
@@ -454,6 +471,9 @@ class History:
         if body.get("aborted"):
             del self._open[start.id]
             began = self.takebacks.pop(start.id, None)
+            if began is not None:
+                begun = [s for s in segments if s.intent and (s is segment or not s.ended)]
+                self.abandoned[start.id] = _abandoned(began, row, body, begun)
             if began is not None and began.rows:  # what it had done outside the files stays done
                 self.takebacks[start.id] = began._replace(interrupted=False)
             return

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 
 from . import budget
-from .errors import TakebackError, UsageError
+from .errors import ApprovalNeeded, TakebackError, UsageError
 from .guarded import Guarded
 from .ids import new_id
 from .journal import New
@@ -174,19 +174,49 @@ class Hooked(Guarded):
         with self.writing():
             return deciding.journaled(self, asked)
 
+    def stopped_calls(self) -> dict[str, Stopped]:
+        """Agents' calls that the gate did not let pass by itself, by id, oldest first. Where an agent asked a person,
+        and has only written down what came of it, it is told as it will be once that call is closed."""
+        history = self.history()
+        found = dict(history.stopped)
+        for call in found.values():
+            bracket = history.brackets.get(call.call)
+            if bracket is None or bracket.closed or call.answered:
+                continue
+            with self.alone():
+                end = self.observer.end_of(bracket)
+            if end is not None:
+                found[call.id] = call.ended(end.at or self.clock(), end.done or bool(end.began), end.refused)
+        return found
+
+    def waiting_calls(self) -> list[Stopped]:
+        """Those that a person's approval would let pass, the newest first; of the same call in the same session only
+        what was decided last."""
+        newest = {(c.agent, c.session, c.fingerprint): c for c in self.stopped_calls().values()}
+        approved = {self._same_call(id) for id in self.history().call_approvals.values()}
+        waiting = [call for same, call in newest.items() if call.waits and same not in approved]
+        return sorted(waiting, key=lambda call: -call.seq)
+
+    def _same_call(self, id: str) -> tuple[str, str, str]:
+        call = self.history().stopped.get(id)
+        return (call.agent, call.session, call.fingerprint) if call is not None else ("", "", "")
+
     def stopped_call(self, name: str) -> Stopped | None:
         """The call of an agent that was stopped, by how its id begins; None if there is none."""
-        found = [call for id, call in self.history().stopped.items() if name and id.startswith(name)]
+        found = [call for id, call in self.stopped_calls().items() if name and id.startswith(name)]
         if len(found) > 1:
             raise UsageError(f"{name!r} is ambiguous: {', '.join(c.id[:12] for c in found[:6])}", "type more letters")
         return found[0] if found else None
 
     def approve_call(self, call: Stopped) -> str:
-        """A person's yes to exactly this call in that session, good for once. Saying it twice is saying it once."""
+        """A person's yes to exactly this call in that session, good for once. Saying it twice is saying it once, also
+        where the call was stopped twice."""
         self.must_be_on()
+        if call.never:
+            raise ApprovalNeeded("an agent may never do this to its own undo", "do it yourself, in a terminal of yours")
         with self.writing():
             for id, approved in self.history().call_approvals.items():
-                if approved == call.id:
+                if self._same_call(approved) == self._same_call(call.id):
                     return id
             id = new_id()
             same = {"agent": call.agent, "session": call.session, "fingerprint": call.fingerprint}

@@ -113,11 +113,11 @@ class _Writer:
 
     def _gate(self) -> Iterable[GateTold]:
         """Calls that were stopped in the span, and those of its session or turn alone."""
-        for call in self.history.stopped.values():
+        for call in self.ws.stopped_calls().values():
             of_session = not self.span.session or call.session.casefold().startswith(self.span.session.casefold())
             if of_session and not self.span.only and self.span.holds(call.seq, call.at):
                 told = (call.id, call.agent, call.session, call.at, call.state, call.summary, call.why)
-                yield GateTold(*told, call.approved, call.passed)
+                yield GateTold(*told, call.approved, call.passed, call.answered, call.told, call.way)
 
     def _chosen(self) -> list[TurnItem]:
         """The items of the span, newest first; with them the take-backs that took from those."""

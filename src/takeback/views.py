@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from . import budget, filters, names, repository, textdiff, trees, turns
+from . import budget, filters, names, repository, results, textdiff, trees, turns
 from .acts import Act, Stopped, Undo, depends
 from .brackets import AgentTurn, Owners
 from .effects import (
@@ -14,6 +14,7 @@ from .effects import (
     KIND_NAMES,
     LINK,
     UNSEEN,
+    Abandoned,
     Change,
     Checkpoint,
     Effect,
@@ -421,7 +422,7 @@ class LogRow(NamedTuple):
 
 
 def log(ws: Workspace, filter: str = "", gate: bool = False) -> list[LogRow]:
-    """Checkpoints, effects and take-backs; asked for, also what the gate stopped."""
+    """Checkpoints, effects and take-backs; asked for, also what the gate stopped, and take-backs gone back from."""
     history = ws.history()
     wanted = filters.parse(filter)
     now = ws.clock()
@@ -435,21 +436,39 @@ def log(ws: Workspace, filter: str = "", gate: bool = False) -> list[LogRow]:
     ]
     cut_off = any(t.interrupted for t in history.takebacks.values()) and bool(ws.interrupted())
     rows += [_takeback_row(t, history, lengths, cut_off) for t in history.takebacks.values()]
-    rows += [_gate_row(call, history) for call in history.stopped.values()] if gate else []
+    rows += _records(ws, history) if gate else []
     rows.sort(key=lambda r: -r.seq)
     return [row for row in rows if wanted.matches(row, now)]
 
 
+def _records(ws: Workspace, history: History) -> list[LogRow]:
+    """What was decided, and changed nothing that stands."""
+    gone = [a for a in history.abandoned.values() if a.takeback.id not in history.takebacks]
+    return [
+        *(_gate_row(call, history) for call in ws.stopped_calls().values()),
+        *(_abandoned_row(each, history) for each in gone),
+    ]
+
+
+def _abandoned_row(found: Abandoned, history: History) -> LogRow:
+    """A take-back that was interrupted, and then gone back from."""
+    begun, left = found.takeback, {path for path, _ in found.left}
+    back = [_called(history, path) for path in found.paths if path not in left]
+    told = f"put back as before it: {results.listed(back)}" if back else "nothing of it had begun" if not left else ""
+    kept = f"not put back: {results.listed(_called(history, path) for path, _ in found.left)}" if left else ""
+    summary = f"{_asked_for(begun)}: {'; '.join(filter(None, (told, kept)))}"
+    paths = tuple(text(path) for path in found.paths if text(path) not in history.acts)
+    return LogRow(
+        begun.id, "takeback", 0, "", begun.at, "", summary, False, paths,
+        state="undone", seq=begun.seq, redone=GONE_BACK_FROM,
+    )  # fmt: skip
+
+
 def _gate_row(call: Stopped, history: History) -> LogRow:
-    """A call of an agent that was asked about or refused, and what a person said to that."""
-    told = {
-        "asked": "asked about",
-        "refused": "refused",
-        "approved": "approved, for once",
-        "passed": "approved, and made",
-    }
+    """A call of an agent that was asked about or refused, what a person said to that, and how one lets it pass."""
+    summary = f"{call.told}: {call.summary}" + (f" ({call.way})" if call.way else "")
     row = LogRow(
-        call.id, "gate", 0, "", call.at, call.agent, f"{told[call.state]}: {call.summary}", True, (),
+        call.id, "gate", 0, "", call.at, call.agent, summary, True, (),
         "gate", IRREVERSIBLE, state=call.state, seq=call.seq,
     )  # fmt: skip
     asked = [t for t in history.agent_turns.values() if t.seq < call.seq and t.caller.session == call.session]
@@ -509,15 +528,15 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     lie_in = Counter(domain_of(raw(path)) for path in paths)
     threads = lie_in["state"]
     files = len(paths) - threads
-    joined = {"rollback": " to ", "restore": " from "}.get(t.verb, "") if t.label else ""
-    what = f"{t.verb}{joined}{t.label}" if joined else t.verb
     counted = [f"{files} path{'s' * (files != 1)}"] if files else []
     counted += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
     counted += [f"{len(beyond)} outside the files"] if beyond else []
     told = ", ".join(counted) or "kept everything"
     if t.interrupted:  # what it has done so far is known when it is finished
         told = "interrupted (takeback resume finishes it)" if cut_off else "not finished"
-    summary = f"{what}: {told}"
+    elif t.id in history.abandoned:
+        told += "; interrupted then, and the rest was gone back from"
+    summary = f"{_asked_for(t)}: {told}"
     redone = "" if t.interrupted or t.id in history.standing else _redone(t, history)
     standing = redone in ("", KEPT_BY_REDO, IN_PART)
     targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))
@@ -529,7 +548,14 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     )  # fmt: skip
 
 
+GONE_BACK_FROM = "interrupted, and gone back from"
 KEPT_BY_REDO, IN_PART = "not redone: kept by a redo", "redone in part"
+
+
+def _asked_for(t: Takeback) -> str:
+    """'rollback to start'"""
+    joined = {"rollback": " to ", "restore": " from "}.get(t.verb, "") if t.label else ""
+    return f"{t.verb}{joined}{t.label}" if joined else t.verb
 
 
 def _redone(t: Takeback, history: History) -> str:
@@ -598,6 +624,7 @@ class Shown(NamedTuple):
     threads: tuple[tuple[str, str, str], ...] = ()  # (thread, state checkpoint before, and after) that it moved
     more: int = 0  # paths that changed too, where only the first ones were asked for
     stopped: Stopped | None = None  # a call that the gate stopped
+    abandoned: Abandoned | None = None  # a take-back that was interrupted, and gone back from
 
 
 def show(ws: Workspace, name: str) -> Shown:
@@ -605,14 +632,22 @@ def show(ws: Workspace, name: str) -> Shown:
     try:
         named = names.resolve(ws.history(), name, is_path=ws.is_path)
     except NotFound:
-        if (call := ws.stopped_call(name)) is None:
-            raise
-        return Shown(_gate_row(call, ws.history()), stopped=call)
+        if (call := ws.stopped_call(name)) is not None:
+            return Shown(_gate_row(call, ws.history()), stopped=call)
+        if (gone := _abandoned(ws.history(), name)) is not None:
+            return Shown(_abandoned_row(gone, ws.history()), abandoned=gone)
+        raise
     if named.kind == "checkpoint" and named.label == name:  # a prompt is the label of its checkpoint too
         turn = names.work(ws.history(), named)
         named = turn if turn.kind == "turn" else named
     found = show_named(ws, named, rows)
     return found._replace(tree=tuple(tree_of(ws, found.row.id))) if found.row.kind == "checkpoint" else found
+
+
+def _abandoned(history: History, name: str) -> Abandoned | None:
+    """The take-back whose id begins so; None where that is none, or several."""
+    found = [gone for id, gone in history.abandoned.items() if name and id.startswith(name)]
+    return found[0] if len(found) == 1 else None
 
 
 def files_of(ws: Workspace, rows: Iterable[LogRow]) -> dict[str, tuple[FileDiff, ...]]:
@@ -669,7 +704,7 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
     of_threads = [c for e in parts if e.domain == "state" for c in e.changes.values()]
     moved = tuple(moved_threads(ws, [Difference(c.path, c.before, c.after) for c in of_threads]))
     told: dict[str, Any] = {"took": tuple(took), "kept": tuple(kept), "undos": undos, "outside": outside}
-    told["takebacks"] = takebacks
+    told["takebacks"], told["abandoned"] = takebacks, history.abandoned.get(takeback.id)
     return Shown(row, diffs, threads=moved, more=more, **told)
 
 

@@ -24,6 +24,7 @@ _NOTICES = (
     "<task-notification>", "<local-command-caveat>", "<local-command-stdout>", "<local-command-stderr>",
     "<bash-stdout>", "<bash-stderr>", "<teammate-message", "<cross-session-message", "<tick>",
 )  # fmt: skip
+_HEADLESS = "sdk-cli"  # the entry point of `claude -p`
 _REMINDER = "<system-reminder>"
 
 
@@ -61,6 +62,9 @@ class Claude(Dialect):
             folder = found.transcript.removesuffix(".jsonl")
             return found._replace(transcript=f"{folder}/subagents/agent-{found.caller.lane}.jsonl")
         return found
+
+    def is_alone(self, environ: Mapping[str, str]) -> bool:
+        return environ.get("CLAUDE_CODE_ENTRYPOINT") == _HEADLESS
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
         from . import claude_transcript

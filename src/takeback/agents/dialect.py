@@ -52,6 +52,9 @@ class Dialect:
             return found
         return self.call(payload, found)
 
+    def is_alone(self, environ: Mapping[str, str]) -> bool:
+        return False
+
     def transcript_of(self, session: str, environ: Mapping[str, str]) -> str:
         """Where its transcript lies, if its events do not say that."""
         return ""

@@ -84,6 +84,9 @@ class Agent(Protocol):
         """An event from what the hook read; `event` is its name where the payload does not say. The caller comes with
         its process; parse adds session and lane. What makes no sense is an event of kind STRANGE."""
 
+    def is_alone(self, environ: Mapping[str, str]) -> bool:
+        """Whether nobody sits at it, by what its hooks are started with: it refuses what it is told to ask about."""
+
     def transcript_of(self, session: str, environ: Mapping[str, str]) -> str:
         """Where the transcript of a session lies, if its events do not say that; empty where nobody knows."""
 

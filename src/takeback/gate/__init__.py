@@ -83,8 +83,11 @@ def tool(
     return judged(event, root, home, stores, config, known)
 
 
-def decide(ws: Workspace, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "") -> Answer:
-    """What is answered. A call that is asked for or denied is journaled; an approval of it is used up."""
+def decide(
+    ws: Workspace, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "", alone: bool = False
+) -> Answer:
+    """What is answered. A call that is asked for or denied is journaled; an approval of it is used up. `alone`: the
+    agent could ask, but nobody sits at it."""
     from .deciding import decide as decided
 
-    return decided(ws, event, risks, can_ask, summary)
+    return decided(ws, event, risks, can_ask, summary, alone)

@@ -1,13 +1,16 @@
 """What a call with risks is answered: by the owner's policy, and by what a person approved for once.
 
-asked or denied ─► a note {what: asked|refused, agent, session, fingerprint, …}; its id is what is approved
+asked or denied ─► a note {what: asked|refused, agent, session, fingerprint, key, …}; its id is what is approved
 takeback approve ─► an approval {call: that id, …}
-the same call again, in that session ─► an approval {used: …}, and it passes: once
+the same again, in that session ─► an approval {used: …}, and it passes: once; else a note of its own
+
+What a person says at the agent's own prompt is told by the call's bracket: it ran, or it was refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from .. import redact
 from ..agents.events import ASK as ASKED
@@ -64,8 +67,11 @@ def fingerprint(event: Event, risks: Sequence[Risk] = ()) -> str:
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def decide(ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "") -> Answer:
-    """Nothing to say where it may go on; else ask, or deny where the policy says so or the agent cannot ask."""
+def decide(
+    ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summary: str = "", alone: bool = False
+) -> Answer:
+    """Nothing to say where it may go on; else ask, or deny where the policy says so or the agent cannot ask. Where it
+    is alone, which is to say that nobody sits at it, the agent refuses what it is to ask about."""
     decided = by_policy(ws.settings.policy, risks)
     if decided.risk is None or decided.decision == ALLOW:
         return Answer()
@@ -73,23 +79,22 @@ def decide(ws: Hooked, event: Event, risks: Sequence[Risk], can_ask: bool, summa
     reason = f"takeback: {risk.what}: {risk.why}"
     if risk.undo:
         reason += f"; what would undo it: {risk.undo}"
+    asked = _Asked(event, decided, summary or event.command or event.tool, risks, _refused_by(decided, can_ask, alone))
+    asked = asked._replace(is_refused=risk.refuse or decided.decision == REFUSE or not can_ask)
     if risk.refuse:
+        with suppress(Exception):  # whatever goes wrong with that: it is denied, on record or not
+            ws.gate(asked)
         return Answer(DENY, f"{reason}. An agent may never do this to its own undo; a person can, in a terminal.")
     try:
-        call = ws.gate(_Asked(event, decided, summary or event.command or event.tool, risks))
+        call = ws.gate(asked)
     except TakebackError as error:  # then nobody can approve it either
         now = f"{reason}; it cannot be put on record just now ({error.message})"
         return Answer(ASKED, now) if can_ask and decided.decision == ASK else Answer(DENY, f"{now}: try again later")
     if not call:
         return Answer()
     if decided.decision == REFUSE:
-        by = "autopilot" if decided.source == "autopilot" else f"the policy ({decided.source})"
-        return Answer(
-            DENY,
-            f"{reason}; {by} refuses it. A person lets it pass once with: takeback approve {call[:_SHOWN]}",
-            call=call,
-        )
-    if can_ask:
+        reason += f"; {asked.because.removeprefix('by ')} refuses it"
+    elif can_ask:
         also = f"{reason}. A person may also let it pass once with: takeback approve {call[:_SHOWN]}"
         return Answer(ASKED, also, call=call)
     return Answer(DENY, f"{reason}. A person lets it pass once with: takeback approve {call[:_SHOWN]}", call=call)
@@ -100,19 +105,33 @@ class _Asked(NamedTuple):
     decided: Decided
     summary: str
     risks: Sequence[Risk]
+    because: str  # why it is refused
+    is_refused: bool = False
+
+
+def _refused_by(decided: Decided, can_ask: bool, alone: bool) -> str:
+    if decided.risk is not None and decided.risk.refuse:
+        return "as always, for an agent may never do this to its own undo"
+    if decided.decision == REFUSE:
+        return "by autopilot" if decided.source == "autopilot" else f"by the policy ({decided.source})"
+    if not can_ask:
+        return "because its hooks can ask nobody"
+    return "because nobody was there to be asked" if alone else ""
 
 
 def journaled(ws: Guarded, asked: Any) -> str:
     """The id by which a person can approve a call; empty if one has, which is then used up. Under the store lock.
-    The same call may be announced twice, by two hooks or after one that died: its key passes again, and no other."""
-    event, decided, summary, risks = asked
+    The same call may be announced twice, by two hooks or after one that died: its key passes again, and no other, and
+    it is told once. Each other one is told for itself."""
+    event, decided, summary, risks, because, is_refused = asked
     journal, caller = ws.store.journal, event.caller
     print_ = fingerprint(event, risks)
     mine = {"agent": caller.agent, "session": caller.session, "fingerprint": print_}
     key = "" if event.key.startswith("#") else event.key  # one that we made is the same for the next call
     approved: dict[str, Mapping[str, Any]] = {}
     ours: set[str] = set()
-    for row in journal.rows(kinds=("approval",)):
+    never = bool(decided.risk.refuse)
+    for row in journal.rows(kinds=("approval",)) if not never else ():
         body = row.body or {}
         if "call" in body and all(body.get(name) == value for name, value in mine.items()):
             approved[row.id] = body
@@ -124,27 +143,27 @@ def journaled(ws: Guarded, asked: Any) -> str:
         journal.append([New("approval", new_id(), {"used": id, "key": key} if key else {"used": id})], ws.clock())
         return ""
     declined: set[str] = set()
-    for at, row in enumerate(journal.newest_first("note")):
+    for at, row in enumerate(journal.newest_first("note") if key else ()):
         if at >= _LOOKED_AT:
             break
         body = row.body or {}
         if body.get("what") == "declined":
             declined.add(body.get("call", ""))
-        if body.get("what") not in ("asked", "refused") or "command" not in body:
-            continue
-        if row.id not in declined and all(body.get(name) == value for name, value in mine.items()):
+        if body.get("key") == key and row.id not in declined and mine.items() <= body.items():
             return row.id
     risk = decided.risk
     line = redact.text(" ".join(summary.split()))
     note: dict[str, Any] = {
-        "what": "refused" if decided.decision == REFUSE else "asked",
+        "what": "refused" if is_refused else "asked",
         **mine,
+        "key": event.key,
         "kind": risk.kind,
         "summary": line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…",
         "why": redact.text(risk.why),
         "command": _whole(event) if len(risks) <= _RISKS else "",
         "risks": [[each.kind, _cut(each.what), _cut(each.why)] for each in risks[:_RISKS]],
     }
+    note |= {name: said for name, said in (("because", because), ("never", never)) if said}
     new = New("note", new_id(), note)
     journal.append([new], ws.clock())
     return new.id

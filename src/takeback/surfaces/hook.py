@@ -252,7 +252,10 @@ def _gated(
 
     try:
         risks = _risks(asked, event, place)
-        return (gate.decide(workspace, event, risks, agent.can_ask, call.summary) if risks else Answer()), risks
+        if not risks:
+            return Answer(), ()
+        alone = agent.is_alone(asked.environ)
+        return gate.decide(workspace, event, risks, agent.can_ask, call.summary, alone), risks
     except Exception as error:
         if place.settings.failure == "closed":
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -174,6 +175,11 @@ class Place:
         """What was done to the project, by whomever; not what a take-back did, nor what agents keep for themselves."""
         found = [effect for effect in self.history().effects if not effect.takeback]
         return [effect for effect in found if any(path.partition(b"/")[0] not in _OWN for path in effect.changes)]
+
+    def decided(self) -> list[str]:
+        """What became of each call at the gate, the newest first, as the log tells it."""
+        rows = json.loads(self.takeback("log", "kind:gate", "--json").out)["rows"]
+        return [row["state"] for row in rows]
 
     def whose(self) -> dict[str, set[str]]:
         """Each path that changed, and the prompts it belongs to: none is a person's, several are shared; with a question

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from agents.drivers import Claude
-from agents.model import Turn
+import sys
+import time
 
-from .ends import Ends
+from agents.drivers import Claude
+from agents.drivers.driver import Running
+from agents.model import Model, Turn
+
+from .ends import Ends, in_a_terminal
 from .place import Place
 from .scenarios import OwnCommand, Scenarios
 
@@ -69,6 +73,55 @@ class TestClaude(Scenarios, OwnCommand, Ends):
         assert place.git("ls-remote", "origin") == ""
         assert "push" not in place.undo().out
         assert place.world() == before
+
+    def test_what_nobody_could_be_asked_about_is_refused_and_waits_for_an_approval(self, place: Place):
+        agent = place.driver()
+        push = agent.shell("git push -q origin main")
+        place.play(Turn("", [push]), Turn("", [push]), Turn("", [agent.shell("takeback unprotect")]), Turn("I may not"))
+        assert place.decided() == ["refused"] * 3, "each for itself"
+        told = place.takeback("log", "kind:gate").out
+        assert told.count("refused because nobody was there to be asked: ") == 2
+        assert told.count("an agent may never do this to its own undo") == 1
+        waits = place.takeback("approve").out
+        assert waits.count("claude was refused: Bash: git push") == 1 and "unprotect" not in waits
+        place.approve(waits.split()[1])
+        place.play(Turn("", [push]), Turn("pushed"), again=True)
+        assert place.git("ls-remote", "--heads", "origin").split()[1::2] == ["refs/heads/main"]
+        assert "nothing waits" in place.takeback("approve").out and sorted(place.decided())[0] == "passed"
+
+    @in_a_terminal
+    def test_what_a_person_says_at_its_prompt_is_on_record(self, place: Place):
+        agent = place.driver()
+        push = agent.shell("git push -q origin main")
+        turns = Turn("", [push]), Turn("", [push]), Turn("it is pushed")
+        with place.sit_down(*turns, asks=False) as terminal:
+            terminal.say("push it")
+            terminal.see(*agent.asking)
+            assert place.decided() == ["asked"] and "claude asks you about" in place.takeback("approve").out
+            terminal.press(*agent.no)
+            terminal.wait(lambda: not any(words in terminal.shown() for words in agent.asking), "it is refused")
+            time.sleep(0.5)
+            assert place.decided() == ["declined"] and "nothing waits" in place.takeback("approve").out
+            terminal.say("do push it")
+            terminal.see(*agent.asking)
+            time.sleep(1)  # a prompt does not listen at once
+            terminal.press(*agent.yes)
+            terminal.see("it is pushed")
+        assert place.decided() == ["allowed", "declined"]
+        assert place.git("ls-remote", "--heads", "origin").split()[1::2] == ["refs/heads/main"]
+        told = place.takeback("report").out
+        assert "asked about, and allowed by a person at claude's prompt" in told
+        assert "asked about, and refused by a person at claude's prompt" in told
+
+    def test_a_run_around_it_says_what_its_turns_did(self, place: Place):
+        agent = place.driver()
+        with Model([Turn("", [agent.write("made.txt", "1\n")]), Turn("done")]) as model:
+            driver = place.driver(model)
+            argv, environ = driver.command("make it", again=False)
+            around = [sys.executable, "-m", "takeback", "run", "--", *argv]
+            ran = Running(around, place.project, driver.environ() | environ).wait()
+        assert ran.code == 0 and "claude, turn " in ran.err and "“make it”: 1 call: made.txt" in ran.err, ran.err
+        assert "takeback log session:" in ran.err
 
     def test_undo_by_its_mcp_tool_never_takes_the_turn_that_asks(self, place: Place):
         place.protect("--mcp")

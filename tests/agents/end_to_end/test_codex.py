@@ -28,6 +28,14 @@ class TestCodex(Scenarios, Ends):
         assert not (place.project / "begun.txt").exists()
         assert place.read("mine.txt") == "by hand\n"
 
+    def test_each_denial_is_on_record_as_a_refusal(self, place: Place):
+        agent = place.driver()
+        push = agent.shell("git push -q origin main")
+        place.play(Turn("", [push]), Turn("", [push]), Turn("I may not"))
+        assert place.decided() == ["refused", "refused"]
+        assert place.takeback("log", "kind:gate").out.count("refused because its hooks can ask nobody: ") == 2
+        assert place.takeback("approve").out.count("codex was refused: ") == 1
+
     def is_over(self, place: Place) -> None:
         time.sleep(0.5)
 

@@ -37,7 +37,7 @@ def refused(cli: Any) -> str:
 
 def test_a_refusal_is_in_the_log_in_show_and_in_the_report(cli: Any, refused: str) -> None:
     line = next(line for line in cli.ok("log").out.splitlines() if "git push" in line)
-    assert "⊘" in line and refused[:4] in line and "refused: " in line and "claude" in line
+    assert "⊘" in line and refused[:4] in line and "refused by autopilot: " in line and "claude" in line
     (row,) = cli.ok("log", "kind:gate", "--json").json["rows"]
     assert (row["kind"], row["state"], row["session"], row["prompt"]) == ("gate", "refused", "s1", "push it")
     assert not cli.ok("log", "kind:gate", "state:approved", "--json").json["rows"]
@@ -46,7 +46,11 @@ def test_a_refusal_is_in_the_log_in_show_and_in_the_report(cli: Any, refused: st
     assert cli.ok("show", refused, "--json").json["stopped"]["state"] == "refused"
     for words in (["report"], ["report", "--format", "html"]):
         told = cli.ok(*words).out
-        assert "What was stopped" in told and "git push origin main" in told and "refused" in told
+        assert (
+            "What was asked about or refused" in told
+            and "git push origin main" in told
+            and "refused by autopilot" in told
+        )
     (told,) = cli.ok("report", "--json").json["gate"]
     assert (told["state"], told["agent"], told["approved"]) == ("refused", "claude", 0)
     asked(cli, "", "", "UserPromptSubmit", session="s2")
@@ -64,6 +68,20 @@ def test_an_approval_and_its_use_are_told_too(cli: Any, refused: str) -> None:
     assert not asked(cli, "2", "git push origin main").get("hookSpecificOutput"), "it passes once"
     assert cli.ok("log", "kind:gate", "--json").json["rows"][0]["state"] == "passed"
     assert "approved for once" in cli.ok("report").out and ", and made " in cli.ok("report").out
+
+
+def test_a_call_that_is_refused_again_is_told_again_and_waits_once(cli: Any, refused: str) -> None:
+    told = asked(cli, "2", "git push origin main")["hookSpecificOutput"]
+    again = told["permissionDecisionReason"].rpartition("takeback approve ")[2].split()[0]
+    assert again != refused and len(gate_rows(cli)) == 2
+    asked(cli, "2", "git push origin main")
+    assert len(gate_rows(cli)) == 2, "announced twice, it is one call"
+    listed = cli.ok("approve").out
+    assert f"call {again}" in listed and refused not in listed
+    assert cli.typing("approve", refused, answers=[(YES, "yes\n")]).code == 0
+    assert "nothing waits" in cli.ok("approve").out, "the same call is approved"
+    assert not asked(cli, "3", "git push origin main").get("hookSpecificOutput")
+    assert asked(cli, "4", "git push origin main").get("hookSpecificOutput"), "once"
 
 
 def test_approve_without_an_id_lists_saved_plans_that_wait(cli: Any) -> None:
@@ -94,15 +112,103 @@ def test_a_call_that_was_answered_in_the_agent_itself_waits_no_longer(cli: Any, 
     asked_by_claude(cli, "", "", "UserPromptSubmit")
     told = asked_by_claude(cli, "1", "git push origin main")
     assert told["hookSpecificOutput"]["permissionDecision"] == "ask"
-    assert "was asked about: Bash: git push origin main" in cli.ok("approve").out.replace("  ", " ")
+    assert "asks you about: Bash: git push origin main" in cli.ok("approve").out.replace("  ", " ")
     event = "PostToolUseFailure" if failed else "PostToolUse"
     asked_by_claude(cli, "1", "git push origin main", event, tool_response={"stdout": ""}, error="no remote")
     assert "nothing waits" in cli.ok("approve").out
     assert cli.ok("approve", "--json").json["calls"] == []
-    (row,) = cli.ok("log", "kind:gate", "--json").json["rows"]
+    (row,) = gate_rows(cli)
+    assert row["state"] == "allowed" and not gate_rows(cli, "state:asked") and gate_rows(cli, "state:allowed")
     assert cli.ok("show", row["id"], "--json").json["stopped"]["answered"], "it is still on record"
+    said = "asked about, and allowed by a person at claude's prompt"
+    for words in (["log", "kind:gate"], ["show", row["id"]], ["report"]):
+        told = cli.ok(*words).out
+        assert said in told and "takeback approve" not in told
     asked_by_claude(cli, "2", "git push origin main")
     assert "git push origin main" in cli.ok("approve").out, "asked about again, it waits again"
+    assert [row["state"] for row in gate_rows(cli)] == ["asked", "allowed"]
+
+
+def gate_rows(cli: Any, *terms: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cli.ok("log", "kind:gate", *terms, "--json").json["rows"]
+    return found
+
+
+def transcript(cli: Any, key: str, **more: Any) -> str:
+    """What Claude Code wrote down of a call that did not run."""
+    result = {"type": "tool_result", "is_error": True, "tool_use_id": key, "content": "The user doesn't want …"}
+    line = {
+        "type": "user", "promptId": "p", "message": {"role": "user", "content": [result]},
+        "timestamp": "2026-11-16T09:39:35.896Z", "toolDenialKind": "user-rejected", "entrypoint": "cli", **more,
+    }  # fmt: skip
+    file = cli.project.parent / f"{key}.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    return str(file)
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["as written", "closed"])
+def test_a_no_at_the_agents_own_prompt_is_told_as_the_persons(cli: Any, is_closed: bool) -> None:
+    asked_by_claude(cli, "", "", "UserPromptSubmit")
+    asked_by_claude(cli, "no", "git push origin main", transcript_path=transcript(cli, "no"))
+    if is_closed:
+        asked_by_claude(cli, "", "", "Stop")
+    (row,) = gate_rows(cli)
+    assert row["state"] == "declined"
+    assert "nothing waits" in cli.ok("approve").out
+    for words in (["log", "kind:gate"], ["show", row["id"]], ["report"]):
+        assert "asked about, and refused by a person at claude's prompt" in cli.ok(*words).out
+    asked_by_claude(cli, "yes", "git push origin main")
+    asked_by_claude(cli, "yes", "git push origin main", "PostToolUse", tool_response={"stdout": ""})
+    assert [row["state"] for row in gate_rows(cli)] == ["allowed", "declined"], "each call is told for itself"
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["as written", "closed"])
+def test_where_nobody_is_there_to_be_asked_it_is_refused_and_waits(cli: Any, is_closed: bool, monkeypatch: Any) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
+    asked_by_claude(cli, "", "", "UserPromptSubmit")
+    written = transcript(cli, "1", permissionDecision={"decision": "reject", "source": "config"}, entrypoint="sdk-cli")
+    told = asked_by_claude(cli, "1", "git push origin main", transcript_path=written)
+    assert told["hookSpecificOutput"]["permissionDecision"] == "ask", "a program may answer in the person's place"
+    if is_closed:
+        asked_by_claude(cli, "", "", "Stop")
+    (row,) = gate_rows(cli)
+    assert row["state"] == "refused"
+    for words in (["log", "kind:gate"], ["show", row["id"]], ["report"]):
+        told = cli.ok(*words).out
+        assert "refused because nobody was there to be asked" in told and f"takeback approve {row['id'][:8]}" in told
+    assert f"call {row['id'][:8]}" in cli.ok("approve").out
+    assert cli.typing("approve", row["id"], answers=[(YES, "yes\n")]).code == 0
+    assert not asked_by_claude(cli, "2", "git push origin main").get("hookSpecificOutput"), "it passes once"
+
+
+def test_where_hooks_can_ask_nobody_it_is_refused(cli: Any) -> None:
+    payload = {
+        "session_id": "c1", "cwd": str(cli.project), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "git push origin main"}, "tool_use_id": "1",
+    }  # fmt: skip
+    for key in ("1", "2"):
+        payload["tool_use_id"] = key
+        answer(Asked("codex", "PreToolUse", json.dumps(payload).encode(), str(cli.project), dict(os.environ)))
+    assert [row["state"] for row in gate_rows(cli)] == ["refused", "refused"]
+    assert "refused because its hooks can ask nobody: " in cli.ok("log", "kind:gate").out
+    assert cli.ok("approve").out.count("codex was refused") == 1
+
+
+@pytest.mark.parametrize("command", ["TAKEBACK=off make", "takeback unprotect", "takeback approve kxvr"])
+def test_what_an_agent_may_never_do_is_on_record_and_cannot_be_approved(cli: Any, command: str) -> None:
+    told = asked_by_claude(cli, "1", command)["hookSpecificOutput"]
+    assert (
+        told["permissionDecision"] == "deny"
+        and "takeback approve " not in told["permissionDecisionReason"].split(":")[-1]
+    )
+    (row,) = gate_rows(cli)
+    assert row["state"] == "refused" and command in row["summary"]
+    for words in (["log", "kind:gate"], ["show", row["id"]], ["report"]):
+        said = cli.ok(*words).out
+        assert "for an agent may never do this to its own undo" in said and f"approve {row['id'][:8]}" not in said
+    assert "nothing waits" in cli.ok("approve").out
+    ran = cli.typing("approve", row["id"], answers=[])
+    assert ran.code == 4 and "do it yourself" in ran.out
 
 
 def test_listing_what_waits_plans_nothing_anew(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -360,6 +360,29 @@ def test_resume_abort_goes_back(interrupted, contents) -> None:
     assert interrupted("resume", "--json").json == {"resumed": False, "aborted": False}
 
 
+def test_what_was_gone_back_from_is_in_the_log_and_in_show(interrupted) -> None:
+    interrupted.ok("resume", "--abort")
+    row = next(row for row in interrupted.ok("log", "--json").json["rows"] if row["kind"] == "takeback")
+    assert (row["live"], row["redone"]) == (False, "interrupted, and gone back from")
+    assert set(row["paths"]) == {"src/auth.py", "src/legacy.py", "src/new.py"}
+    (line,) = (line for line in interrupted.ok("log").out.splitlines() if "↩" in line)
+    assert '"start": put back as before it: src/auth.py, src/legacy.py, src/new.py · interrupted' in line
+    shown = interrupted.ok("show", row["id"][:8])
+    assert "begun    src/legacy.py, put back as it was" in shown.out and "resume --abort" in shown.out
+    told = interrupted.ok("show", row["id"], "--json").json["gone_back_from"]
+    assert set(told["begun"]) == set(row["paths"]) and told["not_put_back"] == [] and told["at"]
+    interrupted.ok("report"), interrupted.ok("checkpoint", "later"), interrupted.ok("rollback", "--yes", "start")
+    assert len([row for row in interrupted.ok("log", "--json").json["rows"] if row["kind"] == "takeback"]) == 2
+
+
+def test_what_could_not_be_put_back_is_named_there(interrupted) -> None:
+    (interrupted.project / "src/auth.py").write_text("somebody's since\n")
+    assert interrupted("resume", "--abort").code in (0, 3)
+    row = next(row for row in interrupted.ok("log", "--json").json["rows"] if row["kind"] == "takeback")
+    assert "not put back: src/auth.py" in row["summary"]
+    assert "begun    src/auth.py, not put back: " in interrupted.ok("show", row["id"]).out
+
+
 @pytest.mark.parametrize("words", [["checkpoint"], ["track", "README.md"]])
 def test_what_would_look_at_a_tree_in_between_is_refused(interrupted, words) -> None:
     ran = interrupted(*words)

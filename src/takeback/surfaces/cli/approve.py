@@ -87,19 +87,17 @@ def _list(context: Context, workspace: Workspace) -> int:
         what = f"{counted(plan.outside, 'step')} outside the files"
         terminal.write(f"plan {terminal.style(plan.id[:8], 'bold')}  {safe(plan.verb)}: {what}")
     for call in calls:
-        said = (
-            f"{safe(call.agent)} {'was asked about' if call.what == 'asked' else 'was refused'}: {safe(call.summary)}"
-        )
+        was = "asks you about" if call.what == "asked" else "was refused"
+        said = f"{safe(call.agent)} {was}: {safe(call.summary)}"
         terminal.write(f"call {terminal.style(call.id[:8], 'bold')}  {age(now - call.at)}  {said}")
     terminal.hint("look at one, and type yes: takeback approve ID; takeback show ID has a call in full")
     return 0
 
 
 def _waiting_calls(workspace: Workspace) -> list[Stopped]:
-    """Calls of the last day that nobody has answered, the newest first, each once."""
+    """Those of the last day."""
     since = workspace.clock() - _DAY
-    found = [c for c in workspace.history().stopped.values() if not c.approved and not c.answered and c.at >= since]
-    return list({(c.session, c.fingerprint): c for c in found}.values())[::-1]
+    return [call for call in workspace.waiting_calls() if call.at >= since]
 
 
 def _stopped(workspace: Workspace, name: str) -> Stopped | None:
@@ -111,6 +109,11 @@ def _stopped(workspace: Workspace, name: str) -> Stopped | None:
 
 def _approve_call(context: Context, workspace: Workspace, call: Stopped) -> int:
     terminal = context.terminal
+    if call.never:
+        raise ApprovalNeeded(
+            f"{safe(call.summary)!r} is nothing that a person lets an agent do: it would lessen its own undo",
+            "do it yourself, in a terminal of your own",
+        )
     if not call.command:
         raise ApprovalNeeded(
             f"{safe(call.summary)!r} cannot be shown whole, and what nobody has seen nobody approves",

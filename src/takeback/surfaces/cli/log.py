@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from .parsing import Namespace, Parser
     from .terminal import Terminal
 
+_ABOUT = 90  # characters of what is told about a key of the filter, in one line
 _MARKS = {"effect": "~", "track": "·", "takeback": "↩", "turn": "◆", "call": "◇", "gate": "⊘"}
 
 
 def add(parser: Parser) -> None:
     parser.synopsis = "[FILTER…] [-N] [--since WHEN] [-p] [--oneline]"
-    keys = "\n".join(f"  {key + ':':<10}{about}" for key, (_, about) in KEYS.items())
+    keys = "\n".join(f"  {key + ':':<10}{_in_two(about)}" for key, (_, about) in KEYS.items())
     parser.about = (
         "Everything that is known, newest first: ● named checkpoint, ○ automatic one, ~ effect,\n"
-        "» effect outside the files, ↩ take-back, with a line down to what it took. ◆ is an agent's\n"
-        "turn, and below it what it did, with what others did between its calls. What was taken back\n"
-        "is dim and marked. The filter's terms must all match; several values stand between commas,\n"
-        f"- before a term turns it round, other words are looked for in label, summary and prompt:\n{keys}"
+        "» effect outside the files, ⊘ call that the gate asked about or refused, ↩ take-back, with a\n"
+        "line down to what it took. ◆ is an agent's turn, and below it what it did, with what others\n"
+        "did between its calls. What was taken back is dim and marked. The filter's terms must all\n"
+        "match; several values stand between commas, - before a term turns it round, other words are\n"
+        f"looked for in label, summary and prompt:\n{keys}"
     )
     parser.takes("FILTER…", "filter", nargs="*", help="terms such as actor:claude path:src/ since:2h")
     parser.takes("-n N, -N", "-n", dest="most", default=None, help="at most N entries, as in log -3")
@@ -53,8 +55,17 @@ def add(parser: Parser) -> None:
         ("takeback log kind:effect path:src/", "every change in a folder"),
         ("takeback log turn:kxvm", "what one turn of an agent did"),
         ("takeback log -kind:checkpoint", "all but checkpoints"),
+        ("takeback log kind:gate", "calls that were asked about or refused, and what came of that"),
         ("takeback log --outside state:live", "what stands outside the files"),
     ]
+
+
+def _in_two(about: str) -> str:
+    """A long line goes on below where it began, after its last part that fits."""
+    if len(about) <= _ABOUT:
+        return about
+    end = about.rindex("; ", 0, _ABOUT) + 1
+    return f"{about[:end]}\n{' ' * 12}{about[end + 1 :]}"
 
 
 def run(context: Context, args: Namespace) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ...acts import Act, Stopped, Undo
     from ...brackets import AgentTurn
     from ...budget import Standing
+    from ...effects import Abandoned
     from ...history import History
     from ...turns import CallSeen, TurnSeen
     from ...views import FileDiff, LogRow, Status
@@ -75,7 +76,13 @@ def stopped(found: Stopped) -> dict[str, Any]:
     risks = [{"kind": kind, "what": what, "why": why} for kind, what, why in found.risks]
     told = found._asdict() | {"risks": risks, "state": found.state}
     told |= {name: told[name] or None for name in ("approved", "passed", "answered")}
-    return {name: value for name, value in told.items() if name not in ("fingerprint", "seq")}
+    return {name: value for name, value in told.items() if name not in ("fingerprint", "seq", "key")}
+
+
+def abandoned(found: Abandoned) -> dict[str, Any]:
+    """A take-back that was interrupted, and gone back from."""
+    left = [{"path": text(path), "why": why} for path, why in found.left]
+    return {"at": found.at, "begun": [text(path) for path in found.paths], "not_put_back": left}
 
 
 def turn(found: TurnSeen) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, STATES, domain_of, raw, short_id, thread_of
+from ...effects import DONE, STATES, domain_of, raw, short_id, text, thread_of
 from ...repository import amount
 from ...units import format_size
 from . import acts, diffs, masks, paths, shapes
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...acts import Act, Stopped, Undo
+    from ...effects import Abandoned
     from ...turns import TurnSeen
     from ...views import Shown
     from .context import Context
@@ -82,6 +83,8 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
         yield f"  thread   {safe(thread)}: {safe(short_id(was)) or 'not there'} → {safe(short_id(now)) or 'not there'}"
     for path, why in found.partial:
         yield terminal.style(f"  lacks    {safe(path)}: {safe(why)}", "red")
+    if found.abandoned is not None:
+        yield from _abandoned(found.abandoned)
     for path, id in _in_words(found.took):
         yield f"  took     {safe(path)} of {id[:8]}"
     for path, id in _in_words(found.kept):
@@ -136,20 +139,34 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             yield f"  effect   {row.id[:8]} {safe(row.summary)}"
 
 
+def _abandoned(gone: Abandoned) -> Iterator[str]:
+    """A take-back that was gone back from: what had begun, and whether it is as before."""
+    left = dict(gone.left)
+    yield f"  gone back {moment(gone.at)}, by takeback resume --abort"
+    for path in gone.paths:
+        became = f"not put back: {safe(left[path])}" if path in left else "put back as it was"
+        name = f"thread {thread_of(path)}" if domain_of(path) == "state" else text(path)
+        yield f"  begun    {safe(name)}, {became}"
+
+
 def _stopped(terminal: Terminal, call: Stopped) -> Iterator[str]:
     """A call that the gate stopped: all of it, why, and what a person said to that."""
     yield f"  session  {safe(call.session)}"
-    yield f"  state    {call.state}"
+    yield f"  state    {safe(call.told)}"
     for line in call.command.split("\n") if call.command else ():
         yield f"  call     {safe(line)}"
     for kind, what, why in call.risks or ((call.kind, call.summary, call.why),):
-        yield f"  {'asked' if call.what == 'asked' else 'refused':<8} {safe(kind)}: {safe(what)}: {safe(why)}"
+        yield f"  {'refused' if call.state == 'refused' else 'asked':<8} {safe(kind)}: {safe(what)}: {safe(why)}"
+    if call.answer:
+        yield f"  {call.answer:<8} {moment(call.answered)}, by a person at {safe(call.agent)}'s prompt"
     if call.approved:
         yield f"  approved {moment(call.approved)}, for once"
     if call.passed:
         yield f"  passed   {moment(call.passed)}"
-    if not call.approved:
-        yield terminal.style(f"  → let it pass once: takeback approve {call.id[:8]}", "magenta")
+    if call.way:
+        yield terminal.style(f"  → let it pass once: {call.way}", "magenta")
+    elif call.never:
+        yield "  nobody lets an agent do this: do it yourself, in a terminal of your own"
 
 
 def _taking(terminal: Terminal, found: Shown, path: str, id: str) -> str:
@@ -238,6 +255,7 @@ def shape(found: Shown) -> dict[str, object]:
         "undone_by": list(found.undone_by),
         "threads": [{"thread": thread, "before": was, "after": now} for thread, was, now in found.threads],
         **_shape_of_act(found),
+        "gone_back_from": None if found.abandoned is None else shapes.abandoned(found.abandoned),
         "stopped": None if found.stopped is None else shapes.stopped(found.stopped),
         **_shape_of_work(found),
         "tree": [{"path": p, "kind": k, "mode": m, "size": s} for p, k, m, s in found.tree],

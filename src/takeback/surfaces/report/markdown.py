@@ -28,10 +28,12 @@ def _lines(report: Report) -> Iterator[str]:
     for each in report.remains:
         yield from _remaining(each)
     if report.gate:
-        yield from _heading("What was stopped")
+        yield from _heading(words.GATE)
     for call in report.gate:
         yield f"- {code(call.summary)} by {code(call.agent)}, {words.moment(call.at)}: {words.stopped(call)}"
         yield f"  - why: {code(call.why)}; call {code(call.call[:8])}"
+        if call.command:
+            yield f"  - let it pass once: {code(call.command)}"
     yield from _heading("What was taken back")
     if not report.takebacks:
         yield "Nothing was."

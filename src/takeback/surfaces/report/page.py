@@ -97,10 +97,11 @@ def _gate(report: Report) -> Markup | None:
                 tag("code", call.call[:8]),
                 class_="meta",
             ),
+            tag("p", "let it pass once: ", tag("code", call.command)) if call.command else None,
         )
         for call in report.gate
     ]
-    return _section("gate", "What was stopped", tag("ul", *rows, class_="entries"))
+    return _section("gate", words.GATE, tag("ul", *rows, class_="entries"))
 
 
 def _remaining(found: Remains, known: frozenset[str]) -> Markup:

@@ -99,11 +99,15 @@ def marked(found: Mark) -> str:
     return ", ".join(word for word, is_so in (("named", found.named), ("pinned", found.pinned)) if is_so)
 
 
+GATE = "What was asked about or refused"
+
+
 def stopped(found: GateTold) -> str:
-    """'refused', 'asked about', 'refused; approved 2026-01-31 14:02, and made 14:03'"""
-    said = {"asked": "asked about", "refused": "refused"}.get(found.state, "stopped")
-    said += f"; approved for once {moment(found.approved)}" if found.approved else ""
-    return said + (f", and made {moment(found.passed)}" if found.passed else "")
+    """'refused by autopilot', 'asked about, and allowed by a person at claude's prompt 2026-01-31 14:02'"""
+    if found.state in ("approved", "passed"):
+        said = f"stopped; approved for once {moment(found.approved)}"
+        return said + (f", and made {moment(found.passed)}" if found.passed else "")
+    return found.told + (f" {moment(found.answered)}" if found.state in ("allowed", "declined") else "")
 
 
 def headline(report: Report) -> list[tuple[str, str, str]]:
