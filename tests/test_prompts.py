@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -267,37 +268,102 @@ def test_what_was_found_at_the_prompt_of_a_refused_call_is_nobodys(ws):
     assert not ws.attend() and not ws.is_asking
 
 
-def test_nobody_looks_while_its_agent_has_begun_something(ws):
-    """The call's own work is not journaled in pieces."""
-    agent = subprocess.Popen(
-        ["sh", "-c", "read x; sleep 100 & read x; kill $!; wait; read x"], stdin=subprocess.PIPE, text=True
-    )
-    said = agent.stdin
-    assert said is not None
-    try:
-        caller = CLAUDE._replace(pid=agent.pid, started=ancestry.started(agent.pid))
-        ws.begin_turn(caller, "build")
-        ws.begin_call(caller, BASH)
-        ws.ask_about(caller, BASH)
-        time.sleep(0.05)  # a start is told to a hundredth of a second
-        put(ws, "mine.txt", "mine\n")
-        ws.attend()
-        assert [path for path, _ in whose(ws)] == ["mine.txt"]
-        print(file=said, flush=True)
-        _until(lambda: ancestry.activity(agent.pid, time.time() - 5).begun)
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_what_another_agent_does_while_a_prompt_is_open_is_its_own_once_that_is_answered(ws, answer):
+    prompt = Prompt(ws, attended=False)
+    codex = Caller("codex", "s2")
+    ws.begin_turn(codex, "test")
+    ws.begin_call(codex, BASH)
+    put(ws, "tested.txt", "tested\n")
+    ws.end_call(codex, BASH)
+    assert whose(ws) == [("tested.txt", "claude, codex?")], "claude may have begun"
+    if answer == "no":
+        ws.refuse_call(CLAUDE, BASH, time.time())
+    else:
+        prompt.yes()
         put(ws, "made.txt", "made\n")
-        ws.attend()
-        assert [path for path, _ in whose(ws)] == ["mine.txt"], "it has begun something"
-        print(file=said, flush=True)
-        _until(lambda: not ancestry.activity(agent.pid, 0).begun)
-        ws.attend()
-        assert [path for path, _ in whose(ws)] == ["mine.txt"], "what it had begun is over since the last time"
-        ws.attend()
-        assert [path for path, _ in whose(ws)] == ["mine.txt", "made.txt"]
-    finally:
-        agent.kill()
-        agent.wait()
-        said.close()
+        prompt.over()
+    assert whose(ws)[0] == ("tested.txt", "codex")
+    assert ws.undo("test").whole
+    assert not (ws.root / "tested.txt").exists()
+
+
+class Agent:
+    """A process that begins a command, which ends, as a person has it."""
+
+    def __init__(self) -> None:
+        script = "read x; sleep 100 & read x; kill $!; wait; read x"
+        self._sh = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, text=True)
+        self.caller = CLAUDE._replace(pid=self._sh.pid, started=ancestry.started(self._sh.pid))
+
+    def asks(self, ws) -> None:
+        ws.begin_turn(self.caller, "build")
+        ws.begin_call(self.caller, BASH)
+        ws.ask_about(self.caller, BASH)
+        time.sleep(0.05)  # a start is told to a hundredth of a second
+
+    def begins(self) -> None:
+        self._press()
+        _until(lambda: ancestry.activity(self._sh.pid, time.time() - 5).begun)
+
+    def ends(self) -> None:
+        self._press()
+        _until(lambda: not ancestry.activity(self._sh.pid, 0).begun)
+
+    def _press(self) -> None:
+        assert self._sh.stdin is not None
+        print(file=self._sh.stdin, flush=True)
+
+
+@pytest.fixture
+def agent():
+    made = Agent()
+    yield made
+    made._sh.kill()
+    made._sh.communicate()
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells what a process has begun")
+
+
+@on_linux
+def test_nobody_looks_while_its_agent_has_begun_something(ws, agent):
+    """The call's own work is not journaled in pieces."""
+    agent.asks(ws)
+    put(ws, "mine.txt", "mine\n")
+    ws.attend()
+    assert [path for path, _ in whose(ws)] == ["mine.txt"]
+    agent.begins()
+    put(ws, "made.txt", "made\n")
+    ws.attend()
+    assert [path for path, _ in whose(ws)] == ["mine.txt"], "it has begun something"
+    agent.ends()
+    ws.attend()
+    assert [path for path, _ in whose(ws)] == ["mine.txt"], "what it had begun is over since the last time"
+    ws.attend()
+    assert whose(ws) == [("mine.txt", ""), ("made.txt", "claude?")]
+
+
+@on_linux
+def test_what_others_do_while_a_command_is_not_begun_is_theirs_at_once(ws, agent):
+    agent.asks(ws)
+    ws.attend()
+    codex = Caller("codex", "s2")
+    ws.begin_turn(codex, "test")
+    ws.begin_call(codex, BASH)
+    put(ws, "tested.txt", "tested\n")
+    ws.end_call(codex, BASH)
+    put(ws, "mine.txt", "mine\n")
+    ws.checkpoint("a person's")
+    assert whose(ws) == [("tested.txt", "codex"), ("mine.txt", "")]
+    ws.begin_call(codex, BASH)
+    agent.begins()
+    put(ws, "shared.txt", "shared\n")
+    ws.end_call(codex, BASH)
+    agent.ends()
+    put(ws, "later.txt", "whose?\n")
+    ws.checkpoint("a person's")
+    assert whose(ws)[2:] == [("shared.txt", "claude, codex?"), ("later.txt", "claude?")], "it may have begun"
 
 
 def _until(is_so) -> None:

@@ -51,6 +51,17 @@ def began(bracket: Bracket) -> float:
     return reader.began(call.transcript, call.key, bracket.at) if reader is not None else 0.0
 
 
+def begins_a_process(bracket: Bracket) -> bool:
+    """Whether a call is a command, which its agent runs in a process that it begins for it."""
+    from . import agents
+    from .agents.events import SHELL
+
+    if bracket.caller.agent not in agents.AGENTS:
+        return False
+    agent = agents.load(bracket.caller.agent)
+    return agent.begins_commands and agent.tools.get(bracket.call.tool) == SHELL
+
+
 def _written(bracket: Bracket) -> End | None:
     end = _read(bracket)
     if end is None or not end.unless_at_work:

@@ -254,7 +254,9 @@ class Hooked(Guarded):
     def _attendance(self) -> Attendance:
         from .prompts import Attendance
 
-        return Attendance()
+        found = Attendance()
+        self.observer.waits = found.waits
+        return found
 
     @property
     def is_asking(self) -> bool:

@@ -72,6 +72,7 @@ class Observer:
         self.progress: Progress | None = None
         self.told: Told | None = None
         self.end_of: Callable[[Bracket], End | None] = _gone  # what became of a call that is open; None: it is at work
+        self.waits: Callable[[Bracket], bool] = lambda bracket: False  # whether it surely waits for a person's answer
         self.stopped: Callable[[], bool] = lambda: False  # of a take-back: whether whoever asked for it has cancelled
         self.suspects: Suspects | None = None  # of a process that stays: which folders a look has to visit
         self.seen_at = 0.0  # of a process that stays: when the tree was last seen to be as it is known (prompts.py)
@@ -409,10 +410,11 @@ class Observer:
         ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
         spans = self._spans(found, ends, {ending: began})
         asking = {b.id for b in found if b.prompted and b.id not in ends and b.id != ending}
+        ran = [b for b in found if b.id not in asking or not self.waits(b)]
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
-            for owners, changes in self._by_owner(all_of_it, found, running, ends, spans, times, seen):
+            for owners, changes in self._by_owner(all_of_it, ran, running, ends, spans, times, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 between: dict[str, Any] = {}
                 if asked := [b for b in owners.calls if b.id in asking and owners.uncertain]:

@@ -3,7 +3,8 @@
     asked ─► look ─► … ─► look ─► yes ─► the call begins        many times a second, by a process that stays
 
 A look is taken only where something has changed, and not while its agent has begun something: then it may be the call's
-own work. What it finds is journaled as uncertain; the row that closes the call settles whose it is (brackets.py).
+own work. Of a command whose agent has begun nothing since it asks nothing can be found, whoever looks. What is found of
+other calls is journaled as uncertain; the row that closes the call settles whose it is (brackets.py).
 Between two looks the tree is seen to be as it is known, and the last such moment before the call began makes all that
 is found later the call's for certain.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import ancestry, brackets, calls
+from . import ancestry, brackets, calls, ends
 from .brackets import Bracket
 from .safefs import Folder as OpenFolder
 from .typed import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .guarded import Guarded
 
 PAUSE = 0.05  # seconds between two times that somebody attends to a prompt: nobody saves a file and answers in less
+_SETTLING = 0.2  # seconds until the hook is over by which an agent said that it asks
 _PATIENCE = 900.0  # seconds after which nobody attends to one any more
 _SHARE = 10  # looks may take one in so many seconds
 
@@ -36,20 +38,32 @@ class Attendance:
 
     def __init__(self) -> None:
         self._activity: dict[str, ancestry.Activity] = {}  # of agents' processes, by the call that is asked about
+        self._first: dict[str, float] = {}  # when each of these calls was attended to first
+        self._waiting: dict[str, ancestry.Activity] = {}  # what their agents' activity was then, of commands
         self._cost = 0.0  # seconds that the last look took
         self._looked = 0.0  # when that was
 
     def attend(self, ws: Guarded, tree: OpenFolder) -> bool:
         """Whether a person is still asked."""
         now, asked = ws.clock(), asked_about(ws)
-        if asked and self._are_idle(asked):
+        if asked and self._are_idle(asked, now):
             self._see(ws, tree, now)
         return bool(asked)
 
-    def _are_idle(self, asked: Sequence[Bracket]) -> bool:
+    def waits(self, bracket: Bracket) -> bool:
+        """Whether a call is a command that is not begun yet: its agent has begun nothing since it asks."""
+        before = self._waiting.get(bracket.id)
+        return before is not None and ancestry.activity(bracket.caller.pid, bracket.at) == before
+
+    def _are_idle(self, asked: Sequence[Bracket], now: float) -> bool:
         """Whether the agents that ask have begun nothing since the last time."""
         before, self._activity = self._activity, {b.id: ancestry.activity(b.caller.pid, b.at) for b in asked}
-        return all(not now.begun and before.get(id, now) == now for id, now in self._activity.items())
+        self._first = {b.id: self._first.get(b.id, now) for b in asked}
+        still = {id: then for id, then in self._waiting.items() if id in self._first}
+        new = [b for b in asked if b.id not in still and now - self._first[b.id] <= _SETTLING]
+        idle = [b for b in new if ancestry.is_at_work(b.caller.pid, b.at, now) is False and ends.begins_a_process(b)]
+        self._waiting = still | {b.id: self._activity[b.id] for b in idle}
+        return all(not seen.begun and before.get(id, seen) == seen for id, seen in self._activity.items())
 
     def _see(self, ws: Guarded, tree: OpenFolder, now: float) -> None:
         observer = ws.observer

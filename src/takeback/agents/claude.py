@@ -32,6 +32,7 @@ class Claude(Dialect):
     name = "claude"
     title = "Claude Code"
     can_ask = True
+    begins_commands = True
     events: Mapping[str, str] = {
         "SessionStart": kinds.START,
         "UserPromptSubmit": kinds.PROMPT,

@@ -23,6 +23,7 @@ _AGENTS = "spawn_agent wait_agent wait send_input send_message followup_task res
 class Codex(Dialect):
     name = "codex"
     title = "Codex"
+    begins_commands = True
     one_at_a_time = True  # a failed MCP call or patch has no after-event: the next call says that it is over
     events: Mapping[str, str] = {
         "SessionStart": kinds.START,

@@ -31,6 +31,7 @@ class Dialect:
     title = ""
     can_ask = False
     one_at_a_time = False
+    begins_commands = False  # where that is not known
     events: Mapping[str, str] = {}
     failures: tuple[str, ...] = ("PostToolUseFailure",)  # after-events that say that the call failed
     tools: Mapping[str, str] = {}

@@ -78,7 +78,9 @@ class Agent(Protocol):
     name: str  # "claude"
     title: str  # "Claude Code"
     can_ask: bool  # whether a hook can have the person asked
+    begins_commands: bool  # whether each command is a process that its own process begins
     events: Mapping[str, str]  # the kinds of its events, by its own names of them
+    tools: Mapping[str, str]  # what its tools do, by its own names of them
 
     def parse(self, payload: Mapping[str, Any], event: str, caller: Caller) -> Event:
         """An event from what the hook read; `event` is its name where the payload does not say. The caller comes with

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
-from agents.drivers import Claude
+import pytest
+
+from agents.drivers import Claude, Codex, why_not
 from agents.drivers.driver import Running
 from agents.model import Model, Turn
 
@@ -62,6 +64,29 @@ class TestClaude(Scenarios, OwnCommand, Ends):
         assert not set(whose[b"late.txt"]) & other
         place.takeback("rollback", "--all", "--yes")
         assert place.world() == before
+
+    @in_a_terminal
+    @pytest.mark.skipif(bool(why_not(Codex)), reason="Codex is not installed")
+    def test_what_codex_does_while_claude_asks_is_codexs_own(self, place: Place):
+        place.takeback("protect", "codex", "--yes")
+        Codex(place.home, place.project, "").trust()
+        agent = place.driver()
+        with place.sit_down(Turn("", [agent.asked("echo 1 > one.txt")]), Turn("done"), asks=True) as terminal:
+            terminal.say("do it")
+            terminal.see(*agent.asking)
+            time.sleep(0.5)
+            with Model(
+                [Turn("", [Codex(place.home, place.project, "").shell("echo 2 > two.txt")]), Turn("ok")]
+            ) as other:
+                assert Codex(place.home, place.project, other.url).ask("test it").code == 0
+            assert place.whose() == {"two.txt": {"test it"}}
+            terminal.press(*agent.yes)
+            place.wait_for("one.txt")
+            terminal.see("done")
+            time.sleep(0.5)
+        assert place.whose() == {"two.txt": {"test it"}, "one.txt": {"do it"}}
+        place.takeback("undo", "test it", "--yes")
+        assert not (place.project / "two.txt").exists() and place.read("one.txt") == "1\n"
 
     def test_a_push_that_nobody_allowed_leaves_nothing_to_undo(self, place: Place):
         agent, before = place.driver(), place.world()
