@@ -433,6 +433,11 @@ class Outcome(NamedTuple):
         return UNCERTAIN not in self.plan.asks and all(r.result == DONE or r.path in beyond for r in self.results)
 
     @property
+    def is_refused(self) -> bool:
+        """Whether there were steps, and none of them was done."""
+        return bool(self.results) and not self.whole and all(r.result != DONE for r in self.results)
+
+    @property
     def is_there(self) -> bool:
         """Of a rollback: whether all that it was asked for is as it was at the target, and nothing was left out."""
         narrowed = self.plan.request.only or self.plan.request.without or self.plan.request.leave

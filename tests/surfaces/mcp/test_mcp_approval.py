@@ -233,3 +233,27 @@ async def test_the_question_lists_the_probe_and_the_whole_body(
         (message,) = person.asked
         assert "the very end" in message and f"probe: GET {payments.url}/v1/hidden X-Look: closely" in message
         assert "true (with HOME, expects 3) · probe: sh -c 'echo hidden' (shell)" in message
+
+
+async def test_a_take_back_of_which_no_step_was_done_is_a_failure(
+    server: Server,
+    work: Path,
+    era: str,
+    payments: Payments,
+    charge: Callable[[], dict[str, Any]],
+    configure: Callable[[str], None],
+) -> None:
+    """Its only step is refused. One of which a part was done is none."""
+    configure('[policy.http]\ncompensating = "refuse"\n')
+    async with connected(server, era, Person()) as calls:
+        await calls.ok("checkpoint", label="before")
+        effect = (await calls.ok("record_http", **charge()))["effect"]["id"]
+        for tool, more in (("rollback", {}), ("revert", {"what": [effect]}), ("compensate", {"execute": True})):
+            error = await calls.fails(tool, **more)
+            assert error["code"] == 3 and effect[:8] in error["message"] and "refused by policy" in error["message"]
+            said = (await calls(tool, **more)).structured_content
+            assert (said["applied"], said["whole"], said["results"][0]["result"]) == (False, False, "kept")
+        (work / "README.md").write_text("changed\n")
+        said = await calls.ok("rollback")
+        assert (said["applied"], said["whole"]) == (True, False) and (work / "README.md").read_text() == "hello\n"
+    assert not payments.refunds

@@ -283,7 +283,7 @@ def outcome(found: Outcome, history: History, describe: Describe | None = None) 
         "turns": [asked(t) for t in turns_taken(found.plan, history)],
         "finished_earlier": found.finished_earlier,
         "at_target": found.is_there if found.plan.request.verb == "rollback" else None,
-        "applied": True,
+        "applied": not found.is_refused,
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from mcp_types import CallToolResult, InputRequiredResult
 
+from ... import results
 from ...acts import Credential
 from ...effects import Outcome, Plan, Step
 from ...errors import ApprovalNeeded, CredentialNeeded, Stale
@@ -148,4 +149,8 @@ def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
     for line in plans.left_lines(outcome.plan, workspace.history(), page.typed):
         page.hint(line)
     shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
-    return answer(page, {**shape, **thread_shapes.rolled_back(workspace, outcome), "whole": outcome.whole})
+    shape |= {**thread_shapes.rolled_back(workspace, outcome), "whole": outcome.whole}
+    if outcome.is_refused:
+        why = results.sentence(results.named(workspace, outcome))
+        shape["error"] = {"message": why, "hint": "settle what keeps it, then ask for it again", "code": 3}
+    return answer(page, shape, failed=outcome.is_refused)
