@@ -148,7 +148,7 @@ def test_with_files_takes_the_world_to_that_moment(ws: Workspace, project: Path)
     ws.checkpoint("later")
     alone = ws.plan("thread", "main", first.id)
     command = f"takeback thread rollback main {first.id[:8]} --with-files"
-    assert alone.distance == takeback.effects.Distance((), 2, command)
+    assert alone.distance == takeback.effects.Distance((), 2, command, names=("a", "b"))
     outcome = ws.roll_back_thread("main", first.id, with_files=True)
     assert {path for path, _ in results(outcome)} == {"a", "b", "//main"}
     assert (project / "a").read_text() == "1" and not (project / "b").exists() and state(ws) == {"n": 1}

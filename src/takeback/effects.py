@@ -334,6 +334,7 @@ class Distance(NamedTuple):
     files: int = 0  # that changed since the target, as far as is known
     command: str = ""  # what takes them back too
     outside: int = 0  # effects outside the files that stand since then
+    names: tuple[str, ...] = ()  # the first of both
 
 
 _NO_TIMES: Mapping[bytes, Entry] = {}

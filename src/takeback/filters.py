@@ -160,7 +160,7 @@ def _words(value: str) -> Test:
 KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "actor": (_actor, "who did it; * and ? stand for any text and any letter"),
     "call": (_call, "how the id of an agent's call begins, in which it was found"),
-    "domain": (_domain, "where it took effect: files, git, state, http, command, email, python"),
+    "domain": (_domain, "where it took effect: files, git, state, http, command, email, python, note, gate"),
     "id": (_id, "how the id begins"),
     "kind": (_kind, "checkpoint, effect, takeback or gate (a call that was asked about or refused)"),
     "label": (_label, "text in the label"),

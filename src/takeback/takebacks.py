@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .threads import Threads
 
 Ask = Callable[[Planner], Request]
+_NAMED = 8  # of what a take-back of a thread alone leaves, of each kind
 _MANY = 1000  # steps: beyond this nobody reads a note per step
 
 
@@ -252,11 +253,12 @@ class Takebacks:
         if request.threads and request.only:
             history = self.observer.history()
             shown = {unit for unit in history.shown(request.since) if unit.seq not in history.outside_rows}
-            files = len({unit.path for unit in shown if domain_of(unit.path) == "files"})
-            outside = sum(act.seq >= request.since for act in history.live_acts)
+            files = {unit.path for unit in shown if domain_of(unit.path) == "files"}
+            outside = [act.summary for act in history.live_acts if act.seq >= request.since]
             named = f"{quote(request.threads[0])} {short_id(request.checkpoint)}"
             command = f"takeback thread rollback {named} --with-files"
-            return Distance((), files, command, outside) if files or outside else Distance()
+            names = (*(text(path) for path in sorted(files)[:_NAMED]), *outside[:_NAMED])
+            return Distance((), len(files), command, len(outside), names) if names else Distance()
         if takes_threads(request) or "state" in request.without:
             return Distance()
         try:

@@ -19,10 +19,10 @@ from takeback.callers import Caller
 
 
 def test_track_captures_named_paths_and_vouches_for_an_actor(cli, contents) -> None:
-    assert re.fullmatch("tracked 1 path as [k-z]{8}\n", cli.ok("track", "src/auth.py").out)
+    assert re.fullmatch("tracked src/auth.py as [k-z]{8}\n", cli.ok("track", "src/auth.py").out)
     (cli.project / "src/auth.py").write_text("mine\n")
     ran = cli.ok("track", "auth.py", cwd=cli.project / "src", env={"TAKEBACK_ACTOR": "claude"})
-    assert re.fullmatch("tracked 1 path as [k-z]{8}; changed since the last look: src/auth.py\n", ran.out)
+    assert re.fullmatch("tracked src/auth.py as [k-z]{8}; changed since the last look: src/auth.py\n", ran.out)
     assert cli("log", "actor:claude", "--json").json["rows"][0]["paths"] == ["src/auth.py"]
     assert "Undo the last turn (claude)" in cli.ok("undo", "--yes").out
     assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"

@@ -120,7 +120,8 @@ def test_unprotect_gives_everything_back(alone: Cli) -> None:
     alone.ok("protect", *ALL, "--mcp", "--yes")
     assert (alone.project / ".mcp.json").exists() and b"takeback" in mine.read_bytes()
     assert alone("unprotect").code == 4
-    alone.ok("unprotect", "--yes")
+    told = alone.ok("unprotect", "--yes").out.splitlines()[-1]
+    assert told.startswith("took takeback's hooks out of ") and ".gemini/settings.json" in told and ".mcp.json" in told
     assert timeless(alone.project) == before
     assert "nothing of takeback's" in alone.ok("unprotect").out
 

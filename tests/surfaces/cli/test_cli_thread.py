@@ -181,7 +181,11 @@ def test_a_rollback_is_planned_confirmed_and_taken_back(three: Any) -> None:
     dry = three.ok("thread", "rollback", "main", first, "--dry-run", "--json").json
     assert not dry["applied"] and dry["plan"]["distance"]["files"] == 1 and ids(three)[0] == head
     done = three.ok("thread", "rollback", "main", first, "--yes")
-    assert "1 file changed since, and stays" in done.err and "--with-files" in done.err and "takeback redo" in done.err
+    assert (
+        "1 file changed since, and stays: README.md; " in done.err
+        and "--with-files" in done.err
+        and "takeback redo" in done.err
+    )
     assert state(three, "main")["step"] == 1 and (three.project / "README.md").read_text() == "changed\n"
     again = three.ok("thread", "rollback", "main", first, "--yes")
     assert again.out.startswith("nothing to take back") and len(ids(three)) == 4

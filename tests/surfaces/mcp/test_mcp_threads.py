@@ -76,7 +76,7 @@ async def test_an_agent_remembers_over_stdio(work: Path, era: str) -> None:
         back = await calls.ok("thread_rollback", thread_id="main", checkpoint_id=first["checkpoint_id"])
         assert back["restored_from"] == first["checkpoint_id"] and back["blob_id"] and back["applied"]
         assert back["rolled_back_from"] == back["parent_checkpoint_id"] == second["checkpoint_id"]
-        assert back["distance"]["files"] == 1 and "README.md" not in calls.text
+        assert back["distance"]["files"] == 1 and "stays: README.md" in calls.text
         assert (work / "README.md").read_text() == "changed\n", "files stay"
         again = await calls.ok("thread_rollback", thread_id="main", checkpoint_id=first["checkpoint_id"])
         assert again["nothing_to_take_back"] and again["checkpoint_id"] == back["checkpoint_id"]

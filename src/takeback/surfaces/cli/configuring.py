@@ -256,6 +256,12 @@ def _outcome(planned: Sequence[Planned]) -> list[tuple[Path, bytes | None, bytes
     return [(c.path, c.found.data, c.after) for p in planned for c in p.changes]
 
 
+def changed(planned: Sequence[Planned], root: Path) -> list[str]:
+    """The files that change; those of the project as they are called in it."""
+    paths = [change.path for p in planned for change in p.changes if change.differs]
+    return [str(path.relative_to(root) if path.is_relative_to(root) else path) for path in paths]
+
+
 def count(planned: Sequence[Planned]) -> int:
     """How many files change."""
     return sum(change.differs for p in planned for change in p.changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...effects import short_id, thread_of
 from ...errors import TakebackError
-from .terminal import counted, safe
+from .terminal import counted, listed, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from ...effects import Distance, Plan, Step
     from ...workspace import Workspace
 
+_NAMED = 5  # threads, or what stays
+
 
 def called(path: bytes) -> str:
     return f"thread {safe(thread_of(path))}"
 
 
 def amount(paths: Collection[bytes]) -> str:
-    """'thread main', or '3 threads'."""
-    return called(next(iter(paths))) if len(paths) == 1 else counted(len(paths), "thread")
+    """'thread main', or 'threads ada, bob'."""
+    return f"thread{'s' * (len(paths) != 1)} {listed([thread_of(path) for path in paths], _NAMED)}"
 
 
 def name(workspace: Workspace, step: Step, read: Callable[[Workspace, bytes], bytes], again: bool) -> str:
@@ -55,7 +57,7 @@ def lines(plan: Plan) -> Iterator[str]:
     left += [f"{counted(distance.outside, 'effect')} outside the files since"] if distance.outside else []
     if left:
         one = distance.files + distance.outside == 1
-        told = f"{' and '.join(left)}, and {'stays' if one else 'stay'}"
+        told = f"{' and '.join(left)}, and {'stays' if one else 'stay'}: {listed(distance.names, _NAMED)}"
         yield f"{told}; {safe(distance.command)} takes {'it' if one else 'them'} too"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import UsageError
 from . import paths, shapes
 from .capturing import lacking
-from .terminal import counted, listed
+from .terminal import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def run(context: Context, args: Namespace) -> int:
             shape = {"id": tracked.id, "paths": list(tracked.paths), "changed": list(tracked.changed)}
             context.terminal.json({**shape, "lacking": shapes.pairs(tracked.lacking)})
             return 3 if tracked.lacking else 0
-        held = len(tracked.paths) - len(tracked.lacking)
+        held = sorted({*tracked.paths} - {path for path, _ in tracked.lacking})
         changed = f"; changed since the last look: {listed(tracked.changed)}" if tracked.changed else ""
-        context.terminal.say(f"tracked {counted(held, 'path')} as {tracked.id[:8]}{changed}")
+        context.terminal.say(f"tracked {listed(held) or 'nothing'} as {tracked.id[:8]}{changed}")
         if held:
             context.terminal.hint(f"bring it back as it is now: takeback restore {tracked.id[:8]}")
         return lacking(context, tracked.lacking, "some paths are not tracked")

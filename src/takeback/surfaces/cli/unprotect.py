@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...agents import AGENTS
 from . import configuring
 from .approving import only_a_person
-from .terminal import counted, safe
+from .terminal import counted, listed, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _tell(context: Context, planned: Sequence[Planned], count: int, root: Path, 
     if context.json:
         context.terminal.json(shown)
     elif count:
-        context.terminal.say(f"took takeback's hooks out of {counted(count, 'file')}")
+        context.terminal.say(f"took takeback's hooks out of {listed(configuring.changed(planned, root), count)}")
         if context.root() is not None:
             context.terminal.hint(f"the history of {safe(str(root))} stays: takeback log, takeback prune --all")
     else:

@@ -103,8 +103,8 @@ def track(
         tracked = workspace.track(wanted, actor=actor or call.actor)
     page = Page()
     changed = f"; changed since the last look: {listed(tracked.changed)}" if tracked.changed else ""
-    held = len(tracked.paths) - len(tracked.lacking)
-    page.say(f"tracked {counted(held, 'path')} as {tracked.id[:8]}{changed}")
+    held = sorted({*tracked.paths} - {path for path, _ in tracked.lacking})
+    page.say(f"tracked {listed(held) or 'nothing'} as {tracked.id[:8]}{changed}")
     for path, why in tracked.lacking[:20]:
         page.warn(f"  not captured: {safe(path)}, {safe(why)}")
     shape = {"id": tracked.id, "paths": list(tracked.paths), "changed": list(tracked.changed)}
