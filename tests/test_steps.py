@@ -291,9 +291,9 @@ def test_without_a_yes_the_outside_stays_and_the_files_go_back(ws: Workspace, pr
     assert not (project / "f").exists() and ledger(shop) == ["charge ch_0 5"]
     (remaining,) = step.remains
     assert remaining.domain == "python" and remaining.id == ws.effects()[0].id
-    assert "needs a person's yes" in remaining.why and f"takeback rollback {step.checkpoint[:8]}" in remaining.why
+    assert "needs a person's yes" in remaining.why and f"takeback revert {remaining.id[:8]}" in remaining.why
     assert str(remaining) in raised.value.__notes__[1]
-    plan = ws.plan("rollback", step.checkpoint)
+    plan = ws.plan("revert", remaining.id)
     ws.approve(plan)
     assert ws.apply(plan).whole and ledger(shop)[-1] == "refund ch_0"
 
@@ -718,17 +718,20 @@ def test_steps_side_by_side_take_back_their_own_effects_and_no_shared_files(ws: 
             inside.wait(30)
 
     thread = threading.Thread(target=good)
-    with pytest.raises(Boom), ws.step("bad") as step:
+    with pytest.raises(Boom) as raised, ws.step("bad") as step:
         thread.start()
         inside.wait(30)
         go.wait(30)
         step.do(charge, shop, 2, **REFUND)
+        (project / "bad").write_text("2")
         raise Boom
     inside.wait(30)
     thread.join(30)
     assert (project / "good").exists()
     assert ledger(shop)[2:] == ["refund ch_1"]
-    assert [r.what for r in step.remains] == ["files"]
+    assert [(r.what, r.domain) for r in step.remains] == [("bad", "files"), ("good", "files")]
+    why = "another step was at work in the same files at the same time"
+    assert raised.value.__notes__[1:] == [f"takeback: what remains: {name}: {why}" for name in ("bad", "good")]
 
 
 def beside(ws: Workspace, work: Callable[[], None], **options: Any) -> WorkStep:
@@ -783,7 +786,7 @@ def test_what_executors_of_steps_side_by_side_did_is_each_steps_own(ws: Workspac
     assert [bool(act.undone_by) for act in of["alice"]] == [True, True]
     assert [bool(act.undone_by) for act in of["bob"]] == [False, False]
     assert len([line for line in ledger(shop) if line.startswith("refund")]) == 2
-    assert [r.what for r in steps["alice"].remains] == ["files"]
+    assert steps["alice"].remains == (), "no file changed"
 
 
 @pytest.mark.parametrize("actor", ["", "bob"])

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Approve = Callable[[Plan], bool | Awaitable[bool]]
 _ATTEMPTS = 5  # at a plan that others make stale
+_FILES = ("files", "git")  # which steps at the same time share
 _MOST_NAMED = 20  # paths and effects in a note
 
 
@@ -261,7 +262,7 @@ class WorkStep(Recorder):
                     self.checkpoint,
                     actors=[self.actor] if self.actor else None,
                     turns=[Turn(self.turn["actor"], self.turn["turn"])] if self.turn and not self.actor else (),
-                    without=("files", "git") if self._shared else (),
+                    without=_FILES if self._shared else (),
                     leave=leave,
                     also=() if self.actor or self.turn or self.inside else (PEOPLE,),  # which is what it did itself
                 )
@@ -271,16 +272,25 @@ class WorkStep(Recorder):
                 leave = leave | others
 
         others = [act for act in live if not self._is_own(act)]
-        command = f"takeback rollback {self.checkpoint[:8]}"
         can_ask = self.approve is not None
         plan, stays = yield from allowed(
-            workspace, planned, live, [act.id for act in others], can_ask, lambda _: command
+            workspace, planned, live, [act.id for act in others], can_ask, lambda id: f"takeback revert {id[:8]}"
         )
         left = [_remaining(act, why) for act, why in stays]
         left += [_remaining(act, _whose(act)) for act in others if not act.step]
         if self._shared:
-            left.append(Remains("files", "another step was at work in the same files at the same time", "files"))
+            left += self._changed_meanwhile(since)
         return plan, left
+
+    def _changed_meanwhile(self, since: int) -> list[Remains]:
+        """What changed in the files since a row, where nobody knows which of several steps did it."""
+        history, why = self.workspace.history(), "another step was at work in the same files at the same time"
+        found = {}
+        for unit in history.shown(since):
+            effect = history.by_seq[unit.seq]
+            if unit in history.live and effect.domain in _FILES and not effect.takeback:
+                found[unit.path] = effect.domain
+        return [Remains(text(path), why, found[path]) for path in sorted(found)]
 
     def _is_own(self, act: Act) -> bool:
         """In this step or in one inside it; or by a program that was started while no other one was at work."""
