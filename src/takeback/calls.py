@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from . import ancestry, brackets, ends, redact
 from .brackets import AgentTurn, Bracket, Call, Caller, End
+from .callers import TURN as AROUND
 from .capture.scan import Look, Scan
-from .effects import Takeback, Turn, domain_of
+from .effects import Plan, Takeback, Turn, domain_of
 from .ids import new_id
 from .journal import New
 from .safefs import Folder as OpenFolder
@@ -26,6 +27,7 @@ from .typed import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .acts import NewAct
     from .guarded import Guarded
+    from .history import History
 
 CALL, TURN, SESSION = "call", "turn", "session"  # how often a checkpoint is taken
 DEADLINE = 20.0  # seconds that a look of a hook may take, where the settings name none
@@ -274,6 +276,21 @@ def asking(ws: Guarded) -> frozenset[Turn]:
     if ws.by_command and found:
         found &= {bracket.turn for bracket in brackets.open_ones(ws.store.journal)}
     return found
+
+
+def left_at_work(history: History, plan: Plan) -> list[Bracket]:
+    """Calls that go on while a take-back takes what their turns did, and do more after it; but for those of an agent
+    above this process, which asks for it."""
+    request = plan.request
+    if request.verb not in ("undo", "rollback", "revert"):
+        return []
+    units = [unit for step in plan.taken for unit in step.units if unit.seq in history.by_seq]
+    turns = {*request.turns, *(turn for unit in units for turn in history.by_seq[unit.seq].turns)}
+    is_whole = request.verb == "rollback" and not (request.turns or request.threads or request.actors or request.own)
+    found = [b for b in history.brackets.values() if not b.closed and b.call.key != AROUND]
+    found = [b for b in found if (is_whole or b.turn in turns) and not b.caller.is_gone]
+    above = set(ancestry.ancestors(os.getpid())) if found else set()
+    return [b for b in found if ancestry.Process(b.caller.pid, b.caller.started) not in above]
 
 
 def first_line(prompt: str) -> str:

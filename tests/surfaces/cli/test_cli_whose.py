@@ -149,3 +149,43 @@ def test_a_request_that_a_person_stopped_is_in_the_ledger_at_once(cli: Any, ws: 
     (effect,) = cli.ok("effects", "--json").json["effects"]
     assert effect["state"] == "unknown" and "127.0.0.1" in effect["summary"]
     assert cli.ok("show", effect["id"][:8]).out
+
+
+# -- while a call of that turn is at work -------------------------------------------
+
+RUNNING = "claude's Bash: make is still running: what it does after this stays"
+
+
+@pytest.mark.parametrize("verb", [("undo",), ("rollback", "start"), ("revert", "made.txt")])
+def test_a_take_back_warns_of_a_call_that_goes_on(cli: Any, ws: Any, verb: tuple[str, ...]) -> None:
+    cli.ok("checkpoint", "start")
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    assert RUNNING in cli(*verb, "--dry-run").out
+    told = cli(*verb, "--yes")
+    assert RUNNING in told.out + told.err and not (cli.project / "made.txt").exists()
+    ws.end_call(CLAUDE, bash("1"))
+    told = cli("redo", "--yes")
+    assert "running" not in told.out + told.err
+
+
+def test_a_call_that_waits_for_an_answer_is_not_said_to_run(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    ws.end_call(CLAUDE, bash("1"))
+    ws.begin_call(CLAUDE, bash("2")._replace(asked=True))
+    told = cli("undo", "--dry-run").out
+    assert "claude's Bash: make is still running or waits for your answer: what it does after this stays" in told
+
+
+def test_the_call_that_asks_for_a_take_back_is_not_named(cli: Any, ws: Any) -> None:
+    from takeback import ancestry
+
+    cli.ok("checkpoint", "start")
+    above = CLAUDE._replace(pid=os.getpid(), started=ancestry.started(os.getpid()))
+    ws.begin_turn(above, "go")
+    ws.begin_call(above, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    assert "still running" not in cli("rollback", "start", "--dry-run").out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from ... import calls
 from ...effects import (
     COMPENSATING,
     DRIFTED,
@@ -71,6 +72,7 @@ def lines(
         yield f"with it {totals(fuller)}"
         yield from own_lines(plan)
     yield from unrecorded_lines(workspace, plan)
+    yield from running_lines(plan, history)
 
 
 def besides(plan: Plan, fuller: Plan) -> Plan:
@@ -211,6 +213,14 @@ def unrecorded_lines(workspace: Workspace, plan: Plan) -> Iterator[str]:
     for why in workspace.git_not_recorded():
         if not any(step.note == why for step in plan.steps):
             yield f"git: {safe(why)}"
+
+
+def running_lines(plan: Plan, history: History) -> Iterator[str]:
+    """Calls that will do more after this."""
+    for bracket in calls.left_at_work(history, plan):
+        waits = " or waits for your answer" if bracket.prompted else ""
+        what = f"{safe(bracket.caller.agent)}'s {safe(clip(bracket.call.summary, 60))}"
+        yield f"{what} is still running{waits}: what it does after this stays"
 
 
 def heading(plan: Plan, history: History) -> str:

@@ -346,6 +346,7 @@ def write_plan(
             *plans.left_lines(plan, workspace.history(), terminal.typed),
             *states.lines(plan),
             *plans.unrecorded_lines(workspace, plan),
+            *plans.running_lines(plan, workspace.history()),
         ):
             terminal.hint(line)
         return
@@ -443,4 +444,7 @@ def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome, fo
         for line in plans.unrecorded_lines(workspace, outcome.plan):
             terminal.hint(line)
         return 0
-    return outcomes.report(terminal, workspace, outcome, forgets)
+    code = outcomes.report(terminal, workspace, outcome, forgets)
+    for line in plans.running_lines(outcome.plan, workspace.history()):
+        terminal.hint(line)
+    return code

@@ -146,7 +146,8 @@ def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
             page.hint(line)
     else:
         outcomes.report(page, workspace, outcome)
-    for line in plans.left_lines(outcome.plan, workspace.history(), page.typed):
+    history = workspace.history()
+    for line in (*plans.left_lines(outcome.plan, history, page.typed), *plans.running_lines(outcome.plan, history)):
         page.hint(line)
     shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
     shape |= {**thread_shapes.rolled_back(workspace, outcome), "whole": outcome.whole}

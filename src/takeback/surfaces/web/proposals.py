@@ -52,6 +52,7 @@ def propose(workspace: Workspace, asked: Asked) -> Proposal:
     history = workspace.history()
     rows, hidden = steps.listed(workspace, plan)
     said = [*plans.left_lines(plan, history), *plans.unrecorded_lines(workspace, plan), *states.lines(plan)]
+    said += plans.running_lines(plan, history)
     found = plans.diff_of(workspace, plan)
     files = [masking.mask_file(file) for file in found]
     asked_for, unbound = workspace.unapproved(plan)
