@@ -874,7 +874,7 @@ def test_async_nothing_blocks_the_loop_and_a_cancelled_turn_ends(ws: Workspace, 
 def test_the_page_is_one_program_that_runs(tmp_path: Path):
     page = (ROOT / "docs/conversation.md").read_text(encoding="utf-8")
     found = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(found) == 2
+    assert len(found) == 3
     (tmp_path / "my-project").mkdir()
     program = "\n".join(found)
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)

@@ -219,3 +219,27 @@ def test_an_undo_that_waits_for_its_result_holds_no_secret(ws: Workspace) -> Non
         with pytest.raises(takeback.UsageError):
             ws.record_http("POST", "https://pay.example/v1/charges", status=None, **given)
     assert ws.effects() == []
+
+
+def test_a_result_that_is_known_later_completes_the_undo(ws: Workspace) -> None:
+    """A person said that it happened, and not what came of it; later the id is found."""
+
+    def lost() -> None:
+        raise TimeoutError
+
+    with ws.recording() as recorder, pytest.raises(TimeoutError):
+        recorder.do(lost, undo=f"{__name__}:{_refund.__name__}", undo_args={"charge": "{result.id}"})
+    (act,) = ws.effects()
+    told = ws.resolve(act.id, "happened")
+    assert told.shown_state == "irreversible"
+    assert f"takeback resolve {act.id[:8]} --happened --result JSON" in told.did["left_to_do"]
+    with pytest.raises(takeback.UsageError, match="not in doubt"):
+        ws.resolve(act.id, "happened")
+    told = ws.resolve(act.id, "happened", {"id": "ch_1"})
+    assert told.shown_state == "live" and told.inverse is not None and "ch_1" in str(told.inverse.args)
+    with pytest.raises(takeback.UsageError, match="not in doubt"):
+        ws.resolve(act.id, "happened", {"id": "ch_2"})
+
+
+def _refund(charge: str) -> None:
+    """What takes a charge back."""

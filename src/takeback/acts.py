@@ -163,6 +163,12 @@ class Act(NamedTuple):
         return self.state == BEGUN and self.inverse is None and bool(self.did.get("undo") or self.domain == "email")
 
     @property
+    def lacks_result(self) -> bool:
+        """Whether it is known to have happened, and what takes it back is made from a result that nobody gave."""
+        is_told = self.did.keys() & {"result", "no_result"}
+        return self.state == DONE and self.inverse is None and bool(self.did.get("undo")) and not is_told
+
+    @property
     def is_being_sent(self) -> bool:
         """Whether a mail is on its way just now: the process that sends it lives, and has not said what came of it."""
         sender = self.did.get("sender")
@@ -324,6 +330,11 @@ class Credential(NamedTuple):
 
     name: str  # of the environment variable
     origin: str
+
+    @property
+    def binding(self) -> str:
+        """What the user's own configuration says where it may go there without a question."""
+        return f'[credentials.{self.name}] origins = ["{self.origin}"]'
 
 
 class Answer(NamedTuple):

@@ -771,6 +771,14 @@ class History:
             return frozenset({act.by.get("actor", "")})
         return effect.actors or frozenset({""})
 
+    def authors(self, unit: Unit) -> frozenset[str]:
+        """Who changed it, in words: a thread by its name, as one agent has many; whoever reads it, where nobody is
+        known."""
+        threads = {t: self._threads_of_turns.get(t, "") for t in self.whose(unit)}
+        named = {f"thread {thread}" for thread in threads.values() if thread}
+        in_threads = {turn.actor for turn, thread in threads.items() if thread}
+        return frozenset(named | {actor or "you" for actor in self.actors(unit) - in_threads})
+
     def asked_about(self, unit: Unit) -> str:
         """The kind of work that a rollback takes only if a person says so; empty for what it takes by itself: work of
         agents, what take-backs did, and what was recorded outside the files, which was recorded to be taken back."""

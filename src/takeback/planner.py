@@ -774,10 +774,10 @@ class Planner:
             a
             for u in above
             if u not in units and u in history.live and not history.by_seq[u.seq].takeback
-            for a in history.actors(u)
+            for a in history.authors(u)
         }
         again = "a take-back that merged" if domain_of(path) == "files" else "a take-back"
-        who = ", ".join(sorted(a or "you" for a in names)) or again
+        who = ", ".join(sorted(names)) or again
         return Step(
             domain_of(path),
             path,

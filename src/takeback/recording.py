@@ -286,9 +286,10 @@ def settle(ws: Workspace, name: str, said: str, result: Any) -> Act:
             "of an effect: happened or did-not-happen; of its undo: undone or not-undone",
         )
     act = find(ws.history(), name)
-    if not act.sayings:
+    is_more = said == HAPPENED and result is not None and act.lacks_result
+    if not act.sayings and not is_more:
         raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "see takeback effects")
-    if said not in act.sayings:
+    if said not in act.sayings and not is_more:
         doubt = "it happened" if HAPPENED in act.sayings else "it was taken back"
         raise UsageError(f"the doubt about {act.id[:8]} is whether {doubt}; --{said} does not say so", act.resolving)
     if result is not None and said != HAPPENED:
@@ -320,7 +321,8 @@ def _happened(ws: Workspace, act: Act, result: Any) -> dict[str, Any]:
     waiting = act.did.get("undo")
     if waiting and result is not None:
         return {**found, "inverse": completed(ws, waiting, result), "verdict": COMPENSATING}
-    left = "its undo needs its result, which nobody gave" if waiting else act.did.get("left_to_do")
+    more = f"its undo needs its result, which nobody gave: takeback resolve {act.id[:8]} --happened --result JSON"
+    left = more if waiting else act.did.get("left_to_do")
     return {**found, "verdict": IRREVERSIBLE, "did": {**did, "left_to_do": left or "no inverse was recorded"}}
 
 

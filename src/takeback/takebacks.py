@@ -818,10 +818,11 @@ def _came_of(segment: Segment) -> Iterator[tuple[Step, Result]]:
 def _not_approved(plan: Plan, steps: list[Step], unbound: list[Credential]) -> ApprovalNeeded:
     parts = [f"{len(steps)} step{'s' * (len(steps) != 1)} outside the files"] if steps else []
     parts += [f"sending {c.name} to {c.origin}" for c in unbound]
+    bound = "".join(f"; your own configuration binds it for good: {c.binding}" for c in unbound)
     return ApprovalNeeded(
         f"nothing was changed: {' and '.join(parts)} need{'s' * (len(parts) == 1 and len(steps) < 2)} a person's yes",
         "on a terminal, run it again and type yes; or save it with takeback plan, then takeback approve PLAN and "
-        "takeback apply PLAN; or take back the files alone with --only files",
+        f"takeback apply PLAN; or take back the files alone with --only files{bound}",
     )
 
 

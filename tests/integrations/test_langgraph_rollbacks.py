@@ -25,7 +25,7 @@ from langgraph.types import Command, interrupt
 
 import takeback
 from servers.payments import Payments, serving
-from takeback.errors import TakebackError
+from takeback.errors import CredentialNeeded, TakebackError
 from takeback.integrations.langgraph import RolledBack, TakebackSaver
 from takeback.policy import Policy
 from takeback.workspace import Workspace
@@ -416,6 +416,39 @@ def test_each_effect_is_named_and_none_that_is_gone(ws: Workspace):
         assert said.stayed == () and said.left == (), said
         named = {f"{act.summary} ({act.id[:8]})" for act in mine}
         assert len(named) == 3 and named < {*said.back} and len(server.refunds) == 4
+
+
+def test_a_credential_that_is_missing_is_told_before_anybody_is_asked(ws: Workspace, monkeypatch: pytest.MonkeyPatch):
+    def works() -> object:
+        return ws.record_http(
+            "POST", "https://pay.example/charges", status=201, response_body={"id": "ch_1"},
+            inverse_url="https://pay.example/refunds", inverse_headers={"Authorization": "Bearer ${env:PAY_KEY}"},
+        )  # fmt: skip
+
+    def never(plan: object) -> bool:
+        raise AssertionError("nobody can allow that")
+
+    graph = line(saver := TakebackSaver(ws), charge=works)
+    graph.invoke({"done": []}, CONFIG)
+    monkeypatch.setenv("PAY_KEY", "k-1")
+    with pytest.raises(CredentialNeeded, match=r"PAY_KEY is not bound to https://pay\.example") as refused:
+        saver.rollback_to("t", first_of(graph), with_files=True, approve=never)
+    assert '[credentials.PAY_KEY] origins = ["https://pay.example"]' in refused.value.hint
+    bound = {"PAY_KEY": ("https://pay.example",)}
+    ws.settings = ws.observer.settings = ws.settings._replace(credentials=bound)
+    monkeypatch.delenv("PAY_KEY")
+    with pytest.raises(CredentialNeeded, match="PAY_KEY is not set") as refused:
+        saver.rollback_to("t", first_of(graph), with_files=True, approve=never)
+    assert "environment of this program" in refused.value.hint and "--only" not in refused.value.hint
+
+
+def test_who_changed_it_since_is_told_by_the_thread(ws: Workspace):
+    saver, other = TakebackSaver(ws), CONFIG | {"configurable": {"thread_id": "other"}}
+    graph = line(saver, write=lambda: (ws.root / "f.txt").write_text("mine"))
+    graph.invoke({"done": []}, CONFIG)
+    line(saver, write=lambda: (ws.root / "f.txt").write_text("theirs")).invoke({"done": []}, other)
+    with pytest.raises(TakebackError, match=r"f\.txt: changed by thread other since"):
+        saver.rollback_to("t", first_of(graph), with_files=True)
 
 
 def test_what_came_of_it_is_read_by_names_too(ws: Workspace):

@@ -49,7 +49,7 @@ from .. import open as open_workspace
 from ..consent import awaiting, is_yes
 from ..doing import to_the_end
 from ..effects import STATES, UNCOVERED, Outcome, Plan, path_of_thread
-from ..errors import ApprovalNeeded, Damaged, NoWorkspace, Stale, TakebackError, UsageError
+from ..errors import ApprovalNeeded, CredentialNeeded, Damaged, NoWorkspace, Stale, TakebackError, UsageError
 from ..executor import kept_results
 from ..handed import start_apart
 from ..state_stores import StateStore
@@ -591,6 +591,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         for _ in range(_ATTEMPTS):
             plan = ws.plan("thread", target.thread, target.id, **how)
             _must_go_back(plan, target, anyway, ws)
+            _must_have_credentials(plan, ws)
             if any(ws.unapproved(plan)) and not (approve and is_yes(approve(plan), "await arollback_to")):
                 raise ApprovalNeeded(
                     f"nothing was changed: {_outside(plan, ws)} would be taken back outside the files, which needs a "
@@ -775,6 +776,24 @@ def _must_go_back(plan: Plan, target: StateCheckpoint, anyway: bool, workspace: 
             f"{told}{more}",
             "settle that first, or go back with the rest all the same: rollback_to(…, anyway=True)",
         )
+
+
+def _must_have_credentials(plan: Plan, workspace: Workspace) -> None:
+    """Refuses what would need a secret that is not set here, or that no setting lets go there: nobody's yes to the plan
+    changes that."""
+    if unbound := workspace.unapproved(plan)[1]:
+        named = ", ".join(f"{each.name} is not bound to {each.origin}" for each in unbound)
+        bind = "; ".join(each.binding for each in unbound)
+        raise CredentialNeeded(
+            f"nothing was changed: {named} in your settings, and is not sent there without that",
+            f"bind it in your own configuration ({bind}), open the workspace again and roll back; or roll back on a "
+            "terminal, which asks (takeback thread rollback), or without files",
+        )
+    try:
+        workspace.must_be_ready(plan)
+    except CredentialNeeded as error:
+        way = "set it in the environment of this program and roll back again, or roll back without files"
+        raise CredentialNeeded(error.message, way) from error
 
 
 def _outside(plan: Plan, workspace: Workspace) -> str:
