@@ -1,7 +1,7 @@
 """Agents' calls against the model, over random histories: whose each change is, and what take-backs make of it.
 
-Two agents are prompted, open calls that name paths or scan, end them, forget to, or are killed, while a person edits in
-between and somebody takes back. After each operation the trees are equal, every row has the same owners, and the same
+Two agents are prompted, open calls that name paths or scan, end them, forget to, leave them running in the background,
+or are killed, while a person edits in between and somebody takes back. After each operation the trees are equal, every row has the same owners, and the same
 units are live. More examples: TAKEBACK_TEST_EXAMPLES=2000 pytest tests/test_bracket_model.py
 """
 
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +24,8 @@ from hypothesis import strategies as st
 import model
 import takeback
 from model import Change, Effect, Turn
-from takeback import ancestry
-from takeback.brackets import Call, Caller
+from takeback import ancestry, ends
+from takeback.brackets import Call, Caller, End
 from takeback.effects import text
 from test_workspace_model import (
     START,
@@ -51,6 +52,9 @@ NAMED = ("p", "q", "d/r")
 class Bracket(model.Bracket):
     session: str = ""
     key: str = ""
+    is_over: bool = False  # as anybody can tell
+    may_have: frozenset[str] = frozenset()  # paths that changed when it may have been over
+    has_not: frozenset[str] = frozenset()  # … and when it was
 
 
 @dataclass
@@ -78,12 +82,12 @@ class Model(model.Workspace):
             if before != after:
                 calls = () if vouched else self.calls(path)
                 turns = frozenset({vouched}) if vouched else frozenset(b.turn for b in calls)
-                made = turns, {}, any(id(b) in unsure for b in calls)
-                found.setdefault(calls, made)[1][path] = Change(before, after)
+                made = turns, {}, any(id(b) in unsure or path in b.may_have for b in calls)
+                found.setdefault((calls, made[2]), made)[1][path] = Change(before, after)
             self.known[path] = after
         self.journal += [Effect(turns, changes, uncertain=unsure) for turns, changes, unsure in found.values()]
         if whole and vouched is None:
-            self.drop([b for b in self.brackets if b.session in self.dead])
+            self.drop([b for b in self.brackets if b.session in self.dead or b.is_over])
 
     def turns(self, seq: int) -> frozenset[Turn]:
         """A stretch by hand is a turn only where no agent made a call, even one that changed nothing."""
@@ -96,8 +100,9 @@ class Model(model.Workspace):
 
     def calls(self, path: str) -> tuple[Bracket, ...]:
         """The open calls that named the path, else those that scan."""
-        naming = tuple(b for b in self.brackets if b.paths is not None and path in b.paths)
-        return naming or tuple(b for b in self.brackets if b.paths is None)
+        at_work = [b for b in self.brackets if path not in b.has_not]
+        naming = tuple(b for b in at_work if b.paths is not None and path in b.paths)
+        return naming or tuple(b for b in at_work if b.paths is None)
 
     def of(self, session: str) -> list[Bracket]:
         return [b for b in self.brackets if b.session == session]
@@ -175,6 +180,25 @@ class Agents(Both):
         if ends:
             self.ended(agent, -1)
 
+    def runs_on(self, agent: str, named: tuple[str, ...], when: tuple[int, ...]) -> None:
+        """A call goes on in the background, and its agent tells of its end later: paths are changed before its agent
+        turned to something else, before it was over, or after that."""
+        self.call(agent, named)
+        bracket, moments = self.model.brackets[-1], []
+        assert isinstance(bracket, Bracket)
+        for part in range(3):
+            for path, its in zip(NAMED, when, strict=True):
+                if its == part:
+                    self.hand((path, 0, next(self.keys)))
+            time.sleep(0.02)  # files have the time of the kernel's last tick
+            moments.append(time.time())
+            time.sleep(0.02)
+        bracket.may_have, bracket.has_not = (frozenset(p for p, its in zip(NAMED, when) if its == n) for n in (1, 2))
+        bracket.is_over = True
+        told = End(moments[0], goes_on=True, over=moments[1])
+        self.ws.observer.end_of = lambda b: told if b.call.key == bracket.key else ends.end_of(b)
+        self.checkpoint(False)
+
     def rests(self, agent: str) -> None:
         """It says that it is done, whatever it left open."""
         if agent not in self.sessions:
@@ -249,6 +273,7 @@ at_work = st.one_of(
     st.tuples(st.just("ended"), who, st.integers(0, 2)),
     st.tuples(st.just("ended"), who, st.integers(0, 2)),
     st.tuples(st.just("prompt"), who),
+    st.tuples(st.just("runs_on"), who, naming, st.tuples(*[st.integers(0, 2)] * len(NAMED))),
     st.tuples(st.just("rests"), who),
     st.tuples(st.just("dies"), who),
 )
