@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 import takeback
+from takeback import results
 
 KILLING = ["sh", "-c", "echo by the inverse > data.txt; kill -9 $PPID"]  # the take-back that runs it
 ROLL_BACK = "import sys, takeback; ws = takeback.open(sys.argv[1]); plan = ws.plan('rollback', '1'); "
@@ -146,3 +148,71 @@ def test_what_a_person_writes_over_while_it_waits_stays(ws, hanging):
     ws.redo()
     assert (ws.root / "data.txt").read_text() == "a person's hour of work\n"
     assert (ws.root / "new.txt").read_text() == "a person's, too\n"
+
+
+ROLL_BACK_WITH_KEY = "import sys, takeback; ws = takeback.open(sys.argv[1]); plan = ws.plan('rollback', '1'); "
+ROLL_BACK_WITH_KEY += "ws.approve(plan, ws.unapproved(plan)[1]); ws.apply(plan)"
+
+
+def killed_in_its_refund(ws, hanging, **how):
+    """A rollback whose refund arrived and was never answered. Whoever comes next has not got its credential."""
+    url, asked = hanging
+    ws.record_http(
+        "POST",
+        f"{url}/charges",
+        status=200,
+        inverse_url=f"{url}/refunds",
+        inverse_headers={"Authorization": "Bearer ${env:SHOP_KEY}"},
+        **how,
+    )
+    (ws.root / "data.txt").write_text("two\n")
+    ws.checkpoint(named=False)
+    env = {**os.environ, "SHOP_KEY": "k"}
+    rolling = subprocess.Popen([sys.executable, "-c", ROLL_BACK_WITH_KEY, str(ws.root)], env=env)
+    assert asked.wait(20)
+    rolling.kill()
+    rolling.wait()
+
+
+def by_a_step(ws):
+    with ws.step("write") as step:
+        pass
+    return results.finished(ws, step.finished)
+
+
+def by_a_turn(ws):
+    with takeback.Conversation(ws).turn("hello") as turn:
+        pass
+    return results.finished(ws, turn.finished)
+
+
+def by_an_undo(ws):
+    return takeback.Conversation(ws).undo().message
+
+
+def by_going_back(ws):
+    ws.resume(abort=True)
+    return "takeback resolve"
+
+
+@pytest.mark.parametrize("comes_next", [by_a_step, by_a_turn, by_an_undo, by_going_back])
+@pytest.mark.parametrize("how", [{}, {"idempotent": True}], ids=["once", "idempotent"])
+def test_what_may_have_been_sent_stays_in_doubt_whoever_comes_next(ws, hanging, comes_next, how, capsys, monkeypatch):
+    from takeback.surfaces.cli import main
+
+    killed_in_its_refund(ws, hanging, **how)
+    told = comes_next(ws)
+    assert not ws.interrupted()
+    (act,) = ws.effects()
+    (undo,) = ws.history().undos.values()
+    assert (act.shown_state, undo.shown_state) == ("unknown", "unknown")
+    assert "sent" in undo.note and "no answer came" in undo.note
+    assert not undo.note.startswith("nothing was sent")
+    if comes_next is not by_going_back:
+        assert "no answer came" in told
+        way = "takeback revert" if how else "takeback resolve"
+        assert f"{way} {act.id[:8]}" in told
+    monkeypatch.chdir(ws.root)
+    for verb in (["effects"], ["show", act.id]):
+        main(verb)
+        assert "no answer came" in capsys.readouterr().out

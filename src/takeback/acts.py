@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 ACT = 7  # the kind of an outside effect, where a file would say file or folder
 KEY_LASTS = 86_400.0  # seconds for which servers commonly remember an Idempotency-Key
 BEGUN = "begun"  # announced, and never heard of again
+NOBODY_KNOWS = "it was sent, and no answer came; a person has to find out"
 # What a person says of what nobody heard of again: of the effect itself, and of its inverse, which was sent.
 HAPPENED, DID_NOT_HAPPEN = "happened", "did-not-happen"
 UNDONE, NOT_UNDONE = "undone", "not-undone"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 
+from .acts import NOBODY_KNOWS
 from .blobs import Blobs
 from .effects import (
     DONE,
@@ -350,16 +351,29 @@ class Executor:
         moved: Moved,
     ) -> list[Result]:
         """An outside act of an interrupted take-back: one that may have been sent is never simply sent again."""
+        begun = bool(segment.intent)
+
+        def untried(note: str) -> list[Result]:
+            return [Result(step.path, step.verdict, UNKNOWN if begun else FAILED, note) for step in steps]
+
         if why := next(filter(None, map(self.outer.forbids, steps)), ""):
-            result = UNKNOWN if segment.intent else FAILED
-            return [Result(step.path, step.verdict, result, f"nothing was sent: {why}") for step in steps]
-        if abort:
+            found = untried(f"nothing was sent: {why}")
+        elif abort:
             with self.outer.unlocked():
-                return [self.domains(segment.domain).settle(step) for step in steps]  # type: ignore[attr-defined]
-        if found := self._blocked(steps, results):
-            return found
-        key = segment.intent or self._begin(id, [number])[0][1]
-        return self._act(id, segment.domain, steps, key, {}, bool(segment.intent), moved)
+                found = [self.domains(segment.domain).settle(step) for step in steps]  # type: ignore[attr-defined]
+        elif blocked := self._blocked(steps, results):
+            found = untried(blocked[0].note)
+        else:
+            key = segment.intent or self._begin(id, [number])[0][1]
+            found = self._act(id, segment.domain, steps, key, {}, begun, moved)
+        return [_still_in_doubt(result) for result in found] if begun else found
+
+
+def _still_in_doubt(result: Result) -> Result:
+    """What came of trying again tells nothing of the attempt that was cut off, unless it settled that."""
+    if result.result != UNKNOWN or result.note == NOBODY_KNOWS:
+        return result
+    return result._replace(note=f"it may have been sent before, and no answer came; this time: {result.note}")
 
 
 def _follow(moved: Moved, changes: Iterable[Change]) -> None:

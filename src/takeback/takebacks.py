@@ -57,7 +57,7 @@ from .journal import New
 from .marks import Marks
 from .merging import Merger
 from .observer import MANY, Observer, children_of, give_back_memory, let_go, links_of, states
-from .planner import Planner, takes_threads
+from .planner import Planner, can_settle, takes_threads
 from .policy import ALLOW, REFUSE
 from .repository import Repository, Unusable, left_to_git
 from .safefs import Folder as OpenFolder
@@ -616,7 +616,9 @@ class Takebacks:
             differing = ", ".join(_differing(seen, now))
             why = self.lacks(act) or (f"{differing}: another value here than when it was approved" if differing else "")
             if why:
-                found[step.path] = f"{why}; set it, then takeback revert {act.id[:8]}"
+                is_sent = bool(act.in_doubt) and not can_settle(act)  # a credential would not tell what came of that
+                way = f"find out, then {act.resolving}" if is_sent else f"set it, then takeback revert {act.id[:8]}"
+                found[step.path] = f"{why}; {way}"
         return found
 
     def lacks(self, act: Act) -> str:

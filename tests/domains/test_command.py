@@ -501,7 +501,7 @@ def test_killed_while_it_ran_nobody_knows_and_it_never_runs_again_by_itself(ws: 
     allow(ws)
     assert ws.interrupted()
     outcome = ws.resume()
-    assert outcome is not None and [r.result for r in outcome.results] == [UNKNOWN]
+    assert outcome is not None and [r.result for r in outcome.results] == [DONE, UNKNOWN]
     assert [a.shown_state for a in ws.effects()] == ["undone", "unknown"]
     ws.take_back("compensate"), ws.rollback("start")
     assert (tmp_path / "count").read_text() == "x"
@@ -514,7 +514,7 @@ def test_killed_while_it_ran_its_probe_decides(ws: Workspace, tmp_path: Path):
     told_to_end(ws)
     allow(ws)
     outcome = ws.resume()
-    assert outcome is not None and [r.result for r in outcome.results] == [DONE]
+    assert outcome is not None and [r.result for r in outcome.results] == [DONE, DONE]
     assert (tmp_path / "count").read_text() == "x"
 
 
@@ -523,8 +523,8 @@ def test_a_command_that_still_runs_is_not_started_again(ws: Workspace, tmp_path:
     killed_while_running(ws, probe=PROBE)
     allow(ws)
     outcome = ws.resume()
-    assert outcome is not None and [r.result for r in outcome.results] == [UNKNOWN]
-    assert "still running" in outcome.results[0].note
+    assert outcome is not None and [r.result for r in outcome.results] == [DONE, UNKNOWN]
+    assert "still running" in outcome.results[1].note
     told_to_end(ws)
     assert [r.result for r in ws.take_back("compensate").results] == [DONE]
     assert (tmp_path / "count").read_text() == "x"

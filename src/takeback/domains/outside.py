@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .. import redact
-from ..acts import BEGUN, Act, Answer, Outside
+from ..acts import BEGUN, NOBODY_KNOWS, Act, Answer, Outside
 from ..effects import DONE, FAILED, UNKNOWN, Entry, Result, State, Step
 from ..errors import TakebackError
 from ..typed import Any
@@ -72,7 +72,7 @@ class Acts:
             secrets = redact.values_of(act.inverse.args, self._environ)
             return Result(step.path, step.verdict, UNKNOWN, redact.text(_told(error), secrets))
         if took is None:
-            return Result(step.path, step.verdict, UNKNOWN, _NOBODY_KNOWS)
+            return Result(step.path, step.verdict, UNKNOWN, NOBODY_KNOWS)
         return Result(step.path, step.verdict, DONE if took else FAILED, "its probe says so")
 
     def sweep(self, steps: Sequence[Step], key: str) -> None:
@@ -93,7 +93,7 @@ class Acts:
                     return Answer(DONE, "it had taken effect already, as its probe says")
                 vouched = act.state != BEGUN and domain.may_repeat(act.inverse, act.sent_at)  # for the inverse alone
                 if took is None and not vouched:
-                    return Answer(UNKNOWN, _NOBODY_KNOWS if act.in_doubt or again else _NOTHING_TOLD)
+                    return Answer(UNKNOWN, NOBODY_KNOWS if act.in_doubt or again else _NOTHING_TOLD)
                 in_doubt = took is None
             self.unsent.discard(act.id)
             answer = domain.run(act.inverse, key_of(act))
@@ -119,5 +119,4 @@ def _told(error: Exception) -> str:
     return error.message if isinstance(error, TakebackError) else f"its domain failed: {type(error).__name__}: {error}"
 
 
-_NOBODY_KNOWS = "it was sent, and no answer came; a person has to find out"
 _NOTHING_TOLD = "nobody knows whether it happened, and its probe cannot tell; nothing was sent"
