@@ -70,6 +70,7 @@ step(self, name: 'str', *, actor: 'str' = '', approve: 'Approve | None' = None) 
 take_back(self, verb: 'str', *what: 'str | int', actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, markers: 'bool' = False, force: 'bool' = False, only: 'Iterable[str]' = (), without: 'Iterable[str]' = (), state: 'bool' = False, with_files: 'bool' = False, also: 'Iterable[str]' = ()) -> 'Outcome'
 track(self, paths: 'Iterable[str | bytes]', *, actor: 'str' = '') -> 'Tracked'
 unapproved(self, plan: 'Plan') -> 'tuple[list[Step], list[Credential]]'
+under_way(self) -> 'str'
 undo(self, n: 'int | str' = 1, *, actors: 'Iterable[str] | None' = None, everything: 'bool' = False, merge: 'bool' = False, force: 'bool' = False, state: 'bool' = False) -> 'Outcome'
 verify(self, data: 'bool' = False) -> 'Verified'
 """

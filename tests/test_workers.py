@@ -98,3 +98,32 @@ def test_what_can_be_done_meanwhile_is_done_before_the_second_one_has_ended():
         "print(*workers.share(work, 8, lambda: os.write(writer, b'meanwhile')))"
     )
     assert run(script) == "b'mine' b'meanwhile'\n"
+
+
+def killed(script: str) -> str:
+    """What is said before all processes have ended that had the script's output open."""
+    told = "import os, time\nfrom takeback import workers\nfrom takeback.safefs import linux\n" + script
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=20)
+    assert done.returncode == -9, done.stderr
+    return done.stdout
+
+
+def test_the_second_one_dies_with_whoever_forked_it():
+    assert killed("workers.beside(lambda: time.sleep(60))\nos.kill(os.getpid(), 9)") == ""
+
+
+def test_where_the_system_does_not_see_to_that_it_draws_no_more():
+    script = (
+        "linux.end_with_parent = lambda: None\n"
+        "parent, (reader, writer) = os.getpid(), os.pipe()\n"
+        "def job(numbers, name):\n"
+        "    if not name:\n"
+        "        os.read(reader, 1)\n"
+        "        os.kill(parent, 9)\n"
+        "    drawn = [next(numbers)]\n"
+        "    os.write(writer, b'.')\n"
+        "    while os.getppid() == parent: time.sleep(0.01)\n"
+        "    print(len(drawn + list(numbers)), flush=True)\n"
+        "workers.share(job, 8)"
+    )
+    assert killed(script) == "1\n"

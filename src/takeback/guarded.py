@@ -197,6 +197,14 @@ class Guarded:
                 return ""
             return f"{_with_article(found.verb)} was interrupted{' by Ctrl-C' if found.stopped else ''}"
 
+    def under_way(self) -> str:
+        """Which take-back another process is at just now, as a sentence; empty if none is."""
+        with self.alone():
+            found = self.observer.open_intents()
+            if found is None or not self._is_running():
+                return ""
+            return f"{_with_article(found.verb)} is under way in another process"
+
     def was_stopped(self) -> bool:
         """Whether a person stopped what was interrupted: then only a person says whether it is finished."""
         with self.alone():

@@ -9,7 +9,7 @@ never deleted: whoever waited on the old one would hold a lock that nobody else 
 
 A forked child shares the flock of its parent until the child exits. So a child forked under a lock
 leaves by os._exit and never releases; release() in the parent unlocks for both, even while the child
-runs, and if the parent is killed the lock stays until its last worker is gone. SQLite's locks are not
+runs, and if the parent is killed the lock stays until its worker is gone, which dies with it. SQLite's locks are not
 inherited, but its connections must not be used, or closed, in a child either.
 """
 

@@ -63,6 +63,7 @@ class Now(NamedTuple):
     checkpoint: Mark | None  # the newest named one
     effects: int
     damaged: str = ""  # a sentence, if rows of the journal were altered or lost
+    under_way: str = ""  # a sentence, while another process is at a take-back
 
 
 class Timeline:
@@ -87,10 +88,12 @@ class Timeline:
             history = board.history
             states = [act.shown_state for act in board.acts.values()]
             newest = history.here
+            under_way = self.ws.under_way()
             return Now(
                 history.head, self.ws.clock(), tuple(turns.at_work(history, self.ws.observer.end_of)),
                 states.count("held"), states.count("unknown"), self.ws.interrupted(),
                 None if newest is None else mark_of(board.rows[newest.id]), len(board.effects), self._damage(history),
+                under_way,
             )  # fmt: skip
 
     def unfinished(self, abort: bool = False) -> Plan | None:

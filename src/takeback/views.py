@@ -80,9 +80,11 @@ class Status(NamedTuple):
     state: tuple[tuple[str, int], ...] = ()  # threads that differ since then, by how many state checkpoints; 0: gone
     budget: Standing | None = None  # how what is kept stands against the settings
     stopped: bool = False  # what was interrupted, a person stopped
+    under_way: str = ""  # the take-back that another process is at: what changed is in between until it ends
 
 
 def status(ws: Workspace) -> Status:
+    under_way = ws.under_way()  # asked first: killed a moment later, it is told as interrupted
     look = ws.glance()
     history = ws.history()
     checkpoint = history.here
@@ -116,6 +118,7 @@ def status(ws: Workspace) -> Status:
         tuple(_in_threads(ws, checkpoint)),
         budget.standing(ws),
         ws.was_stopped(),
+        under_way,
     )
 
 

@@ -86,8 +86,10 @@ def share(job: Callable[[Iterator[int], str], Any], count: int, meanwhile: Calla
     os.write(writer, b"".join(number.to_bytes(4, "little") for number in range(count)))
     os.close(writer)
 
+    parent = os.getpid()
+
     def numbers() -> Iterator[int]:
-        while drawn := os.read(reader, 4):
+        while parent in (os.getpid(), os.getppid()) and (drawn := os.read(reader, 4)):
             yield int.from_bytes(drawn, "little")
 
     try:
@@ -117,7 +119,7 @@ class _Child:
 
     def __init__(self, work: Callable[[], Any]) -> None:
         reader, writer = os.pipe()
-        here = _processor()
+        here, parent = _processor(), os.getpid()
         try:
             self._pid = os.fork()
         except OSError:
@@ -128,6 +130,7 @@ class _Child:
             code = 1
             try:
                 os.close(reader)
+                _end_with(parent)
                 _leave(here)
                 try:
                     answer: tuple[bool, Any] = (True, work())
@@ -185,6 +188,15 @@ def _processor() -> int:
         return -1
     finally:
         os.close(fd)
+
+
+def _end_with(parent: int) -> None:
+    """Whoever kills a process means all of its work: nobody goes on writing behind its back, or holds its locks."""
+    from .safefs import linux
+
+    linux.end_with_parent()
+    if os.getppid() != parent:  # it was killed in this very moment
+        os._exit(1)
 
 
 def _leave(processor: int) -> None:

@@ -11,6 +11,7 @@ import sys
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 _OPENAT2 = 437
 _SYNC_FILE_RANGE_WRITE = 2
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _BENEATH_NO_LINKS = 0x08 | 0x04 | 0x02  # RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS
 _NO_MOUNTS = 0x01  # RESOLVE_NO_XDEV
 
@@ -74,6 +75,12 @@ def trim_memory() -> None:
     """Gives memory that was freed back to the system, after work on a large tree."""
     if _libc is not None and hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(0)
+
+
+def end_with_parent() -> None:
+    """Has the system kill this process when the thread that forked it ends, where it can."""
+    if _libc is not None and hasattr(_libc, "prctl"):
+        _libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(_SIGKILL))
 
 
 def start_syncing(fd: int) -> None:

@@ -214,6 +214,25 @@ def interrupted(changed: Cli, killed_rollback: Callable[[Cli], None]) -> Cli:
 
 
 @pytest.fixture
+def under_way(changed: Cli) -> Iterator[Cli]:
+    """A rollback in another process, which has put its files back and has not ended."""
+    script = """
+import sys, takeback
+from takeback.domains.files import Files
+def stalled(self):
+    print("stalled", flush=True)
+    sys.stdin.readline()
+Files.sync = stalled
+takeback.open(sys.argv[1]).rollback()
+"""
+    at_it = [sys.executable, "-c", script, str(changed.project)]
+    with subprocess.Popen(at_it, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "stalled\n"
+        yield changed
+        process.communicate("\n")
+
+
+@pytest.fixture
 def stopped(changed: Cli) -> Cli:
     """A rollback that somebody stopped by Ctrl-C after its first file."""
     script = """

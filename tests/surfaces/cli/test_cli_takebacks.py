@@ -315,6 +315,16 @@ def test_every_verb_says_that_a_take_back_was_interrupted(interrupted, words) ->
     assert "takeback resume, or go back with takeback resume --abort" in ran.err
 
 
+def test_while_one_is_under_way_its_tree_is_said_to_be_in_between(under_way) -> None:
+    ran = under_way.ok("status")
+    assert "takeback: a rollback is under way in another process; the tree is in between until that ends" in ran.err
+    assert "next: wait" in ran.err and "interrupted" not in ran.err
+    told = under_way("status", "--json").json
+    assert (told["interrupted"], told["under_way"]) == ("", "a rollback is under way in another process")
+    (check,) = [c for c in under_way("doctor", "--json").json["checks"] if c["name"] == "take-backs"]
+    assert (check["ok"], check["detail"]) == (True, "a rollback is under way in another process")
+
+
 @pytest.mark.parametrize(
     "words",
     [

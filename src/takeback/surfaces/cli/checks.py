@@ -218,11 +218,11 @@ def _lock(workspace: Workspace) -> Check:
 
 def _interrupted(workspace: Workspace) -> Check:
     try:
-        what = workspace.interrupted()
+        under_way, what = workspace.under_way(), workspace.interrupted()
     except TakebackError as error:
         return Check("take-backs", False, error.message, error.hint)
     fix = "takeback resume, or takeback resume --abort" if what else ""
-    return Check("take-backs", not what, what or "none interrupted", fix)
+    return Check("take-backs", not what, what or under_way or "none interrupted", fix)
 
 
 def _size(workspace: Workspace) -> Check:

@@ -62,7 +62,7 @@ class Context:
         return store.find_root(self.settings().home, self.cwd)
 
     def open(self, when_off: bool = False, tell: bool = True) -> Workspace:
-        """The workspace at or above here. Says so if a take-back was interrupted."""
+        """The workspace at or above here. Says so if a take-back was interrupted, or is under way."""
         from ... import store
 
         first = self.settings()
@@ -101,9 +101,11 @@ class Context:
 
     def tell_interrupted(self, workspace: Workspace) -> None:
         try:
-            what = workspace.interrupted()
+            under_way, what = workspace.under_way(), workspace.interrupted()
         except TakebackError:
             return  # the journal itself is damaged: the verb will say so
+        if under_way:
+            self.terminal.warn(f"takeback: {under_way}; the tree is in between until that ends")
         if what:
             self.terminal.warn(f"takeback: {what}; the tree may be in between")
             self.terminal.hint("  → finish it with takeback resume, or go back with takeback resume --abort")

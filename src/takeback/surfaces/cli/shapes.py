@@ -110,6 +110,7 @@ def status(found: Status) -> dict[str, Any]:
         "ignored": list(found.ignored),
         "interrupted": found.interrupted,
         "stopped": found.stopped,
+        "under_way": found.under_way,
         "outside": dict(found.outside),
         "due": found.due,
         "git": list(found.git),

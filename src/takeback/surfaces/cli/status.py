@@ -248,6 +248,8 @@ def _next(found: Status, workspace: Workspace) -> str:
         return "takeback doctor names what to mend, takeback restore --to DIR brings files elsewhere"
     if found.interrupted:
         return "takeback resume, or takeback resume --abort"
+    if found.under_way:
+        return f"wait: {found.under_way}"
     states = dict(found.outside)
     if states.get("unknown"):
         doubted = [act for act in workspace.history().ledger() if act.shown_state == "unknown"]

@@ -161,6 +161,7 @@ _STATUS: Mapping[str, Schema] = {
 }
 _STATUS_TOO: Mapping[str, Schema] = {
     "stopped": ANY,
+    "under_way": TEXT,
     "git": _list(TEXT),
     "state": _list(_object({"thread": TEXT, "ahead": COUNT})),
     "turns": _list(TABLE),

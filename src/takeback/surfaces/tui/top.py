@@ -17,6 +17,8 @@ def top_line(project: str, stopped: str, now: Now | None, amount: str) -> Text:
         return text if stopped else text.append(" · reading …", "dim")
     if now.interrupted:
         text.append(f" · {now.interrupted}: u or x asks what becomes of it", "bold red")
+    if now.under_way:
+        text.append(f" · {now.under_way}", "green")
     if now.damaged:
         text.append(f" · {now.damaged}", "bold red")
     text.append(f" · {amount}, {counted(now.effects, 'effect')}", "dim")

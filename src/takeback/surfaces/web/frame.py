@@ -128,6 +128,8 @@ def _now(now: Now, place: Place, forms: Forms) -> Markup:
         ways = [forms.way("finish it…", "resume"), forms.way("go back…", "resume", abort="yes")]
         how = joined(ways, " ") if forms.may_change else "takeback resume, or takeback resume --abort"
         told.append([f"{now.interrupted}; the tree may be in between: ", how])
+    if now.under_way:
+        told.append(f"{now.under_way}; the tree is in between until that ends")
     told += [f"{call.agent} is at work: {call.summary}" for call in now.at_work[:3]]
     if now.held:
         told.append(

@@ -121,8 +121,9 @@ class Site:
         if _is_json(request):
             items = self._timeline.turns(place.filter, _LISTED, place.before)
             told = {"turns": [_shape(item) for item in items], "activity": shape(self._active(place), place.day)}
-            stands = {"interrupted": now.interrupted, "damaged": now.damaged, "held": now.held, "unknown": now.unknown}
-            return _json({**told, "head": now.head, "filter": place.filter, **stands})
+            stands = {"interrupted": now.interrupted, "under_way": now.under_way, "damaged": now.damaged}
+            waits = {"held": now.held, "unknown": now.unknown}
+            return _json({**told, "head": now.head, "filter": place.filter, **stands, **waits})
         seen = self._seen(place)
         newest = seen.items[0] if seen.items else None
         body = details.overview(seen.now, newest, len(seen.items), self._forms(place), place)

@@ -47,6 +47,8 @@ def status_(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
         if found.interrupted:
             who = "a person finishes it with takeback resume, or goes back with takeback resume --abort"
             page.warn(f"{found.interrupted}: {who if found.stopped else 'the next take-back finishes it first'}")
+        if found.under_way:
+            page.warn(f"{found.under_way}; what changed is in between until that ends")
         return answer(page, shapes.status(found))
 
 
