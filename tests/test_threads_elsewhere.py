@@ -16,6 +16,7 @@ import takeback
 from servers import walrus
 from takeback.errors import CredentialNeeded, TakebackError
 from takeback.state_stores.walrus import Walrus
+from takeback.states import NewState
 from takeback.threads import Threads
 from takeback.workspace import Workspace
 
@@ -80,6 +81,29 @@ def test_a_rollback_names_the_blob_that_was_restored(ws: Workspace, server: walr
     head = ws.threads.get("main")
     assert (head.restored_from, head.blob_id) == (first.id, first.blob_id)
     assert len(server.blobs) == 2 and ws.threads.load(head) == STATE
+
+
+def test_a_state_names_only_a_blob_that_holds_some_of_it(ws: Workspace, server: walrus.WalrusServer) -> None:
+    threads = far(ws, server)
+    assert threads.save("main", {"zz": 1}).blob_id == ""
+    large = threads.save("main", STATE)
+    small = threads.save("main", {"zz": 2})
+    assert small.blob_id == "" and list(server.blobs) == [large.blob_id]
+    again = threads.save("main", {**STATE, "zz": 3})
+    assert again.blob_id == large.blob_id and list(server.blobs) == [large.blob_id]
+    other = threads.save("main", {**STATE, "messages": STATE["messages"][:5]})
+    for target in (small, large, small, other):
+        ws.roll_back_thread("main", target.id)
+        head = ws.threads.get("main")
+        assert (head.restored_from, head.blob_id) == (target.id, target.blob_id)
+    assert ws.threads.fork("main", small.id, "aside").blob_id == ""
+    with threads.together():
+        put = [
+            threads.put(NewState("side", "", "", "", values, codec="typed"))
+            for values in ({"a": b"x" * 500}, {"a": b"x" * 500, "b": b"1"}, {"b": b"2"})
+        ]
+    first, second, third = (each.blob_id for each in put)
+    assert first in server.blobs and (second, third) == (first, "")
 
 
 def test_a_lost_blob_and_a_wrong_key_are_told_apart(

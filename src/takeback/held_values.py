@@ -62,6 +62,7 @@ class HeldValues:
         self._data: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()  # value → its bytes, its depth
         self._size = 0
         self._newest: OrderedDict[tuple[str, str, str], bytes] = OrderedDict()  # thread, namespace, name → value
+        self._uploaded: OrderedDict[bytes, str] = OrderedDict()  # value → the blob that it was put into by this object
         self._packs: OrderedDict[bytes, frozenset[bytes]] = OrderedDict()  # value → blobs of the packs it stands on
         self._pruned = 0  # the newest prune that what is at hand has outlived
 
@@ -119,6 +120,7 @@ class HeldValues:
             if id not in rows and not self.has(id):
                 if upload is not None and id in upload.rows:
                     rows[id], depth = upload.rows[id], 0
+                    self._uploaded[id] = upload.blob
                 else:
                     rows[id], depth = self._stored(id, data, self._base(new, name, parent))
                 self._remember(id, data, depth)
@@ -126,6 +128,8 @@ class HeldValues:
             self._newest.move_to_end((new.thread, new.ns, name))
         while len(self._newest) > _NAMES:
             self._newest.popitem(last=False)
+        while len(self._uploaded) > 16 * _NAMES:
+            self._uploaded.popitem(last=False)
         for id, body in rows.items():
             self._packs[id] = self._packs_of(id, body)
         if any(body[32] == values.PACKED for body in rows.values()):
@@ -168,6 +172,20 @@ class HeldValues:
         while len(self._packs) > 16 * _NAMES:
             self._packs.popitem(last=False)
         return sorted(id.hex() for id in found)
+
+    def blob(self, refs: Mapping[str, str]) -> str:
+        """The newest blob beyond this machine that some of these values lie in; empty if none does."""
+        newest, found = 0, ""
+        for ref in refs.values():
+            if ref[0] == "=":
+                continue
+            id = bytes.fromhex(ref)
+            seq = self.index.holder(id)
+            if seq is None and id in self._uploaded:  # together with this one
+                return self._uploaded[id]
+            if seq is not None and seq > newest and (place := values.place_of(self.row(id))) is not None:
+                newest, found = seq, place.blob
+        return found
 
     def _packs_of(self, id: bytes, body: bytes) -> frozenset[bytes]:
         if body[32] == values.PACKED:
@@ -241,6 +259,6 @@ class HeldValues:
 
     def forget(self) -> None:
         """Nothing is at hand any more: what was may be in no row, or altered since."""
-        for kept in (self._data, self._newest, self._packs):
+        for kept in (self._data, self._newest, self._uploaded, self._packs):
             kept.clear()
         self._size = 0

@@ -31,7 +31,7 @@ class StateCheckpoint(NamedTuple):
     forked_from: tuple[str, str] | None = None  # thread and checkpoint
     run: str = ""
     absent: bool = False  # rolled back to before this namespace was there
-    blob: str = ""  # where its values are, if they are kept beyond this machine
+    blob: str | None = None  # which holds its values beyond this machine, if they go there; empty where none do
     more: Mapping[str, Any] = {}  # what besides the values is part of its identity
     began: int = 0  # the newest row of its moment in the world, where its own was written later
 
@@ -42,8 +42,9 @@ class StateCheckpoint(NamedTuple):
 
     @property
     def blob_id(self) -> str:
-        """What names the stored state: in a store beyond this machine, or by its own hash."""
-        return self.blob or self.identity.hex()
+        """What names the stored state: the newest blob beyond this machine that holds values of it, empty where none
+        does; or its own hash, where threads are kept here."""
+        return self.identity.hex() if self.blob is None else self.blob
 
 
 class NewState(NamedTuple):
@@ -65,7 +66,7 @@ class NewState(NamedTuple):
     forked_from: tuple[str, str] | None = None
     expect_head: str | None = None  # the head that the caller saw; another one now: Moved
     absent: bool = False
-    blob: str = ""  # beyond this machine, where the values are that it has in common with another
+    blob: str | None = None  # as of the state that it is once more
     began: int = 0
 
 
@@ -160,7 +161,7 @@ def state_of(seq: int, at: float, body: Mapping[str, Any]) -> StateCheckpoint:
         (forked[0], forked[1]) if forked else None,
         body.get("run", ""),
         body.get("absent", False),
-        body.get("blob", ""),
+        body.get("blob"),
         body.get("more", {}),
         body.get("began", 0),
     )

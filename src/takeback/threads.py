@@ -107,8 +107,6 @@ class Threads(ThreadReads, ThreadTwins):
             if new.expect_head is not None or new.codec == "json" or self.held.goes_elsewhere or self.index.lags:
                 self.index.follow()  # else a put asks nothing that it must know
             new = self._following(new)
-            if self.held.goes_elsewhere and upload is None and (parent := self._found(new.thread, new.ns, new.parent)):
-                new = new._replace(blob=parent.blob)
             if not capture:
                 return self._append([new], [refs], fresh, upload)[0]
             with self.ws.open_tree() as tree:
@@ -164,9 +162,7 @@ class Threads(ThreadReads, ThreadTwins):
         try:
             rows = [*before, *self.held.rows_for(news[0], fresh, upload, parent.refs if parent else {})]
             checkpoint = next((r.id for r in reversed(before) if r.kind == "checkpoint"), self._checkpoint)
-            made = [
-                self._body(new, ref, checkpoint, upload.blob if upload else new.blob) for new, ref in zip(news, refs)
-            ]
+            made = [self._body(new, ref, checkpoint, self._blob(new, ref, upload)) for new, ref in zip(news, refs)]
             rows += [New("state", new_id(), body) for body in made]
             at = self.ws.clock()
             seqs = append(rows, at) if append is not None else self.journal.append(rows, at)
@@ -179,7 +175,13 @@ class Threads(ThreadReads, ThreadTwins):
         self._known.update((state.seq, state) for state in states)
         return states
 
-    def _body(self, new: NewState, refs: Mapping[str, str], checkpoint: str, blob: str) -> dict[str, Any]:
+    def _blob(self, new: NewState, refs: Mapping[str, str], upload: Upload | None) -> str | None:
+        """The blob that holds its values beyond this machine, empty where none does; None where they stay here."""
+        if upload is not None:
+            return upload.blob
+        return self.held.blob(refs) if self.held.goes_elsewhere or new.blob is not None else None
+
+    def _body(self, new: NewState, refs: Mapping[str, str], checkpoint: str, blob: str | None) -> dict[str, Any]:
         body: dict[str, Any] = {
             "thread": new.thread, "ns": new.ns, "id": new.id or self._new_id(new), "parent": new.parent,
             "codec": new.codec, "source": new.source, "refs": dict(refs), "identity": identity_of(new, refs).hex(),
@@ -188,9 +190,10 @@ class Threads(ThreadReads, ThreadTwins):
             "summary": new.summary if new.source == "langgraph" else _one_line(new.summary),  # a number, no words
             "agent": new.agent, "run": new.run, "meta": new.meta, "more": new.part_of_identity,
             "checkpoint": checkpoint, "restored_from": new.restored_from, "forked_from": new.forked_from,
-            "absent": new.absent, "blob": blob, "blobs": self.held.packs(refs), "began": new.began,
+            "absent": new.absent, "blobs": self.held.packs(refs), "began": new.began,
         }  # fmt: skip
-        return body | {name: value for name, value in also.items() if value}
+        body |= {name: value for name, value in also.items() if value}
+        return body if blob is None else {**body, "blob": blob}
 
     def _new_id(self, new: NewState) -> str:
         """Of a framework's state: one that sorts after all before it, as its own do."""

@@ -250,7 +250,7 @@ def about(terminal: Terminal, workspace: Workspace, found: StateCheckpoint) -> I
         ("↩ from", safe(short_id(found.restored_from))),
         ("⑂ from", _from(found.forked_from).removeprefix("⑂ ")),
         ("files", f"checkpoint {found.workspace_checkpoint[:8]}" if found.workspace_checkpoint else ""),
-        ("blob", safe(found.blob)),
+        ("blob", safe(found.blob or "")),
     ]
     yield from (f"  {name:<8}  {told}" for name, told in rows if told)
     for fork in threads.forks_of(found.thread):
