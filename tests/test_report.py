@@ -255,6 +255,40 @@ def test_what_could_not_be(scene: Scene, book: Path) -> None:
     assert [each.domain for each in made(ws).remains] == ["http"]
 
 
+def test_each_of_several_that_did_alike_is_named(scene: Scene, book: Path) -> None:
+    ws, by = scene.ws, {"actor": "claude"}
+    refused, taken = ([ledgers.record(ws, book, "one", by=by, summary="charge(5)") for _ in range(2)] for _ in range(2))
+    for how, acts in (("fail", refused), ("ok", taken)):
+        ledgers.behave(book, how)
+        plan = ws.plan("revert", *(act.id for act in acts), save=True)
+        ws.approve(plan, ws.unapproved(plan)[1])
+        ws.apply(plan.id)
+    failed, went = made(ws).takebacks[-2:]
+    assert {(step.effect, step.target) for step in failed.not_done} == {
+        (act.id, f"charge(5) ({act.id[:8]})") for act in refused
+    }
+    assert {*went.paths} == {f"charge(5) ({act.id[:8]})" for act in taken} and went.done == {"compensating": 2}
+    for form, said in written(made(ws)).items():
+        assert form == "json" or "2 not done" in said, form
+
+
+def test_what_was_not_tried_since_another_stands_on_it_remains_too(scene: Scene, book: Path) -> None:
+    ws, by = scene.ws, {"actor": "claude"}
+    base = ledgers.record(ws, book, "base", by=by)
+    on_top = ledgers.record(ws, book, "on top", by=by, depends_on=[base.id])
+    ledgers.behave(book, "fail")
+    plan = ws.plan("compensate", save=True)
+    ws.approve(plan, ws.unapproved(plan)[1])
+    back = ws.apply(plan.id)
+    why = {each.effect: each.why for each in made(ws).remains}
+    assert why[base.id] == f"not tried: {on_top.id[:8]} stands on it and was not taken back"
+    assert "the ledger said no" in why[on_top.id]
+    shown = ws.show(back.id)
+    assert {(each.effect, each.result) for each in shown.missed} == {(base.id, "failed"), (on_top.id, "failed")}
+    assert all(f"takeback revert {each.effect[:8]} tries it again" in each.why for each in shown.missed)
+    assert shown.row.summary.endswith(": nothing done; 2 failed")
+
+
 def test_the_chain_and_what_it_lacks(scene: Scene) -> None:
     ws = scene.ws
     found = made(ws).integrity

@@ -105,6 +105,7 @@ class StepTold(NamedTuple):
     target: str
     result: str
     why: str
+    effect: str = ""  # its id, where it was done outside the files
 
 
 class TakebackTold(NamedTuple):

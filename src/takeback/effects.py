@@ -207,6 +207,7 @@ class Takeback(NamedTuple):
     interrupted: bool = False
     label: str = ""
     failed: bool = False  # some of it did not come about, and may be tried again
+    missed: tuple[Result, ...] = ()  # what it was to do, and did not: kept, failed or in doubt, and why
 
 
 class Abandoned(NamedTuple):

@@ -21,6 +21,7 @@ from .effects import (
     PEOPLE,
     STATES,
     UNCERTAIN,
+    UNCOVERED,
     UNKNOWN,
     UNSEEN,
     WATCH,
@@ -498,7 +499,7 @@ class History:
                 if path in self.acts and not self._is_unheard(path):  # it was only asked about
                     self.acts[path] = self.acts[path]._replace(in_doubt="", sent_at=0.0)
         kept = {raw(p) for p, result, *_ in body["not_done"] if result != FAILED}  # what failed may be tried again
-        self._settle(start, segments, row.seq if found else None, kept, len(kept) < len(undone))
+        self._settle(start, segments, row.seq if found else None, kept, tuple(undone.values()))
 
     def _fold_undo(self, segment: Segment, body: Mapping[str, Any]) -> None:
         """What became of an inverse that was sent."""
@@ -523,10 +524,13 @@ class History:
         segments: list[Segment],
         seq: int | None = None,
         not_taken: Iterable[bytes] = (),
-        failed: bool = False,
+        missed: tuple[Result, ...] = (),
     ) -> None:
         body = start.body or {}
         before = self.takebacks.get(start.id)
+        if before is None:
+            missed += tuple(Result(raw(path), UNCOVERED, FAILED, why) for path, why in body.get("unread", ()))
+        failed = any(each.result == FAILED for each in missed)
         rows = (*(before.rows if before else ()), *((seq,) if seq is not None else ()))
         kept = set(before.kept if before else unpack_units(body["kept"]))
         lost = set(not_taken)
@@ -543,7 +547,8 @@ class History:
             frozenset(kept),
             not ended,
             body.get("label", ""),
-            failed or (before.failed if before is not None else bool(body.get("unread"))),
+            failed or (before is not None and before.failed),
+            (*(before.missed if before is not None else ()), *missed),
         )
         if ended:
             self._open.pop(start.id, None)

@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from . import __version__, board, redact
+from . import __version__, board, redact, results
 from .account import (
     NOTHING,
     PARTLY,
@@ -39,7 +39,7 @@ from .account import (
 from .acts import Act
 from .board import CallItem, EffectItem, TurnItem
 from .brackets import AgentTurn, Bracket
-from .effects import DONE, FAILED, IRREVERSIBLE, KEPT, STATES, UNCOVERED, UNKNOWN, domain_of, raw, text
+from .effects import DONE, FAILED, IRREVERSIBLE, KEPT, STATES, UNCOVERED, UNKNOWN, domain_of, text
 from .errors import TakebackError
 from .repository import called
 from .span import Span, bounds
@@ -82,6 +82,8 @@ class _Writer:
         marks = [(mark.id, mark.seq, mark.at) for mark in self.history.checkpoints]
         self.inside = {id for id, seq, at in (*acted, *marks) if span.holds(seq, at)}
         self.files: set[bytes] = set()  # that changed, those among them that are not named for length
+        failed = [each for back in self.history.takebacks.values() for each in back.missed if each.result == FAILED]
+        self.missed = {text(each.path): each for each in failed}  # of each the last time
         self.diffs = diffs
         self.lines_left = _ALL_LINES
         self.undiffed = 0  # turns whose lines are not shown
@@ -219,33 +221,26 @@ class _Writer:
 
     def _takebacks(self, items: Sequence[TurnItem]) -> Iterable[TakebackTold]:
         chosen = [item for item in items if item.kind == board.TAKEBACK]
-        failed = self._not_done({item.id for item in chosen})
         for item in chosen:
             found = self.history.takebacks[item.id]
             done: dict[str, int] = {}
-            paths: dict[str, None] = {}
+            paths: dict[bytes, str] = {}
             for seq in found.rows:
                 effect = self.history.by_seq[seq]
                 done[effect.verdict] = done.get(effect.verdict, 0) + len(effect.changes)
-                paths.update((self._name(path), None) for path in effect.changes)
-            missed = {step.target: step for step in failed.get(item.id, ())}
-            kept = {self._name(unit.path): self._why_kept(unit.path) for unit in found.kept}
-            steps = [*missed.values(), *(StepTold(name, KEPT, why) for name, why in kept.items() if name not in missed)]
+                paths.update((path, self._name(path)) for path in effect.changes)
+            missed = {each.path: self._step(*each) for each in found.missed}
+            kept = dict.fromkeys(unit.path for unit in sorted(found.kept) if unit.path not in missed)
+            steps = [*missed.values(), *(self._step(path, "", KEPT, self._why_kept(path)) for path in kept)]
             well = WHOLE if paths and not steps else PARTLY if paths else NOTHING
             yield TakebackTold(
                 item.id, item.number, found.verb, item.title, item.at, item.stands != board.NONE, well, item.took,
-                tuple(paths)[:_PATHS], max(0, len(paths) - _PATHS), done, tuple(steps[:_PATHS]),
+                tuple(paths.values())[:_PATHS], max(0, len(paths) - _PATHS), done, tuple(steps[:_PATHS]),
                 max(0, len(steps) - _PATHS), found.interrupted, item.id not in self.inside,
             )  # fmt: skip
 
-    def _not_done(self, ids: set[str]) -> dict[str, list[StepTold]]:
-        found: dict[str, list[StepTold]] = {}
-        for row in self.ws.store.journal.rows(kinds=("outcome",)) if ids else ():
-            if row.body is None or row.body.get("takeback") not in ids:
-                continue
-            for path, result, note in row.body.get("not_done", ()):
-                found.setdefault(row.body["takeback"], []).append(StepTold(self._name(raw(path)), result, note))
-        return found
+    def _step(self, path: bytes, verdict: str, result: str, why: str) -> StepTold:
+        return StepTold(self._name(path), result, why, text(path) if text(path) in self.acts else "")
 
     def _why_kept(self, path: bytes) -> str:
         if (act := self.acts.get(text(path))) is not None and act.verdict in (IRREVERSIBLE, UNCOVERED):
@@ -255,7 +250,7 @@ class _Writer:
     def _name(self, path: bytes) -> str:
         """A path, or what an act did, as people call it."""
         if (act := self.acts.get(text(path))) is not None:
-            return act.summary
+            return results.called(act)
         domain = domain_of(path)
         if domain == "state":
             return f"thread {text(path.removeprefix(b'//'))}"
@@ -268,8 +263,10 @@ class _Writer:
             for effect in turn.all_effects:
                 act = self.acts.get(effect.id)
                 state = act.shown_state if act is not None else ""
+                missed = self.missed.get(effect.id)
                 if act is None or state not in (IRREVERSIBLE, UNKNOWN, UNCOVERED):
-                    if not any(attempt.result != DONE for attempt in effect.attempts) or effect.stands == board.NONE:
+                    tried = missed is not None or any(attempt.result != DONE for attempt in effect.attempts)
+                    if not tried or effect.stands == board.NONE:
                         continue
                 why, command = effect.left_to_do or "it cannot be taken back", ""
                 if state == UNKNOWN:
@@ -277,8 +274,9 @@ class _Writer:
                     doubt = "its undo was sent" if act.in_doubt else "it was begun"
                     why, command = f"{doubt}, and nobody knows what came of it", act.resolving
                 elif state not in (IRREVERSIBLE, UNCOVERED):
-                    last = effect.attempts[-1]
+                    last = missed or effect.attempts[-1]
                     why = f"taking it back {'failed' if last.result == FAILED else 'was not finished'}: {last.note}"
+                    why = last.note if last.note.startswith("not ") else why  # not tried, or not begun
                     command = f"takeback revert {effect.id[:8]}"
                 yield Remains(effect.id, turn.id, effect.domain, effect.summary, state, effect.at, why, command)
 

@@ -11,6 +11,7 @@ from .brackets import AgentTurn, Owners
 from .effects import (
     FILE,
     IRREVERSIBLE,
+    KEPT,
     KIND_NAMES,
     LINK,
     UNSEEN,
@@ -19,6 +20,7 @@ from .effects import (
     Checkpoint,
     Effect,
     Entry,
+    Result,
     State,
     Takeback,
     Track,
@@ -534,7 +536,9 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     counted = [f"{files} path{'s' * (files != 1)}"] if files else []
     counted += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
     counted += [f"{len(beyond)} outside the files"] if beyond else []
-    told = ", ".join(counted) or "kept everything"
+    missed = Counter(each.result for each in t.missed if each.result != KEPT)
+    told = ", ".join(counted) or ("nothing done" if missed else "kept everything")
+    told += "".join(f"; {missed[result]} {result}" for result in sorted(missed))
     if t.interrupted:  # what it has done so far is known when it is finished
         told = "interrupted (takeback resume finishes it)" if cut_off else "not finished"
     elif t.id in history.abandoned:
@@ -604,6 +608,15 @@ def ties(history: History) -> dict[str, list[str]]:
     return {id: list(took) for id, took in found.items()}
 
 
+class Missed(NamedTuple):
+    """What a take-back was to do, and did not."""
+
+    path: str  # or what an effect outside the files did
+    effect: str  # its id, if it is one
+    result: str  # kept, failed or unknown
+    why: str  # with the command to go on with, where it still stands
+
+
 class Shown(NamedTuple):
     """One entry of the log in full."""
 
@@ -628,6 +641,7 @@ class Shown(NamedTuple):
     more: int = 0  # paths that changed too, where only the first ones were asked for
     stopped: Stopped | None = None  # a call that the gate stopped
     abandoned: Abandoned | None = None  # a take-back that was interrupted, and gone back from
+    missed: tuple[Missed, ...] = ()  # of a take-back
 
 
 def show(ws: Workspace, name: str) -> Shown:
@@ -708,6 +722,8 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
     moved = tuple(moved_threads(ws, [Difference(c.path, c.before, c.after) for c in of_threads]))
     told: dict[str, Any] = {"took": tuple(took), "kept": tuple(kept), "undos": undos, "outside": outside}
     told["takebacks"], told["abandoned"] = takebacks, history.abandoned.get(takeback.id)
+    acts = {act.path: act for act in history.ledger()} if takeback.missed else {}
+    told["missed"] = tuple(_missed(history, each, acts.get(each.path)) for each in takeback.missed)
     return Shown(row, diffs, threads=moved, more=more, **told)
 
 
@@ -798,6 +814,13 @@ def _called(history: History, path: bytes) -> str:
     """A path, or what an outside effect did."""
     act = history.acts.get(text(path))
     return text(path) if act is None else act.summary
+
+
+def _missed(history: History, found: Result, act: Act | None) -> Missed:
+    if act is None:
+        return Missed(text(found.path), "", found.result, found.note)
+    stands = (act.seq, act.path) in history.live
+    return Missed(act.summary, act.id, found.result, results.why_not(act, found) if stands else found.note)
 
 
 def _id_at(history: History, seq: int) -> str:

@@ -753,6 +753,26 @@ def test_what_failed_is_the_inverse_and_every_line_has_its_id(cli, bank) -> None
     assert f"({good[:8]})" in ran.out.rpartition("took back")[2]
 
 
+def test_what_a_take_back_did_not_do_is_in_the_log_and_in_show(mixed, bank) -> None:
+    on_top = charge(mixed, bank, "--inverse-json", '{"charge": "ch_99"}', "--depends-on", mixed.charge)
+    back = mixed.typing("rollback", answers=[(ASK, "y\n"), (YES, "yes\n")], env=PLAIN)
+    assert back.code == 3
+    row = next(row for row in mixed.ok("log", "--json").json["rows"] if row["kind"] == "takeback")
+    assert row["summary"].endswith("4 paths; 2 failed")
+    shown = mixed.ok("show", row["id"]).out
+    assert f"failed   POST {bank.url}/v1/charges → 201 of {on_top[:8]}: refused with 400" in shown
+    assert f"of {mixed.charge[:8]}: not tried: {on_top[:8]} stands on it and was not taken back" in shown
+    assert f" of {on_top[:8]}, failed: refused with 400" in shown
+    told = mixed.ok("show", row["id"], "--json").json["not_done"]
+    assert [(each["effect"], each["result"]) for each in told] == [(on_top, "failed"), (mixed.charge, "failed")]
+    bank.misbehave("reset")
+    mixed.typing("revert", on_top, answers=[(YES, "yes\n")], env=PLAIN)
+    row = next(row for row in mixed.ok("log", "--json").json["rows"] if row["kind"] == "takeback")
+    assert row["summary"] == "revert: nothing done; 1 unknown"
+    shown = mixed.ok("show", row["id"]).out
+    assert f"unknown  POST {bank.url}/v1/charges → 201 of {on_top[:8]}: " in shown and "  kept " not in shown
+
+
 def test_a_redo_of_what_only_acted_outside_says_so_without_asking(cli, bank) -> None:
     id = charge(cli, bank)
     cli.typing("revert", id, answers=[(YES, "yes\n")], env=PLAIN)

@@ -84,7 +84,8 @@ _SHAPES = {
         "stand whole"
     ),
     "`show`": (
-        'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a turn '
+        'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a '
+        'take-back `"not_done": [{"path", "effect", "result", "why"}]`; of a turn '
         f'or call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
         f'`"made": [{{{_CALL}}}]` and `"effects"`: the calls, and the rows that were found in them'
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import DONE, STATES, domain_of, raw, short_id, text, thread_of
+from ...effects import DONE, KEPT, STATES, UNKNOWN, domain_of, raw, short_id, text, thread_of
 from ...repository import amount
 from ...units import format_size
 from . import acts, diffs, masks, paths, shapes
@@ -29,8 +29,9 @@ def add(parser: Parser) -> None:
     parser.synopsis = "ID"
     parser.about = (
         "One entry in full: of a checkpoint the tree it holds, of an effect its changes, of one outside\n"
-        "the files what takes it back and what became of that, of a take-back what it took and kept;\n"
-        "of an agent's turn its prompt and calls, of a call its tool, how it ended and what it changed.\n"
+        "the files what takes it back and what became of that, of a take-back what it took, kept\n"
+        "and did not do; of an agent's turn its prompt and calls, of a call its tool, how it ended and\n"
+        "what it changed.\n"
         "Anywhere but on your own terminal secret files (.env, keys) and tokens are masked."
     )
     parser.takes("ID", "name", help="a checkpoint's number or label, how an id begins, words of a prompt")
@@ -87,11 +88,13 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
         yield from _abandoned(found.abandoned)
     for path, id in _in_words(found.took):
         yield f"  took     {safe(path)} of {id[:8]}"
-    for path, id in _in_words(found.kept):
+    for path, id in _in_words(kept(found)):
         yield f"  kept     {safe(path)} of {id[:8]}{_taking(terminal, found, path, id)}"
+    yield from (terminal.style(line, "red") for line in missed(found))
     for undo in found.undos:
         said = f": {safe(undo.note)}" if undo.note else ""
-        yield f"  {'tried' if undo.result != DONE else 'sent':<8} {moment(undo.at)}, {undo.result}{said}"
+        of = f" of {undo.act[:8]}" if found.act is None else ""
+        yield f"  {'tried' if undo.result != DONE else 'sent':<8} {moment(undo.at)}{of}, {undo.result}{said}"
         yield from _facts(terminal, undo.evidence)
     whole = row.domain == "git" and row.kind == "effect"  # asked for by itself
     git = [] if whole else [raw(f.path) for f in found.files if domain_of(raw(f.path)) == "git"]
@@ -107,6 +110,20 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
         for path, kind, mode, size in found.tree:
             what = format_size(size) if kind == "file" else kind
             yield f"  {mode:04o}  {what:>9}  {safe(path)}{'/' if kind == 'folder' else ''}"
+
+
+def kept(found: Shown) -> list[tuple[str, str]]:
+    """What a take-back left as it is; of an inverse in doubt nobody knows that."""
+    doubted = {each.effect for each in found.missed if each.result == UNKNOWN}
+    return [(path, id) for path, id in found.kept if id not in doubted]
+
+
+def missed(found: Shown) -> Iterator[str]:
+    """What a take-back was to do, and did not; what it kept is told apart."""
+    for each in found.missed:
+        if each.result != KEPT:
+            of = f" of {each.effect[:8]}" if each.effect else ""
+            yield f"  {each.result:<8} {safe(each.path)}{of}: {safe(each.why)}"
 
 
 def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
@@ -252,6 +269,7 @@ def shape(found: Shown) -> dict[str, object]:
         "lacking": shapes.pairs(found.partial),
         "took": [{"path": p, "effect": id} for p, id in found.took],
         "kept": [{"path": p, "effect": id} for p, id in found.kept],
+        "not_done": [each._asdict() for each in found.missed],
         "undone_by": list(found.undone_by),
         "threads": [{"thread": thread, "before": was, "after": now} for thread, was, now in found.threads],
         **_shape_of_act(found),

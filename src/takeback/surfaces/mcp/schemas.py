@@ -202,6 +202,7 @@ _SHOWN_TOO: Mapping[str, Schema] = {
     "lacking": WHY,
     "took": _list(TABLE),
     "kept": _list(TABLE),
+    "not_done": _about(_list(TABLE), "Of a take-back: what it was to do and did not, and why"),
     "undone_by": ANY,
     "threads": _list(TABLE),
     "asked": _about(_or_null(TABLE), "Of an agent's turn: what it was asked"),

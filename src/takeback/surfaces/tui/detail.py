@@ -81,7 +81,8 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
             pinned = ", pinned" if mark.pinned else ""
             marked = f"{'●' if mark.named else '○'} checkpoint {mark.number} {mark.id[:8]}{label}{pinned}"
             yield from wrapped(Text(marked, "green"), width)
-    yield from cut([Text(f"kept {safe(path)} of {id[:8]}", "red") for path, id in detail.shown.kept], _KEPT)
+    yield from cut([Text(f"kept {safe(path)} of {id[:8]}", "red") for path, id in show.kept(detail.shown)], _KEPT)
+    yield from cut([Text(line.strip(), "red") for line in show.missed(detail.shown)], _KEPT)
     if detail.item.kind == "checkpoint":
         yield Text("")
         yield from wrapped(Text(f"{safe(detail.shown.row.summary)}. b goes back to it; = compares it.", "dim"), width)

@@ -12,6 +12,7 @@ from ...timeline import Detail, Now
 from ...views import Diff, FileDiff
 from ..cli.diffs import totals
 from ..cli.page import Page
+from ..cli.show import kept, missed
 from ..cli.terminal import clip, counted, moment, safe
 from . import sides
 from .forms import Forms, group
@@ -114,7 +115,8 @@ def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
     told: list[Child] = [["taken back by ", link(id)] for id in item.undone_by]
     if isinstance(item, TurnItem):
         told += [["took back ", link(id)] for id in item.took]
-    told += [f"kept {path} of {id[:8]}" for path, id in detail.shown.kept[:20]]
+    told += [f"kept {path} of {id[:8]}" for path, id in kept(detail.shown)[:20]]
+    told += [line.strip() for line in missed(detail.shown)][:20]
     told += [f"lacks {path}: {why}" for path, why in detail.shown.partial[:20]]
     return tag("ul", *(tag("li", each) for each in told), class_="ties") if told else None
 
