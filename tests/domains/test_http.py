@@ -310,7 +310,7 @@ def test_all_that_could_be_sent_is_described():
     more = {"headers": {"Content-Type": "application/x-odd"}, "expect": [202], "gone": [409], "idempotent": True}
     said = Http(world()).describe(Http(world()).check(inverse(body="a=1", probe=asked, **more)))
     assert "Content-Type: application/x-odd a=1 (expects 202, gone means 409, idempotent)" in said
-    assert f"· probe: GET {API}/v1/charges/ch_1 X-Look: closely (proven by 404, undone by 200)" in said
+    assert f"· probe: GET {API}/v1/charges/ch_1 X-Look: closely (taken back if it answers 404; not if 200)" in said
     plain = Http(world()).describe(Http(world()).check(inverse(body="a=1")))
     assert plain == f"POST {API}/v1/refunds a=1"
 

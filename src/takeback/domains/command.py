@@ -153,9 +153,9 @@ class Command:
             shown += f" ({', '.join(more)})"
         if args.get("probe") is not None:
             probe = _checked_probe(args["probe"])
-            gone = f", undone by {_listed(probe['gone'])}" if "gone" in probe else ""
+            gone = f"; not if {_listed(probe['gone'])}" if "gone" in probe else ""
             asks = _shown(_words(probe, "the probe"))
-            shown += f" · probe: {asks} (proven by {_listed(probe.get('expect', (0,)))}{gone})"
+            shown += f" · probe: {asks} (taken back if it exits {_listed(probe.get('expect', (0,)))}{gone})"
         return redact.text(shown)
 
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:

@@ -95,8 +95,8 @@ class Http:
             parts.append(f"({', '.join(more)})")
         if probe := args.get("probe"):
             asks = [f"{probe['method']} {probe['url']}", *_headers_shown(probe, "")]
-            gone = f", undone by {_listed(probe['gone'])}" if probe["gone"] else ""
-            parts.append(f"· probe: {' '.join(asks)} (proven by {_listed(probe['expect'])}{gone})")
+            gone = f"; not if {_listed(probe['gone'])}" if probe["gone"] else ""
+            parts.append(f"· probe: {' '.join(asks)} (taken back if it answers {_listed(probe['expect'])}{gone})")
         return " ".join(parts)
 
     def credentials(self, inverse: Inverse) -> tuple[Credential, ...]:
