@@ -543,12 +543,7 @@ class Takebacks:
         steps, unbound = self.unapproved(plan) if plan.outside else ([], [])
         if not steps and not unbound:
             return None
-        wanted = {(c.name, c.origin) for c in unbound}
-        given = [
-            approval
-            for approval in self.observer.history().approvals.values()
-            if approval.hash == plan.hash and wanted <= set(approval.credentials)
-        ]
+        given = self._given(plan)
         if found := [approval for approval in given if not _differing(approval.marks, plan.marks)]:
             return found[-1]
         for approval in given:
@@ -557,6 +552,12 @@ class Takebacks:
                 differing = _differing(approval.marks, plan.marks)
                 raise _stale_values(differing, plan.marks, "approved", "look at it again: takeback plan")
         raise _not_approved(plan, steps, unbound)
+
+    def _given(self, plan: Plan) -> list[Approval]:
+        """What was approved of a plan and not used, whatever the values here are by now."""
+        wanted = {(c.name, c.origin) for c in self.unapproved(plan)[1]}
+        approvals = self.observer.history().approvals.values()
+        return [a for a in approvals if a.hash == plan.hash and wanted <= set(a.credentials)]
 
     def marks_of(self, domain: str, inverse: Inverse) -> dict[str, str]:
         """Marks of the values here that decide what an inverse does."""
@@ -590,7 +591,9 @@ class Takebacks:
     def must_be_ready(self, plan: Plan) -> None:
         """Nothing is begun where a credential that a step needs is not there: it would only fail, half-way. What was
         approved stays approved."""
-        way = "set it and run the same again, which needs no new approval"
+        way = "set it and run the same again"
+        if any(_stands_once_set(approval, plan.marks) for approval in self._given(plan)):
+            way += ", which needs no new approval"
         if len(plan.outside) < len(plan.taken):
             way += "; or take back the files alone with --only files"
         self._must_be_ready(plan.outside, way)
@@ -929,6 +932,11 @@ def _stale(seen: Sequence[Any], fresh: Plan) -> Stale:
 def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """The variables that had another value then, or none."""
     return [name for name, mark in then.items() if mark != now.get(name, "")]
+
+
+def _stands_once_set(approval: Approval, now: Mapping[str, str]) -> bool:
+    """Whether a yes still holds when what is not set here is set as it was then."""
+    return all(mark == now[name] if now.get(name) else bool(mark) for name, mark in approval.marks.items())
 
 
 def _stale_values(differing: Sequence[str], now: Mapping[str, str], when: str, way: str) -> Stale:

@@ -51,6 +51,7 @@ def test_a_variable_that_the_command_names_is_kept_by_name_and_taken_when_it_run
     answers = [(YES, "yes\n"), (f"{SEND} DB", "yes\n")]
     ran = cli.typing("revert", id, answers=[], env={"NO_COLOR": "1"})
     assert ran.code == 4 and "nothing was changed: DB is not set here" in ran.out and not psql.exists()
+    assert "run the same again" in ran.out and "no new approval" not in ran.out, "nothing was approved"
     assert state(cli, id) == "live" and not [e for e in effects(cli) if e["undoes"]], "nothing was begun"
     empty = cli.typing("revert", id, answers=[], env={"NO_COLOR": "1", "DB": ""})
     assert empty.code == 4 and not psql.exists()
@@ -94,6 +95,7 @@ def test_a_credential_that_is_missing_begins_nothing_and_the_approval_stands(
     for words in (["apply", plan], ["apply", plan, "--json"]):
         ran = cli(*words)
         assert ran.code == 4 and "nothing was changed: PAY_KEY is not set here" in ran.err, ran
+        assert "run the same again, which needs no new approval" in ran.err
         assert (cli.project / "later.py").exists() and state(cli, id) == "live" and not bank.refunds
         assert not [e for e in effects(cli) if e["undoes"]]
     assert cli.ok("apply", plan, env=PLAIN).code == 0
@@ -104,7 +106,7 @@ def test_yes_does_not_ask_for_an_approval_that_is_not_what_is_missing(cli: Any, 
     bind(own_home, bank, '[policy.http]\ncompensating = "allow"\n')
     id = charge(cli, bank, key=True)
     ran = cli("revert", id, "--yes")
-    assert ran.code == 4 and "PAY_KEY is not set here" in ran.err and "takeback approve" not in ran.err
+    assert ran.code == 4 and "PAY_KEY is not set here" in ran.err and "approv" not in ran.err
     assert cli.ok("revert", id, "--yes", env=PLAIN).code == 0 and len(bank.refunds) == 1
 
 
