@@ -217,9 +217,17 @@ def test_forget_is_nothing_for_an_agent(cli, store_folder) -> None:
     assert ran.code == 4 and "for a person" in ran.err and store_folder().is_dir()
 
 
-def test_forget_leaves_a_tree_in_between_to_resume(interrupted, store_folder) -> None:
-    ran = interrupted("forget", "--yes")
-    assert ran.code == 1 and "takeback resume" in ran.err and store_folder().is_dir()
+def test_forget_says_that_a_tree_in_between_stays_so(interrupted, contents, store_folder) -> None:
+    folder, before = store_folder(), contents()
+    ran = interrupted("forget")
+    assert ran.code == 4 and "a rollback was interrupted: the files stay in between" in ran.out and folder.is_dir()
+    assert interrupted("forget", "--json").json["lost"]["interrupted"] == "a rollback was interrupted"
+    assert interrupted("forget", "--yes").code == 0 and not folder.exists() and contents() == before
+
+
+def test_forget_waits_for_a_take_back_that_is_under_way(under_way, store_folder) -> None:
+    ran = under_way("forget", "--yes", env={"TAKEBACK_LOCK_TIMEOUT": "0.1"})
+    assert ran.code != 0 and store_folder().is_dir()
 
 
 def test_forget_removes_a_store_that_is_damaged(cli, store_folder) -> None:

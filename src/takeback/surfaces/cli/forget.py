@@ -41,7 +41,8 @@ def add(parser: Parser) -> None:
     parser.about = (
         "The inverse of init: says what is lost, asks, and removes this folder's store with all its\n"
         "history: checkpoints, turns, what agents remember, held mail, and the ledger of what was done\n"
-        "outside the files. That cannot be taken back. The files of the project stay as they are now.\n"
+        "outside the files. That cannot be taken back. The files of the project stay as they are now,\n"
+        "in between where a take-back was interrupted.\n"
         "Nothing an agent may do: below one it is refused, exit 4."
     )
     parser.examples = [
@@ -65,7 +66,6 @@ def run(context: Context, args: Namespace) -> int:
         return _tell(context, gone)
     with workspace:
         only_a_person(context, _WHAT, workspace)
-        workspace.must_not_be_interrupted()
         gone = Gone(workspace.root, store.folder_of(settings.home, workspace.root), _lost(workspace))
         if not _is_approved(context, gone):
             return 4
@@ -86,6 +86,7 @@ def _lost(workspace: Workspace) -> dict[str, Any]:
         "outside": {state: states.count(state) for state in ("live", "unknown", "sending") if states.count(state)},
         "held": states.count("held"),
         "threads": workspace.threads.names() if workspace.store.journal.newest_id("state") else [],
+        "interrupted": workspace.interrupted(),
     }
 
 
@@ -105,6 +106,10 @@ def _lines(lost: dict[str, Any]) -> list[str]:
         out.append(f"how to take back what was done outside the files: {told}")
     if lost["held"]:
         out.append(f"{counted(lost['held'], 'mail')} held here, never to be sent by takeback")
+    if lost["interrupted"]:
+        out.append(
+            f"{lost['interrupted']}: the files stay in between, and takeback resume neither ends it nor goes back"
+        )
     return out
 
 

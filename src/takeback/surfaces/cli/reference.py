@@ -102,7 +102,7 @@ _SHAPES = {
     ),
     "`forget`": (
         '`{"root", "store": {"path", "bytes"}, "lost": {"checkpoints", "since", "pinned", "turns", "effects", '
-        '"outside", "held", "threads"}, "forgotten"}`; of a damaged store `"lost": {"damaged"}`'
+        '"outside", "held", "threads", "interrupted"}, "forgotten"}`; of a damaged store `"lost": {"damaged"}`'
     ),
     "`track`": '`{"id", "paths", "changed", "lacking": [{"path", "why"}]}`',
     "`watch`": (
