@@ -92,6 +92,7 @@ LAYERS = [
         "calls",
         "ends",
         "prompts",
+        "unseen",
         "announced",
         "toolcalls",
         "conversation",

@@ -271,7 +271,7 @@ class Board:
         return TurnItem(
             group.id, group.kind, self._title(group), group.agent, first, last, self._totals(group.effects), None,
             self._badges(group.effects), stands, undone_by, took, marks, len(group.brackets), len(group.effects),
-            any(not bracket.closed for bracket in group.brackets), revert,
+            any(bracket.is_open for bracket in group.brackets), revert,
             oldest, rows[0].number if group.kind == CHECKPOINT else 0,
         )  # fmt: skip
 

@@ -5,6 +5,9 @@
     ask row    its agent asks a person about it, and does nothing until there is an answer
     close row  it is over, or taken to be: its session went on, or its process is gone
 
+While a take-back is interrupted nobody can look (unseen.py). What a call did that began or ended then is never its own
+for certain; where its end is told then, a close row says only that, and its bracket is open until the next look.
+
 A change belongs to the open brackets that named its path; else to those that watch the whole tree; else to nobody
 known. Where a call was not at work all the time that its bracket was open, the time of the change decides:
 
@@ -60,6 +63,13 @@ class Bracket(NamedTuple):
     goes_on: bool = False  # it left a command running in the background
     began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
     ended: float = 0.0  # when it was over, as far as is known; else when it was closed
+    unseen: bool = False  # nobody could look at the tree when it was announced
+    told: End | None = None  # how it ended, where nobody could look then: closed by the next look
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is at work, as far as the journal tells."""
+        return not self.closed and self.told is None
 
     def is_of(self, key: str) -> bool:
         """Whether an agent means this call by a key; of calls without a name, each with the same content is meant."""
@@ -96,6 +106,7 @@ class AgentTurn(NamedTuple):
     at: float
     caller: Caller
     prompt: str  # its first line, without secrets
+    unseen: bool = False  # nobody could look at the tree then, nor tell the agent what was taken back
 
     @property
     def turn(self) -> Turn:
@@ -105,14 +116,16 @@ class AgentTurn(NamedTuple):
 # -- rows --------------------------------------------------------------------
 
 
-def turn_row(caller: Caller, prompt: str) -> New:
+def turn_row(caller: Caller, prompt: str, unseen: bool = False) -> New:
     body: dict[str, Any] = _caller_body(caller)
     if prompt:
         body["prompt"] = prompt
+    if unseen:
+        body["unseen"] = True
     return New("turn", new_id(), body)
 
 
-def open_row(turn: Turn, caller: Caller, call: Call, oldest: int) -> New:
+def open_row(turn: Turn, caller: Caller, call: Call, oldest: int, unseen: bool = False) -> New:
     """`oldest` is the row of the oldest bracket that stays open; 0 if there is none but this one."""
     body: dict[str, Any] = {**_caller_body(caller), "turn": turn.number, "key": call.key, "tool": call.tool}
     body |= {"summary": call.summary, "scans": call.scans, "oldest": oldest}
@@ -120,8 +133,7 @@ def open_row(turn: Turn, caller: Caller, call: Call, oldest: int) -> New:
         body["paths"] = [text(path) for path in call.paths]
     if call.acts:
         body["acts"] = [body_of(act, {}) for act in call.acts]
-    if call.asked:
-        body["asked"] = True
+    body |= {name: True for name, is_so in (("asked", call.asked), ("unseen", unseen)) if is_so}
     told = ("thread", call.thread), ("cursor", call.cursor), ("transcript", call.transcript)
     body |= {name: said for name, said in told if said}
     return New("open", new_id(), body)
@@ -166,14 +178,27 @@ def unrecorded(journal: Journal, bracket: Bracket, found: Sequence[Bracket]) -> 
 
 def cut_rows(bracket: Bracket, end: End, oldest: int) -> list[New]:
     """Closes a call of which no after-event said that it was over."""
-    acts = [] if end.refused else act_rows(bracket, in_doubt=not end.done)
+    has_acts = not end.refused and bracket.told is None  # else they were told with its end
+    acts = act_rows(bracket, in_doubt=not end.done) if has_acts else []
+    goes_on = end.goes_on and not end.over
+    return [*acts, New("close", new_id(), _end_body(bracket, end._replace(goes_on=goes_on), oldest))]
+
+
+def told_row(bracket: Bracket, end: End, oldest: int) -> New:
+    """Says how a call ended, where nobody could look at what it did: its bracket stays open until somebody has."""
+    body = {**_end_body(bracket, end, oldest), "unseen": True}
+    if end.over:
+        body["over"] = end.over
+    return New("close", new_id(), body)
+
+
+def _end_body(bracket: Bracket, end: End, oldest: int) -> dict[str, Any]:
     body: dict[str, Any] = {"open": bracket.id, "oldest": oldest}
-    body |= {"cut": True} if not end.done else {}
-    body |= {"refused": True} if end.refused else {}
+    said = ("cut", not end.done), ("refused", end.refused), ("goes_on", end.goes_on), ("failed", bracket.failed)
+    body |= {name: True for name, is_so in said if is_so}
     body |= {"ended": end.at} if end.at else {}
     body |= {"began": end.began} if end.began and bracket.prompted else {}
-    body |= {"goes_on": True} if end.goes_on and not end.over else {}
-    return [*acts, New("close", new_id(), body)]
+    return body
 
 
 def close_row(bracket: Bracket, oldest: int, failed: bool = False, began: float = 0.0, goes_on: bool = False) -> New:
@@ -201,7 +226,7 @@ def _caller_of(body: Mapping[str, Any]) -> Caller:
 
 
 def turn_of(row: Row, body: Mapping[str, Any]) -> AgentTurn:
-    return AgentTurn(row.seq, row.id, row.at, _caller_of(body), body.get("prompt", ""))
+    return AgentTurn(row.seq, row.id, row.at, _caller_of(body), body.get("prompt", ""), body.get("unseen", False))
 
 
 def bracket_of(row: Row, body: Mapping[str, Any]) -> Bracket:
@@ -211,7 +236,8 @@ def bracket_of(row: Row, body: Mapping[str, Any]) -> Bracket:
     stood = body.get("thread", ""), body.get("cursor", ""), body.get("transcript", "")
     asked = body.get("asked", False)
     call = Call(body["key"], body["tool"], body["summary"], paths, body["scans"], acts, asked, *stood)
-    return Bracket(row.seq, row.id, row.at, Turn(caller.agent, body["turn"]), caller, call, prompted=asked)
+    turn, unseen = Turn(caller.agent, body["turn"]), body.get("unseen", False)
+    return Bracket(row.seq, row.id, row.at, turn, caller, call, prompted=asked, unseen=unseen)
 
 
 def _act_of(body: Mapping[str, Any]) -> NewAct:
@@ -220,14 +246,21 @@ def _act_of(body: Mapping[str, Any]) -> NewAct:
 
 def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
     told = {name: body.get(name, False) for name in ("cut", "failed", "refused", "goes_on")}
-    return bracket._replace(closed=row.seq, ended=body.get("ended", row.at), began=body.get("began", 0.0), **told)
+    bracket = bracket._replace(ended=body.get("ended", row.at), began=body.get("began", 0.0), **told)
+    if not body.get("unseen", False):
+        return bracket._replace(closed=row.seq)
+    told_end = End(
+        body.get("ended", 0.0), bracket.refused, done=not bracket.cut, goes_on=bracket.goes_on,
+        over=body.get("over", 0.0), began=bracket.began,
+    )  # fmt: skip
+    return bracket._replace(told=told_end)
 
 
 # -- reading -----------------------------------------------------------------
 
 
 def open_ones(journal: Journal) -> list[Bracket]:
-    """The brackets that no row has closed, oldest first."""
+    """The brackets that no row has closed, oldest first; those among them whose end was told when nobody could look."""
     newest = max((row for row in map(journal.last, KINDS) if row is not None), key=lambda row: row.seq, default=None)
     if newest is None:
         return []
@@ -244,8 +277,9 @@ def open_ones(journal: Journal) -> list[Bracket]:
             body = row.body or {}
             if row.kind == "open":
                 found[row.id] = bracket_of(row, body)
-            elif row.kind == "close":
-                found.pop(body["open"], None)
+            elif row.kind == "close" and (bracket := found.pop(body["open"], None)) is not None:
+                if (bracket := closed_by(bracket, row, body)).told is not None and not bracket.closed:
+                    found[bracket.id] = bracket
             elif body["open"] in found:
                 found[body["open"]] = found[body["open"]]._replace(prompted=True)
         except (LookupError, TypeError, ValueError, AttributeError):
@@ -253,12 +287,18 @@ def open_ones(journal: Journal) -> list[Bracket]:
     return list(found.values())
 
 
-def newest_turn(journal: Journal, caller: Caller) -> AgentTurn | None:
-    """What a session was asked last."""
+def at_work(journal: Journal) -> list[Bracket]:
+    """Of them those whose calls are at work, as far as the journal tells."""
+    return [bracket for bracket in open_ones(journal) if bracket.is_open]
+
+
+def newest_turn(journal: Journal, caller: Caller, seen: bool = False) -> AgentTurn | None:
+    """What a session was asked last; with `seen` of what it was asked when somebody could look."""
     for row in journal.newest_first("turn"):
         body = row.body or {}
         if body.get("agent") == caller.agent and body.get("session") == caller.session:
-            return turn_of(row, body)
+            if not (seen and body.get("unseen")):
+                return turn_of(row, body)
     return None
 
 
@@ -272,17 +312,17 @@ class Span(NamedTuple):
     until: float | None = math.inf  # inf: to this day; None: it is over, and nobody knows since when
     over: float = 0.0  # until when something of it may have been done after that
     sure: float = 0.0  # from when on it was at work for certain
-    seen: bool = True  # whether somebody looked at the tree when it began, so that all changes are later
+    seen: bool = True  # whether somebody looked at the tree when it began and ended, so that all changes are its own
     behind: bool = False  # it goes on in the background: what another call does is not its work
 
     def holds(self, moment: Moment | None) -> bool | None:
         """Whether a change of that moment is the call's; None if nobody can tell."""
         if self.since and moment is not None and moment.at < self.since:
             return False
-        if not self.seen or (moment is not None and moment.at < self.sure):
-            return None
         if self.until is not None and moment is not None and moment.at > self.until:
             return None if moment.is_latest or moment.at <= self.over else False
+        if not self.seen or (moment is not None and moment.at < self.sure):
+            return None
         if self.since is None or self.until is None or (moment is None and self.until != math.inf):
             return None
         return True
@@ -297,7 +337,11 @@ def span_of(bracket: Bracket, end: End | None, began: float = 0.0, seen: float =
         ended = (end.at or None, end.over or (math.inf if end.goes_on else 0.0))
     began = began or (end.began if end is not None else 0.0)
     behind = end is not None and end.awaited
-    return _span_of(bracket, ended, began, seen, is_asking)._replace(behind=behind)
+    span = _span_of(bracket, ended, began, seen, is_asking)
+    if bracket.unseen:
+        span = span._replace(since=max(span.since or 0.0, bracket.at - EARLY))
+    is_seen = span.seen and not bracket.unseen and bracket.told is None
+    return span._replace(behind=behind, seen=is_seen)
 
 
 def _span_of(bracket: Bracket, ended: tuple[float | None, float], began: float, seen: float, is_asking: bool) -> Span:

@@ -66,7 +66,7 @@ def begin_turn(
     """An agent is asked something. What changed before that is not its work. Calls that begin at once are opened with
     it, on the same look."""
     journal = ws.store.journal
-    before = brackets.newest_turn(journal, caller)
+    before = brackets.newest_turn(journal, caller, seen=True)
     told = _told(ws, before) if before is not None else ()
     line = first_line(prompt)
     left = [b for b in brackets.open_ones(journal) if _same_session(b.caller, caller)]
@@ -76,7 +76,7 @@ def begin_turn(
         return Begun(Turn(caller.agent, begun.id), "", told, seq=seq)
     look = _scan(ws, tree, thorough=True)
     found = ws.observer.rows_of(look, over=ends.ends_of_left(left))
-    if before is not None and not found and not told and _is_heard_twice(ws, before, line):
+    if before is not None and not found and not told and is_heard_twice(ws, before, line):
         ws.observer.journal_look(look, [])
         return Begun(before.turn, "", (), seq=before.seq)
     rows = [*found, begun]
@@ -111,14 +111,12 @@ def begin_call(
     once that has been looked at: if it says yes, nothing is journaled."""
     journal = ws.store.journal
     found = brackets.open_ones(journal)
-    meant = [b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)]
+    meant = [b for b in found if b.is_open and _same_session(b.caller, caller) and b.is_of(call.key)]
     known, dead = [b for b in meant if not b.caller.is_gone], [b for b in meant if b.caller.is_gone]
-    if known and call.key.startswith(brackets.BY_CONTENT):
-        call = call._replace(key=f"{call.key}.{new_id()[:8]}")  # another one, with the same content
-    elif known:
+    if known and not call.key.startswith(brackets.BY_CONTENT):
         return None if unless is not None and unless() else Opened(known[0])
-    call = call._replace(summary=redact.text(call.summary), acts=_cleaned(ws, call))
-    over = [b for b in found if b in dead or (caller.one_at_a_time and _same_lane(b.caller, caller))]
+    call = as_kept(ws, call, bool(known))
+    over = [b for b in found if b in dead or not b.is_open or ends_with(b, caller)]
     granular = ws.settings.granularity == CALL
     if call.scans or granular or any(b.call.scans for b in over):
         look = _scan(ws, tree)
@@ -147,7 +145,9 @@ def ask_about(ws: Guarded, caller: Caller, call: Call) -> None:
     """A person is asked about a call that was announced: until its work is known to have begun, what changes may be
     anybody's. Agents that ask do not say by which name they announced it, so that its content has to tell."""
     found = brackets.open_ones(ws.store.journal)
-    mine = [b for b in found if _same_lane(b.caller, caller) and not b.prompted and _is_about(b.call, call)]
+    mine = [
+        b for b in found if b.is_open and _same_lane(b.caller, caller) and not b.prompted and _is_about(b.call, call)
+    ]
     if mine:
         oldest = min(b.seq for b in found)
         ws.store.journal.append([brackets.ask_row(mine[-1], oldest)], ws.clock())
@@ -170,12 +170,10 @@ def end_call(
     ran, what changed before that is not its work. One that nobody announced owns nothing, and is looked at all the
     same."""
     found = brackets.open_ones(ws.store.journal)
-    bracket = next((b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)), None)  # in order
+    bracket = announced(found, caller, call)
     asked = bracket.call if bracket is not None else call
     look = _scan(ws, tree) if asked.scans else _named(ws, tree, asked.paths)
-    began = 0.0
-    if bracket is not None and bracket.prompted:
-        began = (at or ws.clock()) - ran if ran is not None else ends.began(bracket)
+    began = began_of(ws, bracket, ran, at) if bracket is not None else 0.0
     at_work = [b._replace(failed=failed) if b is bracket else b for b in found]
     rows = ws.observer.rows_of(look, ending=bracket.id if bracket is not None else "", began=began, at_work=at_work)
     if bracket is not None:
@@ -191,42 +189,63 @@ def end_call(
 def refuse_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call, at: float) -> tuple[str, ...]:
     """A person said no to a call that was announced: it owns nothing. Ids of what was found meanwhile."""
     found = brackets.open_ones(ws.store.journal)
-    refused = [b for b in found if _same_session(b.caller, caller) and b.is_of(call.key)][:1]  # in order
-    return _close(ws, tree, refused, {b.id: End(at, refused=True) for b in refused}, thorough=False)
+    bracket = announced(found, caller, call)
+    return _close(ws, tree, {bracket.id: End(at, refused=True)} if bracket is not None else {}, thorough=False)
 
 
 def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> tuple[str, ...]:
     """A session, or a subagent of it, rests: the brackets that it left open are closed. Ids of what they did."""
-    mine = _same_session if whole_session else _same_lane
-    left = [b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller)]
-    over = ends.ends_of_left(left)
-    if whole_session:
-        over = {id: end._replace(awaited=False) for id, end in over.items()}
-    return _close(ws, tree, left, over, thorough=whole_session)
+    return _close(ws, tree, left_by(ws, caller, whole_session), thorough=whole_session)
 
 
 def end_gone(ws: Guarded, tree: OpenFolder, process: ancestry.Process, at: float) -> tuple[str, ...]:
     """An agent's process was seen to end at that moment: its calls ended with it. Ids of what they did."""
-    left = [b for b in brackets.open_ones(ws.store.journal) if (b.caller.pid, b.caller.started) == process]
-    known = {id: End(at) if end == End() else end for id, end in ends.ends_of_left(left).items()}
-    return _close(ws, tree, left, known, thorough=False)
+    return _close(ws, tree, left_at_death(ws, process, at), thorough=False)
 
 
 def over_outside(ws: Guarded) -> list[tuple[Bracket, End]]:
     """Calls that are open, did something outside the files, and are over, as anybody can tell."""
-    found = (b for b in brackets.open_ones(ws.store.journal) if b.call.acts)
+    found = (b for b in brackets.at_work(ws.store.journal) if b.call.acts)
     return [(b, end) for b in found if (end := ws.observer.end_of(b)) is not None]
 
 
 def close_outside(ws: Guarded, tree: OpenFolder) -> tuple[str, ...]:
     """Closes them. Ids of what they did to the files."""
-    found = over_outside(ws)
-    return _close(ws, tree, [b for b, _ in found], {b.id: end for b, end in found}, thorough=False)
+    return _close(ws, tree, {b.id: end for b, end in over_outside(ws)}, thorough=False)
 
 
-def _close(
-    ws: Guarded, tree: OpenFolder, left: Sequence[Bracket], over: Mapping[str, End], thorough: bool
-) -> tuple[str, ...]:
+def began_of(ws: Guarded, bracket: Bracket, ran: float | None, at: float) -> float:
+    """When a call began its work that is over, if a person was asked about it and that is known; else 0."""
+    if not bracket.prompted:
+        return 0.0
+    return (at or ws.clock()) - ran if ran is not None else ends.began(bracket)
+
+
+def ends_with(bracket: Bracket, caller: Caller) -> bool:
+    """Whether a call is over once its agent begins another one."""
+    return caller.one_at_a_time and _same_lane(bracket.caller, caller)
+
+
+def announced(found: Iterable[Bracket], caller: Caller, call: Call) -> Bracket | None:
+    """The call at work that an agent means; of several with the same content the first."""
+    return next((b for b in found if b.is_open and _same_session(b.caller, caller) and b.is_of(call.key)), None)
+
+
+def left_by(ws: Guarded, caller: Caller, whole_session: bool) -> dict[str, End]:
+    """How the calls ended that a session, or a subagent of it, has left open, by the ids of their brackets."""
+    mine = _same_session if whole_session else _same_lane
+    over = ends.ends_of_left(b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller))
+    return {id: end._replace(awaited=False) for id, end in over.items()} if whole_session else over
+
+
+def left_at_death(ws: Guarded, process: ancestry.Process, at: float) -> dict[str, End]:
+    """How those ended that were open in a process which ended at that moment."""
+    left = (b for b in brackets.open_ones(ws.store.journal) if (b.caller.pid, b.caller.started) == process)
+    return {id: End(at) if end == End() else end for id, end in ends.ends_of_left(left).items()}
+
+
+def _close(ws: Guarded, tree: OpenFolder, over: Mapping[str, End], thorough: bool) -> tuple[str, ...]:
+    left = [b for b in brackets.open_ones(ws.store.journal) if b.id in over] if over else []
     if not left:
         return ()
     scans = any(b.call.scans for b in left)
@@ -252,7 +271,7 @@ def turn_above(ws: Guarded) -> AgentTurn | None:
 def open_turns(ws: Guarded) -> frozenset[Turn]:
     """The turns that are open in this process, or in the nearest one above it that has any, where that is a harness's:
     only its calls know the process. Of several nobody can tell which one it is that asks."""
-    found = brackets.open_ones(ws.store.journal)
+    found = brackets.at_work(ws.store.journal)
     if not any(b.caller.pid for b in found):
         return frozenset()
     for process in ancestry.ancestors(os.getpid()):
@@ -274,7 +293,7 @@ def asking(ws: Guarded) -> frozenset[Turn]:
         newest = {t.caller.session: t for t in ws.history().agent_turns.values() if t.caller.agent == ws.asked_by}
         found = frozenset(turn.turn for turn in newest.values() if not turn.caller.is_gone)
     if ws.by_command and found:
-        found &= {bracket.turn for bracket in brackets.open_ones(ws.store.journal)}
+        found &= {bracket.turn for bracket in brackets.at_work(ws.store.journal)}
     return found
 
 
@@ -287,7 +306,7 @@ def left_at_work(history: History, plan: Plan) -> list[Bracket]:
     units = [unit for step in plan.taken for unit in step.units if unit.seq in history.by_seq]
     turns = {*request.turns, *(turn for unit in units for turn in history.by_seq[unit.seq].turns)}
     is_whole = request.verb == "rollback" and not (request.turns or request.threads or request.actors or request.own)
-    found = [b for b in history.brackets.values() if not b.closed and b.call.key != AROUND]
+    found = [b for b in history.brackets.values() if b.is_open and b.call.key != AROUND]
     found = [b for b in found if (is_whole or b.turn in turns) and not b.caller.is_gone]
     above = set(ancestry.ancestors(os.getpid())) if found else set()
     return [b for b in found if ancestry.Process(b.caller.pid, b.caller.started) not in above]
@@ -307,6 +326,13 @@ def deadline(ws: Guarded) -> float:
     """Seconds that a look may take for which a hook waits."""
     chosen = ws.settings.scan_deadline
     return DEADLINE if chosen is None else chosen
+
+
+def as_kept(ws: Guarded, call: Call, is_known: bool) -> Call:
+    """A call as it may be journaled. One of the same content may be known already, which is another one."""
+    if is_known:
+        call = call._replace(key=f"{call.key}.{new_id()[:8]}")
+    return call._replace(summary=redact.text(call.summary), acts=_cleaned(ws, call))
 
 
 def _cleaned(ws: Guarded, call: Call) -> tuple[NewAct, ...]:
@@ -332,7 +358,7 @@ def _named(ws: Guarded, tree: OpenFolder, paths: Iterable[bytes]) -> Look:
     return look
 
 
-def _is_heard_twice(ws: Guarded, before: AgentTurn, line: str) -> bool:
+def is_heard_twice(ws: Guarded, before: AgentTurn, line: str) -> bool:
     """Whether two hooks tell of one prompt, as where both the project's and the user's are installed."""
     last = ws.store.journal.last("open")
     is_idle = last is None or last.seq < before.seq

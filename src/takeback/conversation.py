@@ -182,7 +182,7 @@ class Conversation:
     def _under_way(self) -> str:
         """A turn of this thread that is open, in a process that is known to live."""
         with self._on.alone():
-            found = brackets.open_ones(self._on.store.journal)
+            found = brackets.at_work(self._on.store.journal)
         for caller in (bracket.caller for bracket in found if bracket.call.thread == self.thread):
             if caller.pid == os.getpid() and not caller.is_gone:
                 return f"a turn of thread {self.thread} is under way"

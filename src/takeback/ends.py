@@ -23,6 +23,8 @@ _AGAIN = 0.05
 
 def end_of(bracket: Bracket) -> End | None:
     """None where the call is at work, as far as anybody can tell."""
+    if bracket.told is not None:
+        return bracket.told
     found = _written(bracket)
     if bracket.caller.is_gone:
         return (found or End())._replace(awaited=False)  # nobody tells any more
@@ -37,6 +39,8 @@ def ends_of_left(left: Iterable[Bracket]) -> dict[str, End]:
 
 
 def _end_of_left(bracket: Bracket, until: float) -> End:
+    if bracket.told is not None:
+        return bracket.told
     can_wait = not bracket.caller.is_gone and os.path.exists(bracket.call.transcript)
     while (end := _written(bracket)) is None:
         if not can_wait or time.monotonic() > until:

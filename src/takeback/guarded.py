@@ -184,10 +184,7 @@ class Guarded:
 
     def must_not_be_interrupted(self) -> None:
         if what := self.interrupted():
-            raise TakebackError(
-                f"{what}, and the tree may be in between",
-                "finish it with takeback resume, or go back with takeback resume --abort",
-            )
+            raise in_between(what)
 
     def interrupted(self) -> str:
         """What was interrupted, as a sentence; empty if nothing was."""
@@ -270,6 +267,14 @@ class Guarded:
         """The journal, folded; kept while nothing is appended."""
         with self.alone():
             return self.observer.history()
+
+
+def in_between(what: str) -> TakebackError:
+    """Said where nobody may look, since something was interrupted."""
+    return TakebackError(
+        f"{what}, and the tree may be in between",
+        "finish it with takeback resume, or go back with takeback resume --abort",
+    )
 
 
 def _with_article(verb: str) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from . import budget
 from .errors import ApprovalNeeded, TakebackError, UsageError
-from .guarded import Guarded
+from .guarded import Guarded, in_between
 from .ids import new_id
 from .journal import New
 from .safefs import Folder as OpenFolder
@@ -28,9 +28,13 @@ class Hooked(Guarded):
 
     def begin_turn(self, caller: Caller, prompt: str = "", opening: Sequence[tuple[Caller, Call]] = ()) -> calls.Begun:
         """An agent is asked something: its calls from now on are one turn. Some may begin at once, on the same look."""
-        from . import calls
+        from . import calls, unseen
 
-        with self._hooked() as tree:
+        def told() -> None:
+            if not opening:  # else it is a turn of a thread, which does not begin where this fails
+                unseen.begin_turn(self, caller, prompt)
+
+        with self._hooked(told) as tree:
             begun = calls.begin_turn(self, tree, caller, prompt, opening)
             self._note_inside(begun.turn)
             return begun
@@ -39,7 +43,7 @@ class Hooked(Guarded):
         """An agent's call is about to act: takes the before-image of what it names, or of everything."""
         from . import calls
 
-        with self._hooked() as tree:
+        with self._hooked(lambda: self._begun_unseen(caller, call)) as tree:
             opened = calls.begin_call(self, tree, caller, call)
             assert opened is not None
             self._note_inside(opened.bracket.turn)
@@ -49,11 +53,19 @@ class Hooked(Guarded):
         """The same, unless what is asked after the look says yes: then nothing has begun."""
         from . import calls
 
-        with self._hooked() as tree:
+        with self._hooked(lambda: None if unless() else self._begun_unseen(caller, call)) as tree:
             opened = calls.begin_call(self, tree, caller, call, unless)
             if opened is not None:
                 self._note_inside(opened.bracket.turn)
             return opened
+
+    def _begun_unseen(self, caller: Caller, call: Call) -> None:
+        """Unless it does not begin where this fails: its agent is told to deny it, or it is a turn of a thread."""
+        from . import unseen
+        from .callers import TURN
+
+        if self.settings.failure != "closed" and call.key != TURN:
+            unseen.begin_call(self, caller, call)
 
     def _note_inside(self, turn: Turn) -> None:
         """A harness's step that it begins in takes it back with itself."""
@@ -72,9 +84,9 @@ class Hooked(Guarded):
 
     def refuse_call(self, caller: Caller, call: Call, at: float) -> tuple[str, ...]:
         """A person said no to a call that an agent had announced, at this moment. Ids of what changed meanwhile."""
-        from . import calls
+        from . import calls, unseen
 
-        with self._hooked() as tree:
+        with self._hooked(lambda: unseen.refuse_call(self, caller, call, at)) as tree:
             return calls.refuse_call(self, tree, caller, call, at)
 
     def end_call(
@@ -92,24 +104,25 @@ class Hooked(Guarded):
         person was asked about it, what changed before it began to work (`ran` seconds before `at`, when its agent
         told of its end) is not its work. `nothing` says why, where nothing came of it outside the files; `goes_on`
         that it left a command running."""
-        from . import calls
+        from . import calls, unseen
 
-        with self._hooked() as tree:
-            return calls.end_call(self, tree, caller, call, failed, did_act, ran, at, nothing, goes_on)
+        told = failed, did_act, ran, at, nothing, goes_on
+        with self._hooked(lambda: unseen.end_call(self, caller, call, *told)) as tree:
+            return calls.end_call(self, tree, caller, call, *told)
 
     def end_gone(self, process: Process, at: float) -> tuple[str, ...]:
         """A process was seen to end at this moment: the calls that were at work in it ended then."""
-        from . import calls
+        from . import calls, unseen
 
-        with self._hooked() as tree:
+        with self._hooked(lambda: unseen.end_gone(self, process, at)) as tree:
             return calls.end_gone(self, tree, process, at)
 
     def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
         """An agent rests, or a session ends: calls that nobody said were over are taken to be. While it rests nobody
         waits, so that room is made then."""
-        from . import calls
+        from . import calls, unseen
 
-        with self._hooked() as tree:
+        with self._hooked(lambda: unseen.end_turn(self, caller, whole_session)) as tree:
             found = calls.end(self, tree, caller, whole_session)
             if not whole_session:
                 with suppress(TakebackError):  # the next one makes it; what was captured stands
@@ -157,10 +170,13 @@ class Hooked(Guarded):
                 self.store.journal.append([New("note", new_id(), note)], self.clock())
 
     @contextmanager
-    def _hooked(self) -> Iterator[OpenFolder]:
+    def _hooked(self, unlooked: Callable[[], None] = lambda: None) -> Iterator[OpenFolder]:
+        """While a take-back is interrupted nobody may look: what can be journaled without that is, and this fails."""
         self.must_be_on()
         with self.writing(), self.open_tree() as tree:
-            self.must_not_be_interrupted()
+            if what := self.interrupted():
+                unlooked()
+                raise in_between(what)
             yield tree
 
     # -- calls that are stopped ------------------------------------------------

@@ -350,7 +350,7 @@ class Observer:
     @property
     def is_called(self) -> bool:
         """Whether a call is at work that may write anywhere."""
-        return any(bracket.call.scans for bracket in brackets.open_ones(self.store.journal))
+        return any(bracket.call.scans for bracket in brackets.at_work(self.store.journal))
 
     def look_at_threads(self) -> None:
         """Looks at the threads alone and journals what differs: the tree is not touched."""
@@ -419,7 +419,10 @@ class Observer:
                 between: dict[str, Any] = {}
                 if asked := [b for b in owners.calls if b.id in asking and owners.uncertain]:
                     moments = [moment.at if moment else self.clock() for moment in map(times.of, changes)]
-                    between["between"] = [max(self.seen_at, min(b.at for b in asked)), max(moments)]
+                    between["between"] = [
+                        max(self.seen_at, min(0.0 if b.unseen else b.at for b in asked)),
+                        max(moments),
+                    ]
                 rows += self._row_of(changes, owners, told, {**domain, **between}, seen)
         return rows + self._closing(found, ends if look.whole else over, over)
 
@@ -636,7 +639,7 @@ def is_work(change: Change) -> bool:
 
 
 def _gone(bracket: Bracket) -> End | None:
-    return End() if bracket.caller.is_gone else None
+    return bracket.told or (End() if bracket.caller.is_gone else None)
 
 
 def _by_owner(changes: Sequence[Change], ownership: Ownership) -> Iterable[tuple[Owners, Sequence[Change]]]:

@@ -29,7 +29,7 @@ _SHARE = 10  # looks may take one in so many seconds
 
 def asked_about(ws: Guarded) -> list[Bracket]:
     """The calls that a person is asked about, as long as that is worth attending to."""
-    found = (b for b in brackets.open_ones(ws.store.journal) if b.prompted)
+    found = (b for b in brackets.at_work(ws.store.journal) if b.prompted)
     return [b for b in found if ws.clock() - b.at < _PATIENCE and not b.caller.is_gone]
 
 

@@ -124,7 +124,7 @@ def calls_seen(history: History, wanted: Iterable[Bracket]) -> list[CallSeen]:
 
 
 def state_of(bracket: Bracket) -> str:
-    if not bracket.closed:
+    if bracket.is_open:
         return OPEN
     if bracket.refused:
         return REFUSED
@@ -144,7 +144,7 @@ def _call_seen(bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:
         bracket.at,
         bracket.ended,
         state_of(bracket),
-        not bracket.closed and caller.is_gone,
+        bracket.is_open and caller.is_gone,
         tuple(e.id for e in effects),
         _files(net(effects)),
         any(len(e.calls) > 1 for e in effects),
@@ -158,7 +158,7 @@ def calls_of(history: History, turn: Turn) -> list[CallSeen]:
 
 def at_work(history: History, end_of: Callable[[Bracket], End | None]) -> list[CallSeen]:
     """Calls that are at work, or were when their process ended, oldest first."""
-    left = (bracket for bracket in history.brackets.values() if not bracket.closed)
+    left = (bracket for bracket in history.brackets.values() if bracket.is_open)
     return calls_seen(history, (bracket for bracket in left if end_of(bracket) in (None, End())))
 
 

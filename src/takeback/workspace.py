@@ -220,7 +220,7 @@ class Workspace(Hooked, Twins):
 
         turns = [Turn(agent or RUN, since.id), *(Turn(RUN, id) for id in runs.at_work(self.store.folder))]
         if agent:
-            calls = [b.turn for b in brackets.open_ones(self.store.journal) if b.call.scans and b.turn.actor == agent]
+            calls = [b.turn for b in brackets.at_work(self.store.journal) if b.call.scans and b.turn.actor == agent]
             turns = [*calls, *turns[1:]] if calls else turns
         turns = list(dict.fromkeys(turns))
         after = self._checkpoint("", agent or RUN, False, running=turns, summary=f"run: {command}")
