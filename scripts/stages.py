@@ -66,6 +66,7 @@ def types() -> None:
 def tests() -> None:
     ignored = f"--ignore={_REAL_AGENTS}", f"--ignore={_WEB}"
     every = ["-n", WORKERS, "--dist", "worksteal", "-o", "tmp_path_retention_policy=failed", "-rfEs"]
+    run([*PYTHON, "compileall", "-q", "src"])  # once, not by each of the thousands of processes that tests start
     run([*PYTHON, "pytest", *every, *ignored], **in_memory())
 
 
