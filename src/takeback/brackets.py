@@ -63,6 +63,7 @@ class Bracket(NamedTuple):
     goes_on: bool = False  # it left a command running in the background
     began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
     ended: float = 0.0  # when it was over, as far as is known; else when it was closed
+    ran: bool = False  # its agent has written down that it did, though not when it began
     unseen: bool = False  # nobody could look at the tree when it was announced
     told: End | None = None  # how it ended, where nobody could look then: closed by the next look
 
@@ -96,6 +97,12 @@ class End(NamedTuple):
     awaited: bool = False  # … and its agent may still tell of its end: until then its bracket stays open
     over: float = 0.0  # when nothing of it can have been done any more, if that is known and later than its end
     began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
+    ran: bool = False  # that it did is known, though not when
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it is known to have begun its work: where a person was asked about it, they allowed it."""
+        return not self.refused and (self.done or self.ran or bool(self.began))
 
 
 class AgentTurn(NamedTuple):
@@ -196,6 +203,7 @@ def _end_body(bracket: Bracket, end: End, oldest: int) -> dict[str, Any]:
     body: dict[str, Any] = {"open": bracket.id, "oldest": oldest}
     said = ("cut", not end.done), ("refused", end.refused), ("goes_on", end.goes_on), ("failed", bracket.failed)
     body |= {name: True for name, is_so in said if is_so}
+    body |= {"ran": True} if end.ran and bracket.prompted else {}
     body |= {"ended": end.at} if end.at else {}
     body |= {"began": end.began} if end.began and bracket.prompted else {}
     return body
@@ -245,15 +253,12 @@ def _act_of(body: Mapping[str, Any]) -> NewAct:
 
 
 def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
-    told = {name: body.get(name, False) for name in ("cut", "failed", "refused", "goes_on")}
+    told = {name: body.get(name, False) for name in ("cut", "failed", "refused", "goes_on", "ran")}
     bracket = bracket._replace(ended=body.get("ended", row.at), began=body.get("began", 0.0), **told)
     if not body.get("unseen", False):
         return bracket._replace(closed=row.seq)
-    told_end = End(
-        body.get("ended", 0.0), bracket.refused, done=not bracket.cut, goes_on=bracket.goes_on,
-        over=body.get("over", 0.0), began=bracket.began,
-    )  # fmt: skip
-    return bracket._replace(told=told_end)
+    end = End(body.get("ended", 0.0), bracket.refused, done=not bracket.cut, goes_on=bracket.goes_on)
+    return bracket._replace(told=end._replace(over=body.get("over", 0.0), began=bracket.began, ran=bracket.ran))
 
 
 # -- reading -----------------------------------------------------------------

@@ -303,7 +303,7 @@ class History:
 
     def _fold_answered(self, bracket: Bracket) -> None:
         """What the person said: it ran, or it did not."""
-        ran = not bracket.cut or bool(bracket.began)
+        ran = not bracket.cut or bracket.ran or bool(bracket.began)
         for call in [c for c in self.stopped.values() if c.call == bracket.id and not c.answered]:
             self.stopped[call.id] = call.ended(bracket.ended, ran and not bracket.refused, bracket.refused)
 

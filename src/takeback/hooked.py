@@ -202,7 +202,7 @@ class Hooked(Guarded):
             with self.alone():
                 end = self.observer.end_of(bracket)
             if end is not None:
-                found[call.id] = call.ended(end.at or self.clock(), end.done or bool(end.began), end.refused)
+                found[call.id] = call.ended(end.at or self.clock(), end.has_run, end.refused)
         return found
 
     def waiting_calls(self) -> list[Stopped]:

@@ -19,9 +19,9 @@ _SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
 FIRST = "toolu_0_0"
 
 
-def _stopped(at: float) -> End:
-    """Its command may take a moment to end."""
-    return End(at, over=at + 0.3)
+def _stopped(at: float, ran: bool = True) -> End:
+    """Its command may take a moment to end; where a person stopped it, it is said that it ran."""
+    return End(at, over=at + 0.3, ran=ran)
 
 
 def _at(case: str, key: str = FIRST) -> float:
@@ -64,20 +64,20 @@ def test_a_call_that_a_hook_kept_from_running_never_ran(transcript: Path, case: 
 
 
 @pytest.mark.parametrize(
-    ("case", "prompted"),
+    ("case", "prompted", "ran"),
     [
-        ("Esc while it runs", False),
-        ("Ctrl-C while it runs", False),
-        ("approved, then Esc while it runs", True),
-        ("headless, Ctrl-C", False),
-        ("headless, SIGTERM", False),
-        ("the terminal is closed", False),
-        ("a command that fails", False),
-        ("a command that is killed by its timeout", False),
+        ("Esc while it runs", False, True),
+        ("Ctrl-C while it runs", False, True),
+        ("approved, then Esc while it runs", True, True),
+        ("headless, Ctrl-C", False, False),
+        ("headless, SIGTERM", False, False),
+        ("the terminal is closed", False, False),
+        ("a command that fails", False, False),
+        ("a command that is killed by its timeout", False, False),
     ],
 )
-def test_a_call_that_was_stopped_ran_until_then(transcript: Path, case: str, prompted: bool):
-    assert end_of(_write(transcript, case), FIRST, prompted) == _stopped(_at(case))
+def test_a_call_that_was_stopped_ran_until_then(transcript: Path, case: str, prompted: bool, ran: bool):
+    assert end_of(_write(transcript, case), FIRST, prompted) == _stopped(_at(case), ran)
 
 
 def test_the_call_before_the_refused_one_is_done(transcript: Path):

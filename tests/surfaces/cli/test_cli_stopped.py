@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,6 +130,29 @@ def test_a_call_that_was_answered_in_the_agent_itself_waits_no_longer(cli: Any, 
     asked_by_claude(cli, "2", "git push origin main")
     assert "git push origin main" in cli.ok("approve").out, "asked about again, it waits again"
     assert [row["state"] for row in gate_rows(cli)] == ["asked", "allowed"]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_call_that_was_allowed_and_then_stopped_was_allowed(cli: Any, tmp_path: Path, closed: bool) -> None:
+    where = {"transcript_path": str(tmp_path / "t.jsonl")}
+    asked_by_claude(cli, "", "", "UserPromptSubmit", **where)
+    asked_by_claude(cli, "1", "git push origin main", **where)
+    stamp = datetime.fromtimestamp(time.time(), UTC).isoformat()
+    said = {"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": "no"}
+    stop = {"type": "text", "text": "[Request interrupted by user for tool use]"}
+    common = {"type": "user", "promptId": "p", "timestamp": stamp, "entrypoint": "cli"}
+    lines = (
+        {**common, "toolDenialKind": "user-rejected", "message": {"role": "user", "content": [said]}},
+        {**common, "interruptedMessageId": "m", "message": {"role": "user", "content": [stop]}},
+    )
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if closed:
+        asked_by_claude(cli, "", "", "UserPromptSubmit", **where)
+        (tmp_path / "t.jsonl").unlink()
+    (row,) = gate_rows(cli)
+    assert row["state"] == "allowed"
+    for words in (["log", "kind:gate"], ["show", row["id"]], ["report"]):
+        assert "asked about, and allowed by a person at claude's prompt" in cli.ok(*words).out
 
 
 def gate_rows(cli: Any, *terms: str) -> list[dict[str, Any]]:
