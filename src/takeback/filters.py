@@ -162,7 +162,7 @@ KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "call": (_call, "how the id of an agent's call begins, in which it was found"),
     "domain": (_domain, "where it took effect: files, git, state, http, command, email, python, note, gate"),
     "id": (_id, "how the id begins"),
-    "kind": (_kind, "checkpoint, effect, takeback or gate (a call that was asked about or refused)"),
+    "kind": (_kind, "checkpoint, effect, gate or takeback (gate: a call that was asked about or refused)"),
     "label": (_label, "text in the label"),
     "path": (_path, "a path, a folder and what is in it, or a pattern with * and ?"),
     "session": (_session, "how an agent's own name of its session begins"),
