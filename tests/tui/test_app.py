@@ -17,7 +17,7 @@ from driving import Player, play, screen
 import takeback
 from scene import CLAUDE, CODEX, Scene, fifty_turns
 from servers.payments import serving
-from takeback.brackets import Call
+from takeback.brackets import Call, Caller
 from takeback.surfaces.tui.app import TimelineApp
 
 
@@ -1068,3 +1068,21 @@ def test_a_long_diff_says_that_it_is_cut(scene, project, monkeypatch):
         await player.see("lines more")
 
     play(project, script)
+
+
+@pytest.mark.parametrize(("files", "size"), [(1, (110, 32)), (1, (70, 20)), (60, (110, 32))])
+def test_a_plan_and_its_result_warn_of_a_call_that_goes_on(ws, project, files, size):
+    claude = Caller("claude", "s1")
+    ws.begin_turn(claude, "go")
+    ws.begin_call(claude, Call("1", "Bash", "Bash: make"))
+    for number in range(files):
+        (project / f"made{number}.txt").write_text("made\n")
+    ws.checkpoint("seen")
+
+    async def script(player):
+        await player.press("u")
+        await player.see("Apply?", "claude's Bash: make is still running", "this stays")
+        await player.press("y")
+        await player.see("took back", "claude's Bash: make is still running")
+
+    play(project, script, size)

@@ -163,9 +163,16 @@ def test_a_take_back_warns_of_a_call_that_goes_on(cli: Any, ws: Any, verb: tuple
     ws.begin_call(CLAUDE, bash("1"))
     (ws.root / "made.txt").write_text("made\n")
     assert RUNNING in cli(*verb, "--dry-run").out
+    (bracket,) = ws.history().brackets.values()
+    (running,) = cli(*verb, "--dry-run", "--json").json["plan"]["running"]
+    assert running == {
+        "id": bracket.id, "agent": "claude", "session": "s1", "turn": bracket.turn.number, "tool": "Bash",
+        "summary": "Bash: make", "may_wait": False,
+    }  # fmt: skip
     told = cli(*verb, "--yes")
     assert RUNNING in told.out + told.err and not (cli.project / "made.txt").exists()
     ws.end_call(CLAUDE, bash("1"))
+    assert not cli("redo", "--dry-run", "--json").json["plan"]["running"]
     told = cli("redo", "--yes")
     assert "running" not in told.out + told.err
 
@@ -176,6 +183,8 @@ def test_a_call_that_waits_for_an_answer_is_not_said_to_run(cli: Any, ws: Any) -
     (ws.root / "made.txt").write_text("made\n")
     ws.end_call(CLAUDE, bash("1"))
     ws.begin_call(CLAUDE, bash("2")._replace(asked=True))
+    (running,) = cli("undo", "--dry-run", "--json").json["plan"]["running"]
+    assert running["may_wait"]
     told = cli("undo", "--dry-run").out
     assert "claude's Bash: make is still running or waits for your answer: what it does after this stays" in told
 

@@ -72,7 +72,8 @@ def lines(
         yield f"with it {totals(fuller)}"
         yield from own_lines(plan)
     yield from unrecorded_lines(workspace, plan)
-    yield from running_lines(plan, history)
+    for line in running_lines(fuller or plan, history):
+        yield from acts.wrapped(terminal, line, 2)
 
 
 def besides(plan: Plan, fuller: Plan) -> Plan:

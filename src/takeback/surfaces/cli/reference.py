@@ -61,7 +61,8 @@ _CALL = (
 _CHECKPOINT = '"id", "number", "label", "at", "actor", "named", "pinned", "paths", "partial"'
 _PLAN = (
     '"id", "hash", "steps": [{"domain", "target", "verdict", "summary", "effect"}], '
-    '"distance": {"state": [{"thread", "ahead", "command"}], "files"}'
+    '"distance": {"state": [{"thread", "ahead", "command"}], "files"}, '
+    '"running": [{"id", "agent", "session", "turn", "tool", "summary", "may_wait"}]'
 )
 
 _EFFECT = (
@@ -120,7 +121,10 @@ _SHAPES = {
     "`diff`": (
         '`{"files": [{"path", "status", "added", "removed", "hunks"}]}`, with `"a"`, `"b"`, `"added"`, `"removed"`'
     ),
-    "`plan`, `compensate`, `--dry-run`, exit 4": f'`{{"plan": {{{_PLAN}}}}}`',
+    "`plan`, `compensate`, `--dry-run`, exit 4": (
+        f'`{{"plan": {{{_PLAN}}}}}`; `"running"` names calls at work, or, with `"may_wait"`, perhaps waiting for a '
+        "person's answer: what they do after this stays"
+    ),
     "`undo`, `redo`, `rollback`, `revert`, `restore`, `compensate --execute`, `apply`, `resume`": (
         'the plan, with `"results": [{"target", "domain", "verdict", "result": "done\\|kept\\|failed\\|unknown"}]`, '
         '`"counts"`, `"id"`, `"left"` (others\' work), `"own"` (files that are an agent\'s own, left alone), '

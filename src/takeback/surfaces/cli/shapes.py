@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...acts import Act, Stopped, Undo
-    from ...brackets import AgentTurn
+    from ...brackets import AgentTurn, Bracket
     from ...budget import Standing
     from ...effects import Abandoned
     from ...history import History
@@ -203,6 +203,8 @@ def undo(found: Undo, history: History) -> dict[str, Any]:
 
 
 def plan(found: Plan, history: History, describe: Describe | None = None) -> dict[str, Any]:
+    from ...calls import left_at_work
+
     return {
         "id": found.id,
         "hash": found.hash,
@@ -214,7 +216,15 @@ def plan(found: Plan, history: History, describe: Describe | None = None) -> dic
         "own": sorted(map(text, found.own)),
         "asks": {kind: sorted({text(u.path) for u in units}) for kind, units in found.asks.items()},
         "distance": states.shape(found.distance),
+        "running": [_running(bracket) for bracket in left_at_work(history, found)],
     }
+
+
+def _running(found: Bracket) -> dict[str, Any]:
+    """A call that is at work, or waits for a person's answer: what it does after the plan is done stays."""
+    caller, call = found.caller, found.call
+    shown = {"id": found.id, "agent": caller.agent, "session": caller.session, "turn": found.turn.number}
+    return {**shown, "tool": call.tool, "summary": call.summary, "may_wait": found.prompted}
 
 
 def _totals(found: Plan) -> dict[str, int]:

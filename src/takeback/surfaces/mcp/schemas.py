@@ -102,9 +102,18 @@ EFFECT = _object(
 )
 STEP = _object({"domain": TEXT, "target": TEXT, "verdict": TEXT, "summary": TEXT, "effect": _or_null(ID), "note": TEXT})
 DISTANCE = _object({"state": _list(TABLE), "files": COUNT}, {"outside": COUNT, "command": TEXT})
+RUNNING = _object(
+    {"id": ID, "agent": TEXT, "session": TEXT, "turn": TEXT, "tool": TEXT, "summary": TEXT, "may_wait": FLAG}
+)
 PLAN = _object(
     {"id": TEXT, "hash": TEXT, "verb": TEXT, "to": TEXT, "steps": _list(STEP), "totals": TABLE, "left": _list(PATH)},
-    {"own": _list(PATH), "distance": DISTANCE, "asks": TABLE, "at_target": _or_null(FLAG)},
+    {
+        "own": _list(PATH),
+        "distance": DISTANCE,
+        "asks": TABLE,
+        "at_target": _or_null(FLAG),
+        "running": _about(_list(RUNNING), "Calls at work: what they do after this stays"),
+    },
 )
 RESULT = _object({"target": TEXT, "verdict": TEXT, "result": TEXT, "note": TEXT, "domain": TEXT}, {"effect": ID})
 APPROVAL = _object({"needed": FLAG, "run": _about(_list(TEXT), "What a person runs on a terminal")})

@@ -129,7 +129,12 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
     def on_resize(self) -> None:
         """As high as what it has to say."""
         lines = self.query_one("#plan", Lines)
-        lines.styles.height = max(3, min(lines.count, self.app.size.height - 12))
+        lines.styles.height = max(3, min(lines.count, self._room))
+
+    @property
+    def _room(self) -> int:
+        """Lines that are seen at once."""
+        return self.app.size.height - 12
 
     def _ask(self, question: str) -> None:
         self.query_one("#question", Label).update(question)
@@ -179,11 +184,12 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
                 return
             fuller = takebacks.fuller_plan(workspace, plan, asked, self._agent)
             lines = self._plan_lines(plan, fuller)
+            running = list(plans.running_lines(fuller or plan, workspace.history()))
             found, more = self._shown(plan), self._shown(fuller) if fuller is not None else None
         except Exception as error:
             self.later(self._fail, failures.told(error, "ui"))
             return
-        self.later(self._show, found, more, lines)
+        self.later(self._show, found, more, lines, running)
 
     def action_resume(self, is_back: bool) -> None:
         said = "Going back from what was interrupted …" if is_back else "Finishing what was interrupted …"
@@ -211,14 +217,16 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         takebacks.write_plan(paper, self._workspace, plan, len(plan.steps) <= _ALL, fuller)
         return paper.read()
 
-    def _show(self, found: Shown, fuller: Shown | None, lines: list[Text]) -> None:
+    def _show(self, found: Shown, fuller: Shown | None, lines: list[Text], running: list[str]) -> None:
+        """Which calls are at work is said at the end of the plan, and again where that is out of sight."""
         self._choose(found)
         self._fuller = fuller
         steps = found.unapproved[0] or (fuller.unapproved[0] if fuller else [])
         outside = f" · {len(steps)} outside the files, asked for next by typing yes" if steps else ""
         asks = plans.kinds_said(found.plan.asks)
         keys = f"t takes {asks} too, k keeps it" if fuller else "y does exactly this"
-        self._enter(SHOWN, lines[0].plain if lines else "", lines[1:], f"Apply? {keys}{outside}")
+        question = [*(running if len(lines) > self._room else ()), f"Apply? {keys}{outside}"]
+        self._enter(SHOWN, lines[0].plain if lines else "", lines[1:], "\n".join(question))
 
     def _choose(self, shown: Shown) -> None:
         self._plan, self._parts, self._unapproved = shown
