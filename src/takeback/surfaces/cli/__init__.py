@@ -72,7 +72,7 @@ def split_verb(words: list[str]) -> tuple[str, list[str]]:
             later = [w for w in words[at + 1 :] if not w.startswith("-")]
             return (later[0], ["--help"]) if later else ("--help", [])
         at += 2 if word == "-C" else 1
-    return "status", [*words, "--bare"]
+    return "status", ["--bare", *words]
 
 
 def _dispatch(verb: str, rest: list[str]) -> int:

@@ -27,7 +27,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        label = " ".join([*args.label, *args.after])
+        label = " ".join(args.label)
         actor = context.environ.get("TAKEBACK_ACTOR", "")
         checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint(label, actor=actor))
         if context.json:

@@ -39,7 +39,7 @@ _STATES = 2_000  # rows that are looked at for them
 def add(parser: Parser) -> None:
     parser.synopsis = "bash|zsh|fish"
     parser.about = "Prints a completion script for your shell."
-    parser.takes("SHELL", "shell", nargs="?", default="", help="bash, zsh or fish")
+    parser.takes("SHELL", "shell", nargs="?", default="", help="bash, zsh or fish")  # with --names: how the name begins
     parser.takes("--names VERB", "--names", help="the ids and labels VERB can be given; the scripts ask for these")
     parser.examples = [
         ('eval "$(takeback completion bash)"', "in ~/.bashrc"),
@@ -50,7 +50,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     if args.names is not None:
-        _say_names(context, args.names, *args.after[:1])
+        _say_names(context, args.names, args.shell)
         return 0
     from .shells import SCRIPTS
 

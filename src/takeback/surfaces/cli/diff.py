@@ -26,6 +26,7 @@ def add(parser: Parser) -> None:
     parser.takes("-- PATH…", "--path", action="append", default=[], help="only these files or folders")
     parser.takes("--stat", "--stat", action="store_true", help="one line per file, no hunks")
     masks.add_option(parser)
+    parser.has_after = True
     parser.examples = [
         ("takeback diff", "since the newest named checkpoint"),
         ("takeback diff 3 7 --stat", "between two checkpoints, in short"),

@@ -72,7 +72,6 @@ def run(context: Context, args: Namespace) -> int:
         raise UsageError("--due is for takeback email release", "leave it out")
     if args.trash_copy and args.what != "cancel":
         raise UsageError("--trash-copy is for takeback email cancel", "leave it out")
-    args.names = [*args.names, *args.after]
     if args.names and args.what in ("stage", "pending"):
         raise UsageError(f"email {args.what} takes no {safe(args.names[0])!r}", "see takeback help email")
     with context.open() as workspace:

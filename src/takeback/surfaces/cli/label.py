@@ -30,7 +30,7 @@ def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         only_a_person(context, "calling a checkpoint something else", workspace)
         before = workspace.find_checkpoint(paths.entry(context, workspace, args.name))
-        checkpoint = workspace.label(before.id, " ".join([*args.label, *args.after]))
+        checkpoint = workspace.label(before.id, " ".join(args.label))
         if context.json:
             context.terminal.json({"checkpoint": shapes.checkpoint(checkpoint)})
             return 0

@@ -142,7 +142,7 @@ def at_most(args: Namespace) -> int | None:
 
 def terms(args: Namespace) -> str:
     named = [f"{key}:{value}" for key in ("since", "until") if (value := getattr(args, key, None)) is not None]
-    return " ".join(_quoted(word) for word in [*named, *args.filter, *args.after])
+    return " ".join(_quoted(word) for word in [*named, *args.filter])
 
 
 def _quoted(word: str) -> str:

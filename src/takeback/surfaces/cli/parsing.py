@@ -13,7 +13,7 @@ from ...typed import TYPE_CHECKING, Any, NamedTuple
 from .verbs import OPTIONS, VERBS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
     from typing import NoReturn
 
@@ -51,6 +51,7 @@ class Parser:
         self.examples: list[tuple[str, str]] = []  # (command, what it does)
         self.listed: list[tuple[str, str]] = []  # (arguments or flags, help)
         self.is_word: Callable[[str], bool] = lambda word: False  # what looks like an option and is none
+        self.has_after = False  # whether what follows `--` is something else than words: another program's, paths
         self.options: list[Option] = []
         self.words: list[Word] = []
         self.retired: dict[str, str] = {}  # options that are taken no longer, and what to write instead
@@ -75,7 +76,8 @@ class Parser:
 
     # -- what was asked ------------------------------------------------------
 
-    def parse(self, words: list[str]) -> Namespace:
+    def parse(self, words: list[str], plain_ones: Sequence[str] = ()) -> Namespace:
+        """`plain_ones` come last, and are words whatever they look like."""
         asked = Namespace()
         for option in self.options:
             setattr(asked, option.dest, option.default)
@@ -99,8 +101,9 @@ class Parser:
                         self.error(f"{option}: expected one argument")
                     value, ahead = ahead, next(left, None)
                 _set(asked, option, value)
-        if extra := [*self._name(plain, asked), *unknown]:
-            self.error("unrecognized arguments: " + " ".join(sorted(extra, key=words.index)))
+        given = [*words, *plain_ones]
+        if extra := [*self._name([*plain, *plain_ones], asked), *unknown]:
+            self.error("unrecognized arguments: " + " ".join(sorted(extra, key=given.index)))
         return asked
 
     def _is_option(self, word: str) -> bool:
@@ -190,7 +193,8 @@ def parser_of(verb: str) -> Parser:
 
 
 def parse(verb: str, words: list[str]) -> tuple[Parser, Namespace]:
-    """What was asked of a verb. What follows `--` is taken as it is and put into `after`."""
+    """What was asked of a verb. What follows `--` is taken as it is: as words, or put into `after` where the verb has
+    another use for it."""
     parser = parser_of(verb)
     after: list[str] = []
     if "--" in words:
@@ -198,6 +202,8 @@ def parse(verb: str, words: list[str]) -> tuple[Parser, Namespace]:
         words, after = words[:at], words[at + 1 :]
     if "-h" in words or "--help" in words:  # before anyone complains about what is missing
         return parser, Namespace(help=True)
-    asked = parser.parse([w for w in words if not parser.is_word(w)])
-    asked.after = [*(w for w in words if parser.is_word(w)), *after]
+    terms = [w for w in words if parser.is_word(w)]
+    ours = [w for w in words if not parser.is_word(w)]
+    asked = parser.parse(ours, terms if parser.has_after else [*terms, *after])
+    asked.after = after if parser.has_after else []
     return parser, asked

@@ -37,7 +37,7 @@ def run(context: Context, args: Namespace) -> int:
         what = f"{args.planned!r} cannot be planned" if args.planned else "plan needs a verb"
         raise UsageError(what, f"plan one of: {', '.join(VERBS)}")
     with context.open() as workspace:
-        words = (*args.words, *args.after)
+        words = tuple(args.words)
         if args.planned == "revert":
             words = tuple(paths.ids_or_paths(context, workspace, words))
         elif args.planned == "restore":

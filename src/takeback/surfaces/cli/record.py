@@ -79,6 +79,7 @@ def add(parser: Parser) -> None:
     takes("--depends-on ID", "--depends-on", **again, help="an older effect that it stands on; several times")
     takes("--left-to-do TEXT", "--left-to-do", help="note: what a person can still do about it")
     takes("--call ID", "--call", help="the call of an agent in which it was done")
+    parser.has_after = True
     parser.examples = [
         ("takeback record http POST https://api.stripe.com/v1/charges --status 200 \\", ""),
         ("    --response-body @charge.json --inverse-url https://api.stripe.com/v1/refunds \\", ""),

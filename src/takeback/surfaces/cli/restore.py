@@ -41,7 +41,7 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     elsewhere = args.to is not None
     with context.open(when_off=elsewhere) as workspace:
-        given = [*args.path, *args.after]
+        given = args.path
         if not args.checkpoint or (elsewhere and not given):
             raise UsageError("restore needs a checkpoint and at least one path", "takeback restore CHECKPOINT PATH…")
         paths.entry(context, workspace, args.checkpoint)

@@ -34,6 +34,6 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        words = tuple(paths.ids_or_paths(context, workspace, [*args.what, *args.after]))
+        words = tuple(paths.ids_or_paths(context, workspace, args.what))
         wanted = takebacks.within(workspace, takebacks.asked("revert", words, args), args)
         return takebacks.take_back(context, workspace, wanted)

@@ -46,6 +46,7 @@ def add(parser: Parser) -> None:
     parser.takes("--isolate", "--isolate", action="store_true", help="over a private layer; then ask: keep or drop")
     parser.takes("--keep", "--keep", action="store_true", help="answer beforehand: keep what it did")
     parser.takes("--drop", "--drop", action="store_true", help="answer beforehand: drop it, after showing the diff")
+    parser.has_after = True
     parser.examples = [
         ("takeback run -- npm run migrate", "then takeback undo, if you do not like it"),
         ("takeback run --isolate -- ./codemod.sh", "look first, then keep it or drop it"),

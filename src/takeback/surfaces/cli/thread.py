@@ -115,7 +115,7 @@ def add(parser: Parser) -> None:
 
 
 def run(context: Context, args: Namespace) -> int:
-    words = [*args.names, *args.after]
+    words = args.names
     if args.what not in TAKES:
         what = f"thread knows no {safe(args.what)!r}" if args.what else "say what to do with threads"
         raise UsageError(what, f"takeback thread {', '.join(list(TAKES)[:-1])} or {list(TAKES)[-1]}")

@@ -31,7 +31,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
-        given = [*args.path, *args.after]
+        given = args.path
         if not given:
             raise UsageError("track needs at least one path", "takeback track PATH…")
         wanted = paths.all_inside(context, workspace, given, present=True)
