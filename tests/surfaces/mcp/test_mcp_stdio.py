@@ -321,23 +321,25 @@ def test_the_inspector_lists_and_calls_the_tools(work: Path, inspector: list[str
 # -- half a surrogate, and a launcher ------------------------------------------------------
 
 
-def spoken(folder: Path, *lines: str) -> list[dict[str, Any]]:
-    """What the server answers to these lines, said as they are."""
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-    said = [
-        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        *lines,
-    ]
+def spoken(
+    folder: Path, *lines: str | Callable[[dict[str, Any]], str], silent: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
+    """What the server says to these lines, said as they are, each once it has spoken to the one before; to those that
+    are `silent` it says nothing."""
+    able = {"elicitation": {}}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": able, "clientInfo": {"name": "raw", "version": "1"}}
+    initialized = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    first = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
     with subprocess.Popen(
         [*PROGRAM, "mcp"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as server:
         assert server.stdin is not None and server.stdout is not None
-        found = []
-        for line in said:
+        found: list[dict[str, Any]] = []
+        for said in (first, initialized, *lines):
+            line = said if isinstance(said, str) else said(found[-1])
             server.stdin.write(line + "\n")
             server.stdin.flush()
-            if '"id"' in line:
+            if line not in (initialized, *silent):
                 found.append(json.loads(server.stdout.readline()))
         server.stdin.close()
         assert server.wait(30) == 0
@@ -359,6 +361,71 @@ async def test_a_call_with_half_a_surrogate_is_answered(work: Path) -> None:
         assert "cannot be read" in error["message"] and error["hint"] and error["code"] == 2
     assert other["id"] == "x" and "cannot be read" in other["error"]["message"]
     assert not after["result"].get("isError"), "it goes on"
+
+
+_CALL = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "takeback_status", "a": %s}}'
+_PING = '{"jsonrpc": "2.0", "id": %s, "method": "ping"}'
+_UNREADABLE = {  # the line, and the id it is answered under
+    "half a surrogate as its id": (_PING % r'"\ud800"', None),
+    "half a surrogate in its id": (_PING % r'"a\udc00b"', None),
+    "half a surrogate in its method": (r'{"jsonrpc": "2.0", "id": 7, "method": "tools/\ud800"}', 7),
+    "half a surrogate in a name": (_CALL % r'{"\udc00": 1}', 7),
+    "a long number": (_CALL % ("9" * 5000), 7),
+    "a long number as its id": (_PING % ("9" * 5000), None),
+    "deep lists": (_CALL % ("[" * 3000 + "]" * 3000), 7),
+    "deep objects, and its id last": (
+        '{"params": ' + '{"id":' * 3000 + "1" + "}" * 3000 + ', "method": "ping", "id": "x"}',
+        "x",
+    ),
+    "an escape that is none": (_CALL % r'"\x"', 7),
+    "a raw tab": (_CALL % '"a\tb"', 7),
+    "an open string": ('{"jsonrpc": "2.0", "id": "x", "method": "ping', "x"),
+    "half a line": ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"id": 9,', 7),
+    "half of its id": ('{"jsonrpc": "2.0", "id', None),
+    "more after it": (_PING % "7" + " and more", 7),
+    "words": ("hello", None),
+    "a number": ("5", None),
+    "an id of a list's member": ("[" + _PING % "7" + "]", None),
+    "neither method nor result": ('{"jsonrpc": "2.0", "id": 7}', 7),
+    "another version": ('{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7),
+    "parameters in a list": ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": []}', 7),
+    "all at once, and nothing right": ('{"jsonrpc": "2.0", "id": 7, "method": 5, "result": 3, "error": 4}', None),
+    "bytes that are no text": (r'{"jsonrpc": "2.0", "id": "é", "method": "ping", "params": "\ud800"}', "é"),
+}
+
+
+async def test_every_line_that_cannot_be_read_is_answered_and_it_goes_on(work: Path) -> None:
+    lines = [line for line, _ in _UNREADABLE.values()]
+    _, *answers, after = spoken(work, *lines, _PING % '"after"')
+    for what, (line, id), answer in zip(_UNREADABLE, _UNREADABLE.values(), answers, strict=True):
+        assert answer["id"] == id, what
+        if "tools/call" in line:
+            assert answer["result"]["isError"], what
+            assert "cannot be read" in answer["result"]["structuredContent"]["error"]["message"], what
+        else:
+            assert "cannot be read" in answer["error"]["message"], what
+    assert after == {"jsonrpc": "2.0", "id": "after", "result": {}}
+
+
+async def test_a_line_that_nobody_waits_for_is_not_answered(work: Path) -> None:
+    silent = ("", " ", r'{"jsonrpc": "2.0", "method": "notifications/\ud800"}')
+    _, after = spoken(work, *silent, _PING % "1", silent=silent)
+    assert after["id"] == 1
+
+
+async def test_a_persons_answer_that_cannot_be_read_is_no_yes_and_the_call_ends(work: Path) -> None:
+    with takeback.open(work) as ws:
+        ws.record_command("made out", argv=["touch", "sent"])
+    call = {"name": "takeback_compensate", "arguments": {"execute": True}}
+    yes = {"action": "accept", "content": {"approve": True, "a": "\ud800"}}
+    _, question, answer = spoken(
+        work,
+        json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}),
+        lambda asked: json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": yes}),
+    )
+    assert question["method"] == "elicitation/create"
+    assert answer["id"] == 7 and "takeback approve" in json.dumps(answer["result"])
+    assert not (work / "sent").exists()
 
 
 _LAUNCHERS = {

@@ -95,15 +95,19 @@ class Server(MCPServer[Any]):
             self._noted.add(workspace.root)
 
     async def run_stdio_async(self) -> None:
-        """As the SDK has it, but a request that it cannot read is answered too: whoever asked would wait for ever."""
+        """As the SDK has it, but a line that it cannot read is answered too: whoever asked would wait for ever."""
         async with stdio_server() as (asked, answers):
             heard, readable = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 
             async def read() -> None:
                 async with heard:
                     async for message in asked:
-                        answer = unread.answer(message) if isinstance(message, ValidationError) else None
-                        await (heard.send(message) if answer is None else answers.send(SessionMessage(answer)))
+                        if not isinstance(message, ValidationError):
+                            await heard.send(message)
+                        elif (answer := unread.answer(message)) is not None:
+                            await answers.send(SessionMessage(answer))
+                        elif (reply := unread.reply(message)) is not None:
+                            await heard.send(SessionMessage(reply))
 
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(read)
