@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sampling import examples
 from takeback import settings, variables
-from takeback.errors import ApprovalNeeded, Stale
+from takeback.errors import ApprovalNeeded, CredentialNeeded, Stale
 from takeback.marks import Marks
 from takeback.workspace import Workspace, open_workspace
 
@@ -177,6 +177,21 @@ def test_a_value_that_changes_between_a_plan_and_its_apply_makes_it_stale(tmp_pa
         environ["PGHOST"] = "localhost"
         ws.apply(plan)
     assert (tmp_path / "project" / "log").read_text() == "drop shop at localhost\n"
+
+
+def test_a_yes_given_while_a_variable_was_not_set_says_that_it_does_not_cover_its_value(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "DB": "shop", "PGHOST": "localhost"}
+    with workspace(tmp_path, environ) as ws:
+        id = log_at_host(ws)
+        del environ["DB"]
+        plan = ws.plan("revert", id)
+        ws.approve(plan, ws.unapproved(plan)[1])
+        with pytest.raises(CredentialNeeded, match="run the same again, which needs a new approval: the one that was"):
+            ws.apply(plan)
+        environ["DB"] = "shop"
+        with pytest.raises(ApprovalNeeded, match="the one that was given is for another value of DB than is here"):
+            ws.apply(plan)
+    assert not (tmp_path / "project" / "log").exists()
 
 
 def test_a_home_that_the_line_names_is_part_of_what_is_approved(tmp_path: Path) -> None:

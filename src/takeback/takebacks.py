@@ -551,7 +551,7 @@ class Takebacks:
                 self.must_be_ready(plan)
                 differing = _differing(approval.marks, plan.marks)
                 raise _stale_values(differing, plan.marks, "approved", "look at it again: takeback plan")
-        raise _not_approved(plan, steps, unbound)
+        raise _not_approved(plan, steps, unbound, _differing(given[-1].marks, plan.marks) if given else [])
 
     def _given(self, plan: Plan) -> list[Approval]:
         """What was approved of a plan and not used, whatever the values here are by now."""
@@ -591,9 +591,12 @@ class Takebacks:
     def must_be_ready(self, plan: Plan) -> None:
         """Nothing is begun where a credential that a step needs is not there: it would only fail, half-way. What was
         approved stays approved."""
-        way = "set it and run the same again"
-        if any(_stands_once_set(approval, plan.marks) for approval in self._given(plan)):
+        way, given = "set it and run the same again", self._given(plan)
+        if any(_stands_once_set(approval, plan.marks) for approval in given):
             way += ", which needs no new approval"
+        elif given:
+            command = f" (takeback approve {plan.id[:8]})" if plan.id else ""
+            way += f", which needs a new approval{command}: the one that was given is not for that value"
         if len(plan.outside) < len(plan.taken):
             way += "; or take back the files alone with --only files"
         self._must_be_ready(plan.outside, way)
@@ -820,12 +823,18 @@ def _came_of(segment: Segment) -> Iterator[tuple[Step, Result]]:
         yield step, segment.undone.get(step.path) or Result(step.path, step.verdict, DONE)
 
 
-def _not_approved(plan: Plan, steps: list[Step], unbound: list[Credential]) -> ApprovalNeeded:
+def _not_approved(
+    plan: Plan, steps: list[Step], unbound: list[Credential], differing: Sequence[str] = ()
+) -> ApprovalNeeded:
+    """`differing` are the variables that had another value, or none, when a yes was given to this very plan."""
     parts = [f"{len(steps)} step{'s' * (len(steps) != 1)} outside the files"] if steps else []
     parts += [f"sending {c.name} to {c.origin}" for c in unbound]
+    needs = f"{' and '.join(parts)} need{'s' * (len(parts) == 1 and len(steps) < 2)} a person's yes"
+    if differing:
+        needs += f"; the one that was given is for another value of {', '.join(differing)} than is here"
     bound = "".join(f"; your own configuration binds it for good: {c.binding}" for c in unbound)
     return ApprovalNeeded(
-        f"nothing was changed: {' and '.join(parts)} need{'s' * (len(parts) == 1 and len(steps) < 2)} a person's yes",
+        f"nothing was changed: {needs}",
         "on a terminal, run it again and type yes; or save it with takeback plan, then takeback approve PLAN and "
         f"takeback apply PLAN; or take back the files alone with --only files{bound}",
     )

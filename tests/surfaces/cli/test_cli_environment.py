@@ -102,6 +102,22 @@ def test_a_credential_that_is_missing_begins_nothing_and_the_approval_stands(
     assert len(bank.refunds) == 1 and state(cli, id) == "undone" and not (cli.project / "later.py").exists()
 
 
+def test_a_yes_given_while_a_variable_was_not_set_does_not_cover_its_value(cli: Any, psql: Path) -> None:
+    """The hint promised that no new approval was needed, and the same was then refused as stale."""
+    id = recorded(cli, "--shell", "psql $DB -f down.sql", DB="shop")
+    unset, there = {"NO_COLOR": "1"}, {"NO_COLOR": "1", "DB": "shop"}
+    plan = cli.ok("plan", "revert", id, "--json").json["plan"]["id"]
+    approve(cli, plan, unset)
+    ran = cli("apply", plan, env=unset)
+    assert ran.code == 4 and "DB is not set here" in ran.err and "no new approval" not in ran.err
+    assert f"needs a new approval (takeback approve {plan[:8]})" in ran.err
+    refused = cli("apply", plan, env=there)
+    assert refused.code == 4 and "DB has another value here than when it was approved" in refused.err
+    approve(cli, plan, there)
+    cli.ok("apply", plan, env=there)
+    assert psql.read_text() == "shop -f down.sql at none\n" and state(cli, id) == "undone"
+
+
 def test_yes_does_not_ask_for_an_approval_that_is_not_what_is_missing(cli: Any, bank: Any, own_home: Any) -> None:
     bind(own_home, bank, '[policy.http]\ncompensating = "allow"\n')
     id = charge(cli, bank, key=True)
