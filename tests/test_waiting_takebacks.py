@@ -9,7 +9,6 @@ import sys
 import pytest
 
 import takeback
-from takeback import results
 
 KILLING = ["sh", "-c", "echo by the inverse > data.txt; kill -9 $PPID"]  # the take-back that runs it
 ROLL_BACK = "import sys, takeback; ws = takeback.open(sys.argv[1]); plan = ws.plan('rollback', '1'); "
@@ -177,13 +176,13 @@ def killed_in_its_refund(ws, hanging, **how):
 def by_a_step(ws):
     with ws.step("write") as step:
         pass
-    return results.finished(ws, step.finished)
+    return step.finished.message
 
 
 def by_a_turn(ws):
     with takeback.Conversation(ws).turn("hello") as turn:
         pass
-    return results.finished(ws, turn.finished)
+    return turn.finished.message
 
 
 def by_an_undo(ws):

@@ -336,7 +336,7 @@ class Conversation:
     def _finished(self, outcome: Outcome) -> Said:
         """What a call did instead of its own work: an earlier one was interrupted."""
         done = any(result.result == DONE for result in outcome.results)
-        return Said(results.finished(self._on, outcome), done, outcome)
+        return Said(results.finished(self._on, outcome).message, done, outcome)
 
     def _told(self, verb: str, what: str, outcome: Outcome, messages: int, stays: Stays) -> Said:
         steps = {step.path: step for step in outcome.plan.steps}
@@ -377,7 +377,7 @@ class Conversation:
 class ConversationTurn(Recorder):
     """A turn under way. What is recorded inside `with` belongs to it; leaving it looks at what it did."""
 
-    finished: Outcome | None = None  # of an interrupted undo or redo, which was finished first
+    finished: results.Finished | None = None  # what came of an interrupted undo or redo, which was finished first
     lacking: tuple[tuple[bytes, str], ...] = ()  # what could not be captured as it was before, and why
     open: ThreadTurn | None = None
     begun: Mapping[str, str] = {}  # whose acts are that are recorded in it

@@ -19,11 +19,16 @@ TakebackError            exit 1   it failed; nothing was lost
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .results import Finished
+
 
 class TakebackError(Exception):
     """A failure that a person can act on: what happened, to what, and what to do next."""
 
     exit_code = 1
+    finished: Finished | None = None  # what came of an interrupted take-back that was finished before it
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 
-from .effects import DONE, FAILED, KEPT, Unit, domain_of, text, thread_of
+from .effects import DONE, FAILED, KEPT, Outcome, Unit, domain_of, text, thread_of
 from .errors import TakebackError
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .acts import Act
-    from .effects import Outcome, Result, Turn
+    from .effects import Result, Turn
     from .history import History
     from .workspace import Workspace
 
@@ -21,6 +21,14 @@ _NAMED = 8  # of a kind, in a sentence
 class Named(NamedTuple):
     back: tuple[str, ...]  # paths, threads, and what effects did
     stayed: tuple[tuple[str, str], ...]  # each with why
+
+
+class Finished(Outcome):
+    """What came of a take-back that had been interrupted, and was finished before anything else."""
+
+    back: tuple[str, ...]  # what went back, by name
+    stayed: tuple[tuple[str, str], ...]  # what stayed, and why
+    message: str  # 'finished a rollback of thread bob that was interrupted: took back a.txt'
 
 
 class Left(NamedTuple):
@@ -92,23 +100,24 @@ def _called(path: bytes) -> str:
     return f"thread {thread_of(path)}" if domain_of(path) == "state" else text(path)
 
 
-def finished(workspace: Workspace, outcome: Outcome) -> str:
-    """'finished a rollback of thread bob that was interrupted: took back a.txt': of what had to be done first."""
-    request = outcome.plan.request
+def finished(workspace: Workspace, outcome: Outcome) -> Finished:
+    request, said = outcome.plan.request, Finished(*outcome)
     verb = f"{'an' if request.verb[:1] in 'aeiou' else 'a'} {request.verb}"
     of = f" of thread {listed(request.threads)}" if request.threads else ""
     did = "brought back" if request.verb == "redo" else "took back"
-    return f"finished {verb}{of} that was interrupted: {sentence(named(workspace, outcome), did)}"
+    said.back, said.stayed = found = named(workspace, outcome)
+    said.message = f"finished {verb}{of} that was interrupted: {sentence(found, did)}"
+    return said
 
 
 @contextmanager
-def telling(finished: str) -> Iterator[None]:
+def telling(finished: Finished | None) -> Iterator[None]:
     """An error says what was finished before it: else it would seem that nothing was changed at all."""
     try:
         yield
     except TakebackError as error:
-        if finished:
-            error.message = f"{finished}. Besides that: {error.message}"
+        if finished is not None:
+            error.message, error.finished = f"{finished.message}. Besides that: {error.message}", finished
         raise
 
 

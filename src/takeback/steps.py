@@ -69,7 +69,9 @@ class WorkStep(Recorder):
         self.checkpoint = ""  # the id of the checkpoint it began with
         self.outcome: Outcome | None = None  # of taking it back
         self.remains: tuple[Remains, ...] = ()
-        self.finished: Outcome | None = None  # of a take-back that had been interrupted, and was finished first
+        self.finished: results.Finished | None = (
+            None  # what came of a take-back that had been interrupted, and was finished first
+        )
         self.remembered: tuple[Remembered, ...] = ()  # what was put back in the harness's memory
         self._shared = False  # another step was at work at the same time
         self._parent: WorkStep | None = None
@@ -240,7 +242,7 @@ class WorkStep(Recorder):
                 except Stale:  # somebody did something meanwhile
                     continue
                 if outcome.finished_earlier:  # it was cut off since we looked
-                    self.finished = outcome
+                    self.finished = results.finished(self.workspace, outcome)
                     continue
                 self.outcome = outcome
                 self._note(*left, *self._not_done(outcome))
@@ -351,7 +353,7 @@ class WorkStep(Recorder):
 
     def _tell(self, error: BaseException) -> None:
         if self.finished is not None:
-            error.add_note(f"takeback: {results.finished(self.workspace, self.finished)}")
+            error.add_note(f"takeback: {self.finished.message}")
         error.add_note(f'takeback: step "{self.name}" {self._told()}')
         for remaining in self.remains:
             error.add_note(f"takeback: what remains: {remaining}")

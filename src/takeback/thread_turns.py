@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 
-from . import ancestry
+from . import ancestry, results
 from .callers import TURN, Call, Caller
 from .effects import Turn, path_of_thread
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .effects import Outcome
+    from .results import Finished
     from .workspace import Workspace
 
 _TALK = "conversation"  # the bracket around the thread
@@ -56,10 +56,13 @@ def begin(
     return ThreadTurn(caller, (work, talk), begun.turn, begun.seq, begun.lacking)
 
 
-def finish_interrupted(workspace: Workspace) -> Outcome | None:
+def finish_interrupted(workspace: Workspace) -> Finished | None:
     """Whoever comes next finishes a take-back that was cut off: else no thread could go on. What lacks a credential
     here stays, and is named. What a person stopped is theirs to decide on."""
-    return workspace.resume(leave=True) if workspace.interrupted() and not workspace.was_stopped() else None
+    if not workspace.interrupted() or workspace.was_stopped():
+        return None
+    outcome = workspace.resume(leave=True)
+    return results.finished(workspace, outcome) if outcome is not None else None
 
 
 def end(workspace: Workspace, turn: ThreadTurn, failed: bool = False) -> None:

@@ -416,7 +416,7 @@ class ToolCalls:
             self.end_turn()
             return None
         self.end_turn()
-        return Undone(results.finished(ws, outcome), outcome)
+        return Undone(results.finished(ws, outcome).message, outcome)
 
     def _is_own(self, history: History, takeback: Takeback, mine: set[Turn]) -> bool:
         """Whether it took back what this session did, or its thread. What two shared went with the other one's undo."""
@@ -435,7 +435,7 @@ class ToolCalls:
             with suppress(Stale):  # somebody did something meanwhile
                 outcome = self.workspace.apply(plan)
                 if outcome.finished_earlier:  # it was cut off since we looked
-                    return Undone(results.finished(self.workspace, outcome), outcome)
+                    return Undone(results.finished(self.workspace, outcome).message, outcome)
                 return self._told(verb, told if verb == "took back" else "what was taken", plan, outcome, stays)
         raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
 

@@ -243,7 +243,8 @@ def test_a_rollback_that_finishes_its_own_killed_one_says_what_went_back(ws: Wor
     said = saver.rollback_to("t", target, with_files=True)
     assert said.back == ("f.txt", "thread t") and said.whole and said.id and not said.nothing_to_take_back
     assert said.message == "finished a rollback of thread t that was interrupted: took back f.txt, thread t"
-    assert said.finished == said and (said.restored_from, said.rolled_back_from) == (target, head)
+    assert said.finished == said and said.finished.back == said.back and said.finished.message == said.message
+    assert (said.restored_from, said.rolled_back_from) == (target, head)
 
 
 @pytest.mark.parametrize("goes_wrong", [False, True], ids=["done", "refused"])
@@ -261,10 +262,13 @@ def test_what_was_finished_of_another_thread_is_told_with_the_result_or_the_erro
         with pytest.raises(TakebackError, match=r"so nothing was changed: g\.txt: changed by you since") as refused:
             saver.rollback_to("other", first, with_files=True)
         assert refused.value.message.startswith(told) and str(refused.value).startswith(told)
+        finished = refused.value.finished
     else:
         said = saver.rollback_to("other", first, with_files=True)
         assert said.message == f"{told}took back g.txt, thread other" and said.back == ("g.txt", "thread other")
-        assert said.finished is not None and said.finished.plan.request.threads == ("t",)
+        finished = said.finished
+    assert finished is not None and finished.plan.request.threads == ("t",) and f"{finished.message}. " in told
+    assert (finished.back, finished.stayed) == (("f.txt", "thread t"), ())
     assert "f.txt" not in files(ws) and not ws.interrupted()
 
 
@@ -463,6 +467,37 @@ def test_what_came_of_it_is_read_by_names_too(ws: Workspace):
     with pytest.raises(KeyError):
         said["nope"]
     assert (said.restored_from, said.rolled_back_from) != ("", "")
+
+
+def test_a_rollback_that_another_was_faster_at_left_no_head(ws: Workspace):
+    graph = line(saver := TakebackSaver(ws), act=lambda: ws.record_command("made it", argv=["true"]))
+    graph.invoke({"done": []}, CONFIG)
+    target, head = first_of(graph), id_of(graph.get_state(CONFIG))
+    won: list[RolledBack] = []
+
+    def while_asked(plan: object) -> bool:
+        won.append(saver.rollback_to("t", target, with_files=True, approve=lambda plan: True))
+        return True
+
+    lost = saver.rollback_to("t", target, with_files=True, approve=while_asked)
+    assert [(said.restored_from, said.rolled_back_from) for said in won] == [(target, head)]
+    assert lost.nothing_to_take_back and not lost.back and lost.checkpoint_id == won[0].checkpoint_id
+    assert (lost.restored_from, lost.rolled_back_from) == ("", "")
+
+
+def test_the_head_that_is_left_is_the_one_that_was_there_when_it_went_back(ws: Workspace):
+    acts = {"one": lambda: None, "act": lambda: ws.record_command("made it", argv=["true"])}
+    graph = line(saver := TakebackSaver(ws), **acts)
+    graph.invoke({"done": []}, CONFIG)
+    first, second = first_of(graph), id_of(list(graph.get_state_history(CONFIG))[-2])
+    won: list[RolledBack] = []
+
+    def while_asked(plan: object) -> bool:
+        won.append(saver.rollback_to("t", second, with_files=True, approve=lambda plan: True))
+        return True
+
+    lost = saver.rollback_to("t", first, with_files=True, approve=while_asked)
+    assert (lost.restored_from, lost.rolled_back_from) == (first, won[0].checkpoint_id)
 
 
 def test_a_thread_that_stayed_where_it_was_was_not_restored_from_anywhere(ws: Workspace):

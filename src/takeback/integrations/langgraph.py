@@ -48,7 +48,7 @@ from .. import lineage, plain, results
 from .. import open as open_workspace
 from ..consent import awaiting, is_yes
 from ..doing import to_the_end
-from ..effects import STATES, UNCOVERED, Outcome, Plan, path_of_thread
+from ..effects import DONE, STATES, UNCOVERED, Outcome, Plan, path_of_thread
 from ..errors import ApprovalNeeded, CredentialNeeded, Damaged, NoWorkspace, Stale, TakebackError, UsageError
 from ..executor import kept_results
 from ..handed import start_apart
@@ -91,7 +91,7 @@ class RolledBack(Outcome):
     stayed: tuple[tuple[str, str], ...]  # what stayed, and why
     message: str  # both in a sentence, and what was finished
     nothing_to_take_back: bool  # it was the head already
-    finished: Outcome | None  # of a take-back that had been interrupted, whosever: it was finished first
+    finished: results.Finished | None  # of a take-back that had been interrupted, whosever: it was finished first
 
     def __getitem__(self, name: Any) -> Any:
         if not isinstance(name, str):
@@ -575,20 +575,27 @@ class TakebackSaver(BaseCheckpointSaver[str]):
                 f"this saver keeps state alone, so that nothing ties {checkpoint_id} to the files of its moment",
                 "roll back without them, or keep them from the beginning: files=True",
             )
-        ws, head = self.workspace, self.threads.find(str(thread_id))
+        ws, before = self.workspace, self.threads.find(str(thread_id))
         finished = finish_interrupted(ws)
         while True:
-            with results.telling(results.finished(ws, finished) if finished else ""):
+            with results.telling(finished):
                 target = self.threads.get(str(thread_id), checkpoint_id)
-                outcome = self._go_back(target, with_files, approve, anyway)
+                outcome, left = self._go_back(target, with_files, approve, anyway)
             if not outcome.finished_earlier:
-                return self._rolled_back(outcome, target, head.id if head else "", finished)
-            finished = outcome  # it was cut off since we looked
+                break
+            finished = results.finished(ws, outcome)  # it was cut off since we looked
+        if finished is None or not outcome.plan.idle or target.thread not in finished.plan.request.threads:
+            return self._rolled_back(outcome, target, left, finished)
+        return self._rolled_back(finished, target, before.id if before else "", finished)  # all there was to do
 
-    def _go_back(self, target: StateCheckpoint, with_files: bool, approve: Approve | None, anyway: bool) -> Outcome:
+    def _go_back(
+        self, target: StateCheckpoint, with_files: bool, approve: Approve | None, anyway: bool
+    ) -> tuple[Outcome, str]:
+        """What came of it, and the head that was there before."""
         ws = self.workspace
         how: dict[str, Any] = {"with_files": with_files, "own": with_files, "bound": with_files and not anyway}
         for _ in range(_ATTEMPTS):
+            head = self.threads.get(target.thread)
             plan = ws.plan("thread", target.thread, target.id, **how)
             _must_go_back(plan, target, anyway, ws)
             _must_have_credentials(plan, ws)
@@ -601,24 +608,22 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             if any(ws.unapproved(plan)):
                 ws.approve(plan)
             with contextlib.suppress(Stale):  # somebody did something meanwhile
-                return ws.apply(plan)
+                return ws.apply(plan), head.id
         raise Stale("others kept changing what it would take back; nothing was changed", "try it again")
 
     def _rolled_back(
-        self, outcome: Outcome, target: StateCheckpoint, before: str, finished: Outcome | None
+        self, outcome: Outcome, target: StateCheckpoint, before: str, finished: results.Finished | None
     ) -> RolledBack:
-        ws, told = self.workspace, ""
-        if finished is not None:
-            told = results.finished(ws, finished)
-            if outcome.plan.idle and target.thread in finished.plan.request.threads:
-                outcome = finished  # which was all that there was to do
-        head, named = self.threads.get(target.thread), results.named(ws, outcome)
+        head, named = self.threads.get(target.thread), results.named(self.workspace, outcome)
         said = RolledBack(*outcome)
         said.thread_id, said.checkpoint_id, said.blob_id = head.thread, head.id, head.blob_id
-        said.restored_from, said.rolled_back_from = (target.id, before) if head.id != before else ("", "")
+        thread = path_of_thread(target.thread)
+        has_moved = any(r.path == thread and r.result == DONE for r in outcome.results)  # by this, not by another
+        said.restored_from, said.rolled_back_from = (target.id, before) if has_moved else ("", "")
         said.back, said.stayed = named
-        own = "" if outcome is finished else results.sentence(named)
-        said.message = ". Besides that: ".join(filter(None, (told, own)))
+        told = [finished.message] if finished is not None else []
+        told += [results.sentence(named)] if outcome is not finished else []
+        said.message = ". Besides that: ".join(told)
         said.nothing_to_take_back = outcome.plan.idle
         said.finished = finished
         return said
