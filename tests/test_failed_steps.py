@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from support import PORTABLE, age, picture
+from takeback.domains.files import Files
 from takeback.effects import text
 from takeback.workspace import Workspace
 
@@ -104,3 +106,73 @@ def test_what_fails_at_a_folder_in_a_redo_is_mended_by_the_next(
     assert picture(project) == start
     assert ws.rollback("done").whole
     assert picture(project) == done
+
+
+@contextmanager
+def stuck(*paths: str) -> Iterator[None]:
+    """Steps on these paths fail."""
+
+    def failing(act: Callable) -> Callable:
+        def tried(self, step, *rest):
+            if text(step.path) in paths:
+                raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+            return act(self, step, *rest)
+
+        return tried
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_remove", "_place", "_stay"):
+            patch.setattr(Files, name, failing(getattr(Files, name)))
+        yield
+
+
+def _make(root: Path) -> None:
+    (root / "d1/a").write_text("one\n")
+    os.link(root / "d1/a", root / "d2/a")
+    os.link(root / "d1/a", root / "d3/a")
+
+
+def _remove(root: Path) -> None:
+    for name in ("d1/a", "d2/a", "d3/a"):
+        (root / name).unlink()
+
+
+def _edit(root: Path) -> None:
+    (root / "d2/a").write_text("two\n")
+
+
+def _part(root: Path) -> None:
+    (root / "d1/a").unlink()
+    (root / "d1/a").write_text("one\n")
+
+
+@pytest.mark.parametrize("verb", ["undo", "rollback", "redo"])
+@pytest.mark.parametrize("names", [("d1/a",), ("d2/a",), ("d3/a",), ("d1/a", "d3/a"), ("d2/a", "d3/a")])
+@pytest.mark.parametrize("work", [_make, _remove, _edit, _part])
+def test_what_failed_on_a_name_of_a_file_of_several_can_be_finished(
+    ws: Workspace, project: Path, verb: str, names: tuple[str, ...], work: Callable[[Path], None]
+):
+    """What was done to its other names changed what it is linked with: our own doing, and nobody's change."""
+    for folder in ("d1", "d2", "d3"):
+        (project / folder).mkdir()
+    if work is not _make:
+        _make(project)
+    ws.checkpoint("start")
+    start = picture(project, times=False)
+    work(project)
+    ws.checkpoint(actor="agent")
+    done = picture(project, times=False)
+    goal = done if verb == "redo" else start
+    found = ws.history().effects
+    if verb == "redo":
+        assert ws.undo().whole
+    act = {"undo": ws.undo, "rollback": lambda: ws.rollback("start"), "redo": ws.redo}[verb]
+    with stuck(*names):
+        first = act()
+    if picture(project, times=False) != goal:
+        assert not first.whole
+        again = act()
+        assert again.whole, [(r.path, r.result, r.note) for r in again.results]
+    assert picture(project, times=False) == goal
+    ws.checkpoint()
+    assert [e for e in ws.history().effects if not e.takeback] == found, "nobody else did anything"

@@ -11,7 +11,7 @@ be, outside acts never twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import groupby
 
 from .acts import NOBODY_KNOWS
@@ -245,18 +245,23 @@ class Executor:
         return {name: value for name, value in told.items() if value}
 
     def _halfway(self, domain: str, steps: list[Step], found: list[Result]) -> list[Change]:
-        """Folders that were made or changed but did not get all they should: ours, so the next look must not take
-        them for somebody's."""
-        failed = {r.path for r in found if r.result == FAILED} if domain == "files" else ()
+        """Folders that were made or changed but did not get all they should, and files that others were unlinked from
+        or linked with: ours, so the next look must not take them for somebody's."""
+        not_done = {r.path: r.result for r in found if r.result != DONE} if domain == "files" else {}
+        if not not_done:
+            return []
+        files: Any = self.domains(domain)
         changes = []
         for step in steps:
-            if step.path in failed and step.goal is not None and step.goal.kind == FOLDER:
+            if not_done.get(step.path) == FAILED and step.goal is not None and step.goal.kind == FOLDER:
                 try:
-                    now = self.domains(domain).present(step.path)
+                    now = files.present(step.path)
                 except OSError:
                     continue
                 if now is not None and now.kind == FOLDER and not same(now, step.expected):
                     changes.append(Change(step.path, step.expected, now))
+        with suppress(OSError):
+            changes += files.regrouped(steps, not_done)
         return changes
 
     def _check_stored(self, steps: Iterable[Step]) -> None:

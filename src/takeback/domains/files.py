@@ -13,7 +13,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from .. import changes as change_lists
@@ -391,6 +391,24 @@ class Files:
                 return st.st_ino, st.st_nlink
         except ABSENT:
             return 0, 0
+
+    def regrouped(self, steps: Sequence[Step], not_done: Collection[bytes]) -> list[Change]:
+        """Names whose file has other names than was aimed at, because some steps were not done: our own doing too."""
+        linked = [(s.path, e.group) for s in steps for e in (s.expected, s.goal) if e is not None and e.group]
+        inodes = {path: self._inode(path) for path in {path for pair in linked for path in pair}}
+        names: dict[int, list[bytes]] = {}
+        for path in sorted(inodes):
+            names.setdefault(inodes[path][0], []).append(path)
+        found = []
+        for step in steps:
+            was = step.expected if step.path in not_done else step.goal
+            inode, links = inodes.get(step.path, (0, 0))
+            if was is None or not inode or 1 == len(names[inode]) < links:  # in the last case names elsewhere count
+                continue
+            now = was._replace(group=names[inode][0] if len(names[inode]) > 1 else b"")
+            if now.group != was.group and _alike(self.present(step.path), was):
+                found.append(Change(step.path, was, now))
+        return found
 
     def _set_time(self, path: bytes, goal: Entry) -> None:
         """The last thing a file gets is its time; what killed the first run may have come just before."""
