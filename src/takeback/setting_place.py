@@ -47,11 +47,14 @@ def load(
 
 
 def noted(home: Path, root: Path | None) -> Path:
-    """The configuration of whoever protected a root; where nobody noted it, the user's by the system's account."""
-    try:
-        found = store.read_meta(store.folder_of(home, root)).get("config") if root is not None else None
-    except TakebackError:  # not protected yet, or damaged: repair says so
-        found = None
+    """The configuration of whoever protected a root, or the folder that it lies in; where nobody noted it, the user's
+    by the system's account."""
+    found = None
+    if root is not None and (protected := store.find_root(home, root)) is not None:
+        try:
+            found = store.read_meta(store.folder_of(home, protected)).get("config")
+        except TakebackError:  # damaged: repair says so
+            pass
     return Path(found) if isinstance(found, str) and os.path.isabs(found) else settings.system_config()
 
 

@@ -691,8 +691,8 @@ def load(
 
 
 def _is_less(setting: Setting, value: Any, old: Any) -> bool:
-    """Whether a variable lessens what a command captures or keeps. One that turns takeback off is no such: then the
-    command does nothing at all."""
+    """Whether a variable lessens what a command captures or keeps. TAKEBACK=off is no such: then the command does
+    nothing at all, and says so."""
     return _may_lessen(setting) and (setting.lessens or _always)(value, old)
 
 
@@ -703,7 +703,7 @@ def lessens(environ: Mapping[str, str]) -> bool:
 
 def _may_lessen(setting: Setting) -> bool:
     is_kind = setting.lessens in (None, _smaller, _larger, _sooner, _opened, _turned_off)
-    return is_kind and setting.in_files and setting.key not in ("checkpoints.enabled", "policy", "policy.autopilot")
+    return is_kind and setting.in_files and setting.key not in ("policy", "policy.autopilot")
 
 
 def _unknown_domains(found: Policy, file: str) -> list[str]:

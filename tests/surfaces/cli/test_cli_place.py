@@ -85,6 +85,15 @@ def test_variables_that_protect_less_do_not_count_below_an_agent(cli, project):
     assert [line.partition(" ")[0] for line in told["ignored"]] == list(env)
 
 
+def test_nor_does_the_variable_that_turns_it_off(cli, project):
+    cli.ok("init")
+    env = {"TAKEBACK_CHECKPOINTS_ENABLED": "false"}
+    assert "takeback is off" in cli("checkpoint", "mine", env=env).err
+    ran = cli.ok("checkpoint", "theirs", env={**env, "CLAUDECODE": "1"})
+    assert "theirs" in ran.out
+    assert cli.ok("config", "--json", env={**env, "CLAUDECODE": "1"}).json["ignored"]
+
+
 def test_variables_that_protect_more_count_everywhere(cli):
     cli.ok("init")
     env = {"TAKEBACK_CHECKPOINTS_KEEP": "500", "TAKEBACK_AUTOPILOT": "1", "CLAUDECODE": "1"}
@@ -114,6 +123,26 @@ def test_an_agent_does_not_move_it_by_init_or_protect(cli, project, own_home, th
     cli.ok("init", env=env)
     cli.ok("protect", "claude", "--yes", env=env)
     meta = store.read_meta(store.folder_of(settings.home(os.environ), project))
+    assert meta["config"] == str(own_home / "config/takeback/config.toml")
+
+
+def test_nor_by_init_in_a_folder_that_it_moved(cli, project, own_home, theirs):
+    (project / "a.txt").write_text("a\n")
+    cli.ok("init")
+    moved = project.with_name("moved")
+    project.rename(moved)
+    env = {"CLAUDECODE": "1", "XDG_CONFIG_HOME": str(moved / "xdg")}
+    ran = cli.ok("init", env=env, cwd=moved)
+    assert "its history came along" in ran.out and "agents here go by" not in ran.err
+    meta = store.read_meta(store.folder_of(settings.home(os.environ), moved))
+    assert meta["config"] == str(own_home / "config/takeback/config.toml")
+
+
+def test_nor_by_protecting_a_folder_in_it(cli, project, own_home, theirs):
+    cli.ok("init")
+    (project / "sub").mkdir()
+    cli.ok("-C", str(project / "sub"), "init", "--force", env={"XDG_CONFIG_HOME": str(theirs), "CLAUDECODE": "1"})
+    meta = store.read_meta(store.folder_of(settings.home(os.environ), project / "sub"))
     assert meta["config"] == str(own_home / "config/takeback/config.toml")
 
 

@@ -44,6 +44,7 @@ def run(context: Context, args: Namespace) -> int:
         root = _offer_top(context, root, top)
         settings = context.settings(root)
     said = _prepare(context, root, settings, args.force)
+    settings = context.settings(root)  # a folder that was moved brings the place of its configuration along
     note_place(context, root, settings)
     from ...workspace import open_workspace
 
@@ -78,6 +79,7 @@ def ensure(
     settings = context.settings(root)
     if said := _prepare(context, root, settings, force=False):
         context.terminal.hint(said)
+        settings = context.settings(root)
     write()
     from ...workspace import open_workspace
 
