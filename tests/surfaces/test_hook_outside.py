@@ -363,3 +363,25 @@ def test_of_several_requests_in_one_call_each_gets_its_own_inverse(session: Clau
     bob = ws.record_http("POST", "http://h.example/o?user=bob", response_body={"id": 3}, **given)
     assert "alice" in first.summary and "bob" in bob.summary and second.by["surface"] == "cli"
     assert len(ws.effects()) == 3
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        "http://h.example/o/1 http://h.example/o/2",
+        "h.example/o/1 --url http://h.example/o/2",
+        "--some-new-flag http://h.example/o/1 http://h.example/o/2",
+        "'http://h.example/o/{1,2}'",
+        "'http://h.example/o/[1-2]'",
+    ],
+)
+def test_of_one_curl_with_several_addresses_each_is_an_effect(session: Claude, ws: Any, places: str) -> None:
+    session.prompt("order both")
+    command = f'curl -s -e http://from.example --json \'{{"to": "http://x.example"}}\' {places}'
+    session.before("1", "Bash", {"command": command})
+    session.after("1", "Bash", {"command": command}, tool_response={"stdout": "", "stderr": ""})
+    given = {"status": 201, "inverse_url": "/undo", "by": {"surface": "cli", "call": "1"}}
+    ws.record_http("POST", "http://h.example/o/1", response_body={"id": 1}, **given)
+    left, undone = sorted(ws.effects(), key=lambda act: act.inverse is not None)
+    assert undone.inverse is not None and undone.did["url"] == "http://h.example/o/1"
+    assert left.shown_state == "irreversible" and left.did["request"] == "POST http://h.example/o/2"

@@ -135,9 +135,11 @@ def _of(command: Command, where: Places) -> Iterator[Risk]:
             break
     if web.is_unreadable(name, words):
         yield Risk(UNSEEN, said, f"nobody can say what {name} would send there")
-    if request := web.writing_request(name, words):
+    requests = web.writing_requests(name, words)
+    for request in requests:
         kind = rules.FORGE if name == "gh" else rules.HTTP
-        yield Risk(kind, said, f"a {request.split()[0]} request changes something on a server, which is not captured",
+        what = said if len(requests) == 1 else f"{request} in {said}"  # each is an effect of its own
+        yield Risk(kind, what, f"a {request.split()[0]} request changes something on a server, which is not captured",
                    "takeback record http can journal the request that takes it back", request=request)  # fmt: skip
     if web.is_client(name) and (statement := web.destroys(name, words, command.stdin)):
         inside = name.startswith("sqlite") and _is_captured(words, command, where)

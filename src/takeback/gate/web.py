@@ -18,12 +18,20 @@ _CURL_LONG_FLAGS = named(
     "--ipv6 --no-buffer --remote-name --remote-header-name --fail-with-body --no-progress-meter --http2 --http1.1 "
     "--create-dirs --netrc --location-trusted --progress-bar --parallel --tlsv1.2 --raw --remote-time"
 )
+_CURL_LONG_VALUES = named(
+    "--cacert --cert --connect-timeout --cookie --cookie-jar --data --data-ascii --data-binary --data-raw "
+    "--data-urlencode --doh-url --form --form-string --header --json --key --max-time --oauth2-bearer --output "
+    "--preproxy --proxy --proxy-header --referer --request --retry --upload-file --user --user-agent --write-out"
+)
+_ADDRESS = pattern(r"\w+://")
+_CHOICE = pattern(r"\{([^{}]*)\}|\[(\d+)-(\d+)\]")
+_MOST_PLACES = 50
 _WGET_DATA = ("--post-data", "--post-file", "--body-data", "--body-file")
 _HARMLESS_GH = frozenset({"graphql"})
 
 
-def writing_request(name: str, words: Sequence[str]) -> str:
-    """The method and place of a request that writes; empty for one that only reads."""
+def writing_requests(name: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The method and place of each request that writes; none for what only reads."""
     if name == "curl":
         method = _curl(words)
     elif name == "wget":
@@ -33,11 +41,15 @@ def writing_request(name: str, words: Sequence[str]) -> str:
     elif name == "gh" and "api" in words[1:4]:
         method = _gh_api(words)
     else:
-        return ""
+        return ()
     if not method or method in _READS:
-        return ""
-    place = next((w for w in words[1:] if "://" in w or re.match(r"[\w.-]+\.[a-z]{2,}(/|$|:)|localhost|:\d", w)), "")
-    return f"{method} {place}".strip()
+        return ()
+    found = _curl_places(words) if name == "curl" else []
+    if name == "wget":
+        found = [word for word in words[1:] if _ADDRESS.match(word)]
+    if not found:
+        found = [w for w in words[1:] if "://" in w or re.match(r"[\w.-]+\.[a-z]{2,}(/|$|:)|localhost|:\d", w)][:1]
+    return tuple(dict.fromkeys(f"{method} {place}".strip() for place in found or [""]))
 
 
 def is_unreadable(name: str, words: Sequence[str]) -> bool:
@@ -60,6 +72,43 @@ def is_unreadable(name: str, words: Sequence[str]) -> bool:
         unknown += word == UNKNOWN
         has_place = has_place or "://" in word or re.match(r"[\w.-]+\.[a-z]{2,}(/|$|:)|localhost", word) is not None
     return unknown > (0 if has_place else 1)
+
+
+def _curl_places(words: Sequence[str]) -> list[str]:
+    """Where curl sends a request each. An address behind an option that nobody here knows is one of them."""
+    found: list[str] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "--url":
+            found.append(next(rest, ""))
+        elif word.startswith("--"):
+            key, equals, value = word.partition("=")
+            if key == "--url" and equals:
+                found.append(value)
+            elif key not in _CURL_LONG_FLAGS and not equals:
+                value = next(rest, "")
+                found += [value] if key not in _CURL_LONG_VALUES and _ADDRESS.match(value) else []
+        elif word.startswith("-") and len(word) > 1:
+            if len(word[1:].lstrip(_CURL_FLAGS)) == 1:
+                next(rest, "")
+        else:
+            found.append(word)
+    is_literal = any(re.match(rf"-[{_CURL_FLAGS}]*g|--globoff", word) for word in words[1:])
+    return [place for each in found for place in ([each] if is_literal else _each_of(each))]
+
+
+def _each_of(place: str) -> list[str]:
+    """The addresses that curl makes of {a,b} and [1-3] in one, while they are few."""
+    found = _CHOICE.search(place)
+    if found is None:
+        return [place]
+    if found[1] is not None:
+        parts = found[1].split(",")
+    else:
+        first, last = int(found[2]), int(found[3])
+        parts = [str(number).zfill(len(found[2])) for number in range(first, min(last, first + _MOST_PLACES) + 1)]
+    before, after = place[: found.start()], _each_of(place[found.end() :])
+    return [f"{before}{part}{rest}" for part in parts for rest in after][:_MOST_PLACES]
 
 
 def _curl(words: Sequence[str]) -> str:
