@@ -473,6 +473,8 @@ def test_a_call_that_a_person_declined_waits_no_longer_and_is_asked_about_again(
     (first,) = ws.history().stopped.values()
     assert first.answered and not first.approved
     assert made.begin("2", "bash", {"command": "git push"}).decision == "allow"
+    assert [call.state for call in ws.history().stopped.values()] == ["declined", "tried"]
+    made.commit("2", "pushed")
     states = [call.state for call in ws.history().stopped.values()]
     assert states == ["declined", "passed"], "the second is another question, and another answer"
 

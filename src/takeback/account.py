@@ -146,7 +146,7 @@ class GateTold(NamedTuple):
     agent: str
     session: str
     at: float
-    state: str  # asked, allowed, declined, refused, approved or passed
+    state: str  # asked, allowed, declined, refused, approved, tried or passed
     summary: str
     why: str
     approved: float  # 0 where nobody has
@@ -154,6 +154,9 @@ class GateTold(NamedTuple):
     answered: float  # at the agent's own prompt
     told: str  # the state in words
     command: str  # what lets it pass once; may be empty
+    tried: float  # when the approval was used, whatever came of it
+    came: str  # what did, in words
+    turned_down: float  # when it was refused all the same
 
 
 class Bin(NamedTuple):

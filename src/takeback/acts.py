@@ -227,25 +227,36 @@ class Stopped(NamedTuple):
     risks: tuple[tuple[str, str, str], ...] = ()  # kind, what, why of each
     seq: int = 0  # its row
     approved: float = 0.0  # when a person let it pass once
-    passed: float = 0.0  # when it did
+    passed: float = 0.0  # when it was made with that, as is known since that call is over
     answered: float = 0.0  # when it was over that a person was asked about it by the agent or harness itself
     answer: str = ""  # what was said there: allowed or declined; empty where nobody knows
     key: str = ""  # the agent's own name of the call
     call: str = ""  # the id of its bracket, where a person was asked
     because: str = ""  # why it was refused, or would be where it is asked about and nobody is there
     never: bool = False  # no person can let it pass either: it is an agent's own undo
+    tried: float = 0.0  # when its agent announced it again, and the approval was used up
+    tried_in: str = ""  # the id of the bracket of that call
+    turn: str = ""  # the id of the agent's turn that it was in
+    turned_down: float = 0.0  # when that call was refused all the same, as its agent asks about calls too
+    alone: bool = False  # nobody was there then whom its agent could ask
 
     @property
     def state(self) -> str:
         """One word for people: asked, allowed or declined at the agent's own prompt, refused, approved (and not made
-        again yet) or passed."""
+        again yet), tried (and nobody knows whether it was made) or passed."""
         if self.passed or self.answer == ALLOWED:
             return "passed" if self.passed else ALLOWED
+        if self.turned_down:
+            return "refused" if self.alone else DECLINED
+        if self.tried:
+            return "tried"
         return "approved" if self.approved else self.answer or self.what
 
     @property
     def told(self) -> str:
         """The same in words."""
+        if self.tried and self.answer != ALLOWED:
+            return f"approved, {self.came}"
         at = f"at {self.agent}'s prompt"
         return {
             "asked": "asked about; whether it was allowed is not known" if self.answered else "asked about",
@@ -253,8 +264,18 @@ class Stopped(NamedTuple):
             DECLINED: f"asked about, and refused by a person {at}",
             "refused": f"refused {self.because}".rstrip(),
             "approved": "approved, for once",
-            "passed": "approved, and made",
         }[self.state]
+
+    @property
+    def came(self) -> str:
+        """What came of the approval; empty where it was not used."""
+        turn = f" in turn {self.turn[:8]}" if self.turn else ""
+        if self.passed:
+            return f"and made{turn}"
+        if self.turned_down:
+            by = "because nobody was there to be asked" if self.alone else f"by a person at {self.agent}'s prompt"
+            return f"and then refused {by}{turn}"
+        return f"and tried{turn}; whether it was made is not known" if self.tried else ""
 
     @property
     def way(self) -> str:
@@ -264,13 +285,23 @@ class Stopped(NamedTuple):
     @property
     def waits(self) -> bool:
         """Whether a person's approval would let it pass, and nobody has answered yet."""
-        return not self.never and (self.state == "refused" or (self.state == "asked" and not self.answered))
+        if self.never or self.tried:
+            return False
+        return self.state == "refused" or (self.state == "asked" and not self.answered)
 
     def ended(self, at: float, ran: bool, refused: bool) -> Stopped:
         """The same once the call that a person was asked about is over. Where nobody was there it was refused."""
         if refused and self.because:
             return self._replace(what="refused")
         return self._replace(answered=at, answer=ALLOWED if ran else DECLINED if refused else "")
+
+    def approved_at(self, at: float) -> Stopped:
+        """The same once a person has let it pass; what came of an earlier approval is told no longer."""
+        return self._replace(approved=at, tried=0.0, tried_in="", turn="", passed=0.0, turned_down=0.0, alone=False)
+
+    def came_of(self, at: float, ran: bool, refused: bool) -> Stopped:
+        """The same once the call that used the approval is over."""
+        return self._replace(passed=self.tried if ran else 0.0, turned_down=at if refused else 0.0)
 
 
 class Waiting(NamedTuple):

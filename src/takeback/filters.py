@@ -19,7 +19,7 @@ from .units import parse_duration
 KINDS = ("checkpoint", "effect", "takeback", "gate")
 STATES = (
     "live", "undone", "failed", "sending", "unknown", "held", "irreversible",
-    "asked", "allowed", "declined", "refused", "approved", "passed",
+    "asked", "allowed", "declined", "refused", "approved", "tried", "passed",
 )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     "state": (
         _state,
         "live or undone; outside the files also held, failed, sending, unknown, irreversible; "
-        "at the gate asked, allowed, declined, refused, approved, passed",
+        "at the gate asked, allowed, declined, refused, approved, tried, passed",
     ),
     "turn": (_turn, "how the id of an agent's turn begins"),
     "until": (_until, "not after, written as for since; a date means the end of that day"),

@@ -164,6 +164,8 @@ class History:
         self.abandoned: dict[str, Abandoned] = {}  # take-backs that were interrupted and gone back from, by id
         self.stopped: dict[str, Stopped] = {}  # agents' calls that were asked for or refused, by id
         self.call_approvals: dict[str, str] = {}  # of those, by id: the call each is for; used ones are gone
+        self._tries: dict[str, str] = {}  # calls whose approval is used up, and the keys of those that will open
+        self._tried_in: dict[str, str] = {}  # the brackets of those, and the calls they are for
         self.sessions: list[Mapping[str, Any]] = []  # processes that were agents
         self.agent_turns: dict[Turn, AgentTurn] = {}  # what agents were asked, oldest first
         self.brackets: dict[str, Bracket] = {}  # agents' calls, by id, oldest first
@@ -191,7 +193,7 @@ class History:
         for name in (
             "times", "_touched", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts",
             "undos", "_act_turns", "approvals", "abandoned", "stopped", "call_approvals", "sessions", "agent_turns",
-            "brackets", "forgotten", "_pruned", "_empty",
+            "brackets", "forgotten", "_pruned", "_empty", "_tries", "_tried_in",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -267,9 +269,11 @@ class History:
             self.sessions.append({**process, "session": asked.caller.session})
 
     def _fold_open(self, row: Row, body: Mapping[str, Any]) -> None:
-        self.brackets[row.id] = bracket_of(row, body)
-        if self.brackets[row.id].prompted:
-            self._fold_asked(self.brackets[row.id])
+        self.brackets[row.id] = bracket = bracket_of(row, body)
+        if bracket.prompted:
+            self._fold_asked(bracket)
+        else:
+            self._fold_tried(bracket)
 
     def _fold_ask(self, row: Row, body: Mapping[str, Any]) -> None:
         if (bracket := self.brackets.get(body["open"])) is not None:
@@ -280,7 +284,7 @@ class History:
             self.brackets[bracket.id] = bracket = closed_by(bracket, row, body)
             if bracket.prompted:
                 self._settle_found_in(bracket)
-                self._fold_answered(bracket)
+            self._fold_answered(bracket)
 
     def _settle_found_in(self, bracket: Bracket) -> None:
         """What was found while a person was asked about a call, once it is known whether and when that began."""
@@ -303,9 +307,23 @@ class History:
 
     def _fold_answered(self, bracket: Bracket) -> None:
         """What the person said: it ran, or it did not."""
-        ran = not bracket.cut or bracket.ran or bool(bracket.began)
-        for call in [c for c in self.stopped.values() if c.call == bracket.id and not c.answered]:
-            self.stopped[call.id] = call.ended(bracket.ended, ran and not bracket.refused, bracket.refused)
+        ran = (not bracket.cut or bracket.ran or bool(bracket.began)) and not bracket.refused
+        if (tried := self.stopped.get(self._tried_in.get(bracket.id, ""))) and tried.tried_in == bracket.id:
+            self.stopped[tried.id] = tried.came_of(bracket.ended, ran, bracket.refused)
+        if bracket.prompted:
+            for call in [c for c in self.stopped.values() if c.call == bracket.id and not c.answered]:
+                self.stopped[call.id] = call.ended(bracket.ended, ran, bracket.refused)
+
+    def _fold_tried(self, bracket: Bracket) -> None:
+        """A call that passes by an approval: what becomes of it is told of the one that was stopped."""
+        whose = bracket.caller.agent, bracket.caller.session
+        for id, key in self._tries.items():
+            call = self.stopped[id]
+            if (call.agent, call.session) == whose and bracket.is_of(key):
+                del self._tries[id]
+                self._tried_in[bracket.id] = id
+                self.stopped[id] = call._replace(tried_in=bracket.id, turn=bracket.turn.number)
+                return
 
     def _fold_note(self, row: Row, body: Mapping[str, Any]) -> None:
         what = body.get("what")
@@ -429,13 +447,12 @@ class History:
             self.approvals[row.id] = Approval(row.id, body["plan"], body["hash"], row.at, allowed, marks)
         elif "call" in body:
             self.call_approvals[row.id] = body["call"]
-            self._fold_let_pass(body["call"], approved=row.at)
-        elif "used" in body:
-            self._fold_let_pass(self.call_approvals.pop(body["used"], ""), passed=row.at)
-
-    def _fold_let_pass(self, call: str, approved: float = 0.0, passed: float = 0.0) -> None:
-        if (was := self.stopped.get(call)) is not None:
-            self.stopped[call] = was._replace(approved=was.approved or approved, passed=was.passed or passed)
+            if (call := self.stopped.get(body["call"])) is not None:
+                self.stopped[call.id] = call.approved_at(row.at)
+        elif "used" in body and (call := self.stopped.get(self.call_approvals.pop(body["used"], ""))) is not None:
+            self.stopped[call.id] = call._replace(tried=row.at, alone=body.get("alone", False))
+            if "key" in body:
+                self._tries[call.id] = body["key"]
 
     def _fold_plan(self, row: Row, body: Mapping[str, Any]) -> None:
         self.plans[row.id] = body

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from . import calls
     from .acts import Stopped
     from .ancestry import Process
-    from .brackets import AgentTurn, Call, Caller
+    from .brackets import AgentTurn, Bracket, Call, Caller, End
     from .effects import Turn
     from .prompts import Attendance
 
@@ -195,15 +195,19 @@ class Hooked(Guarded):
         and has only written down what came of it, it is told as it will be once that call is closed."""
         history = self.history()
         found = dict(history.stopped)
-        for call in found.values():
-            bracket = history.brackets.get(call.call)
-            if bracket is None or bracket.closed or call.answered:
-                continue
-            with self.alone():
-                end = self.observer.end_of(bracket)
-            if end is not None:
-                found[call.id] = call.ended(end.at or self.clock(), end.has_run, end.refused)
+        for call in history.stopped.values():
+            if not call.answered and (end := self._end_of(history.brackets.get(call.call))) is not None:
+                found[call.id] = call = call.ended(end.at or self.clock(), end.has_run, end.refused)
+            if call.tried and (end := self._end_of(history.brackets.get(call.tried_in))) is not None:
+                found[call.id] = call.came_of(end.at or self.clock(), end.has_run, end.refused)
         return found
+
+    def _end_of(self, bracket: Bracket | None) -> End | None:
+        """How a call ended that nothing has closed yet, as far as anybody can tell."""
+        if bracket is None or bracket.closed:
+            return None
+        with self.alone():
+            return self.observer.end_of(bracket)
 
     def waiting_calls(self) -> list[Stopped]:
         """Those that a person's approval would let pass, the newest first; of the same call in the same session only

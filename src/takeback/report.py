@@ -119,7 +119,8 @@ class _Writer:
             of_session = not self.span.session or call.session.casefold().startswith(self.span.session.casefold())
             if of_session and not self.span.only and self.span.holds(call.seq, call.at):
                 told = (call.id, call.agent, call.session, call.at, call.state, call.summary, call.why)
-                yield GateTold(*told, call.approved, call.passed, call.answered, call.told, call.way)
+                times = call.approved, call.passed, call.answered
+                yield GateTold(*told, *times, call.told, call.way, call.tried, call.came, call.turned_down)
 
     def _chosen(self) -> list[TurnItem]:
         """The items of the span, newest first; with them the take-backs that took from those."""

@@ -4,7 +4,8 @@ asked or denied ─► a note {what: asked|refused, agent, session, fingerprint,
 takeback approve ─► an approval {call: that id, …}
 the same again, in that session ─► an approval {used: …}, and it passes: once; else a note of its own
 
-What a person says at the agent's own prompt is told by the call's bracket: it ran, or it was refused.
+What a person says at the agent's own prompt is told by the call's bracket: it ran, or it was refused. So it is with a
+call that an approval let pass: its agent may still ask about it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def decide(
     if risk.undo:
         reason += f"; what would undo it: {risk.undo}"
     asked = _Asked(event, decided, summary or event.command or event.tool, risks, _refused_by(decided, can_ask, alone))
-    asked = asked._replace(is_refused=risk.refuse or decided.decision == REFUSE or not can_ask)
+    asked = asked._replace(is_refused=risk.refuse or decided.decision == REFUSE or not can_ask, alone=alone)
     if risk.refuse:
         with suppress(Exception):  # whatever goes wrong with that: it is denied, on record or not
             ws.gate(asked)
@@ -107,6 +108,7 @@ class _Asked(NamedTuple):
     risks: Sequence[Risk]
     because: str  # why it is refused
     is_refused: bool = False
+    alone: bool = False
 
 
 def _refused_by(decided: Decided, can_ask: bool, alone: bool) -> str:
@@ -123,7 +125,7 @@ def journaled(ws: Guarded, asked: Any) -> str:
     """The id by which a person can approve a call; empty if one has, which is then used up. Under the store lock.
     The same call may be announced twice, by two hooks or after one that died: its key passes again, and no other, and
     it is told once. Each other one is told for itself."""
-    event, decided, summary, risks, because, is_refused = asked
+    event, decided, summary, risks, because, is_refused, alone = asked
     journal, caller = ws.store.journal, event.caller
     print_ = fingerprint(event, risks)
     mine = {"agent": caller.agent, "session": caller.session, "fingerprint": print_}
@@ -140,7 +142,8 @@ def journaled(ws: Guarded, asked: Any) -> str:
         if key and body.get("used") in ours and body.get("key") == key:
             return ""
     for id in approved:
-        journal.append([New("approval", new_id(), {"used": id, "key": key} if key else {"used": id})], ws.clock())
+        used = {"used": id, **({"key": event.key} if event.key else {}), **({"alone": True} if alone else {})}
+        journal.append([New("approval", new_id(), used)], ws.clock())
         return ""
     declined: set[str] = set()
     for at, row in enumerate(journal.newest_first("note") if key else ()):

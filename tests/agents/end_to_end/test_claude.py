@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 
@@ -137,6 +138,34 @@ class TestClaude(Scenarios, OwnCommand, Ends):
         told = place.takeback("report").out
         assert "asked about, and allowed by a person at claude's prompt" in told
         assert "asked about, and refused by a person at claude's prompt" in told
+
+    @in_a_terminal
+    @pytest.mark.parametrize("answer", ["yes", "no"])
+    def test_what_a_person_says_at_its_prompt_to_a_call_that_was_approved_is_on_record(self, place: Place, answer: str):
+        agent = place.driver()
+        push = agent.shell("git push -q origin main")
+        turns = Turn("", [push]), Turn("", [push]), Turn("it is over")
+        with place.sit_down(*turns, asks=True) as terminal:
+            terminal.say("push it")
+            terminal.see(*agent.asking)
+            time.sleep(1)  # a prompt does not listen at once
+            terminal.press(*agent.no)
+            terminal.wait(lambda: not any(words in terminal.shown() for words in agent.asking), "it is refused")
+            time.sleep(0.5)
+            place.approve(json.loads(place.takeback("log", "kind:gate", "--json").out)["rows"][0]["id"])
+            terminal.say("do push it")
+            terminal.see(*agent.asking)
+            assert place.decided() == ["tried"]
+            time.sleep(1)  # a prompt does not listen at once
+            terminal.press(*(agent.yes if answer == "yes" else agent.no))
+            terminal.wait(lambda: not any(words in terminal.shown() for words in agent.asking), "it is answered")
+            if answer == "yes":
+                terminal.see("it is over")
+            time.sleep(0.5)
+            assert place.decided() == ["passed" if answer == "yes" else "declined"]
+        assert bool(place.git("ls-remote", "--heads", "origin")) == (answer == "yes")
+        said = "and made in turn" if answer == "yes" else "and then refused by a person at claude's prompt"
+        assert said in place.takeback("report").out
 
     def test_a_run_around_it_says_what_its_turns_did(self, place: Place):
         agent = place.driver()

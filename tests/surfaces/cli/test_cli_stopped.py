@@ -69,8 +69,61 @@ def test_an_approval_and_its_use_are_told_too(cli: Any, refused: str) -> None:
     assert cli.ok("log", "kind:gate", "--json").json["rows"][0]["state"] == "approved"
     assert "approved" in cli.ok("show", refused).out and "takeback approve" not in cli.ok("show", refused).out
     assert not asked(cli, "2", "git push origin main").get("hookSpecificOutput"), "it passes once"
-    assert cli.ok("log", "kind:gate", "--json").json["rows"][0]["state"] == "passed"
-    assert "approved for once" in cli.ok("report").out and ", and made " in cli.ok("report").out
+    unknown = "approved, and tried in turn "
+    (row,) = gate_rows(cli)
+    assert (
+        row["state"] == "tried" and unknown in row["summary"] and "whether it was made is not known" in row["summary"]
+    )
+    asked(cli, "2", "git push origin main", "PostToolUse")
+    (row,) = gate_rows(cli)
+    (turn,) = row["turns"]
+    assert row["state"] == "passed" and f"approved, and made in turn {turn[:8]}: " in row["summary"]
+    assert f"in turn {turn[:8]}" in next(line for line in cli.ok("show", refused).out.splitlines() if "passed " in line)
+    assert "approved for once" in cli.ok("report").out and f", and made in turn {turn[:8]}, " in cli.ok("report").out
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["as written", "closed"])
+@pytest.mark.parametrize("key", ["no", ""], ids=["by name", "by content"])
+def test_a_call_that_was_approved_and_then_refused_at_the_prompt_was_not_made(
+    cli: Any, refused: str, is_closed: bool, key: str
+) -> None:
+    assert cli.typing("approve", refused, answers=[(YES, "yes\n")]).code == 0
+    where = {"transcript_path": transcript(cli, key)} if key else {}
+    asked_by_claude(cli, "", "", "UserPromptSubmit", prompt="push two", **where)
+    assert not asked_by_claude(cli, key, "git push origin main", **where).get("hookSpecificOutput"), "it passes once"
+    asked_by_claude(cli, key, "git push origin main", "PermissionRequest", **where)
+    if is_closed:
+        asked_by_claude(cli, "", "", "Stop", **where)
+    state, said = ("declined", "refused by a person at claude's prompt") if key else ("tried", "made is not known")
+    (row,) = gate_rows(cli)
+    assert row["state"] == state and gate_rows(cli, f"state:{state}") and not gate_rows(cli, "state:passed")
+    (told,) = cli.ok("report", "--json").json["gate"]
+    assert told["state"] == state and not told["passed"] and told["tried"]
+    assert cli.ok("show", row["id"], "--json").json["stopped"]["passed"] is None
+    for words in (["log", "kind:gate"], ["show", row["id"]], ["report"], ["report", "--format", "html"]):
+        shown = cli.ok(*words).out.replace("&#x27;", "'").replace("&#39;", "'")
+        assert said in shown and "and made" not in shown and "takeback approve" not in shown
+    assert "nothing waits" in cli.ok("approve").out
+    assert cli.typing("approve", refused, answers=[(YES, "yes\n")]).code == 0
+    assert gate_rows(cli)[0]["state"] == "approved", "once more"
+    asked_by_claude(cli, "yes", "git push origin main")
+    asked_by_claude(cli, "yes", "git push origin main", "PostToolUse", tool_response={"stdout": ""})
+    assert [row["state"] for row in gate_rows(cli)] == ["passed"]
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["as written", "closed"])
+def test_a_call_that_was_approved_and_that_nobody_could_be_asked_about_was_not_made(
+    cli: Any, refused: str, is_closed: bool, monkeypatch: Any
+) -> None:
+    assert cli.typing("approve", refused, answers=[(YES, "yes\n")]).code == 0
+    monkeypatch.setenv("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
+    written = transcript(cli, "2", permissionDecision={"decision": "reject", "source": "config"}, entrypoint="sdk-cli")
+    assert not asked_by_claude(cli, "2", "git push origin main", transcript_path=written).get("hookSpecificOutput")
+    if is_closed:
+        asked_by_claude(cli, "", "", "Stop", transcript_path=written)
+    (row,) = gate_rows(cli)
+    assert row["state"] == "refused" and "approved, and then refused because nobody was there" in row["summary"]
+    assert "takeback approve" not in cli.ok("show", refused).out and "nothing waits" in cli.ok("approve").out
 
 
 def test_a_call_that_is_refused_again_is_told_again_and_waits_once(cli: Any, refused: str) -> None:

@@ -148,7 +148,7 @@ _SHAPES = {
     "`record`, `resolve`": '`{"effect": {…}}`, the same',
     "`approve`": '`{"approval": {"id", "plan", "hash", "credentials": [{"name", "origin"}]}}`; without an id '
     '`{"plans": [{"id", "verb", "outside"}], "calls": [{"id", "at", "what", "agent", "session", "kind", "summary", '
-    '"why", "command", "risks", "state", "approved", "passed", "answered"}]}`',
+    '"why", "command", "risks", "state", "approved", "tried", "turn", "passed", "turned_down", "answered"}]}`',
     "`policy check`": '`{"policy": [{"domain", "verdict", "decision", "source"}], "ignored"}`',
     "`policy calls`": '`{"calls": [{"kind", "decision", "source", "about"}]}`',
     "`policy --command`": (

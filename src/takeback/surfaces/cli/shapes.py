@@ -75,7 +75,7 @@ def stopped(found: Stopped) -> dict[str, Any]:
     """An agent's call that the gate did not let pass."""
     risks = [{"kind": kind, "what": what, "why": why} for kind, what, why in found.risks]
     told = found._asdict() | {"risks": risks, "state": found.state}
-    told |= {name: told[name] or None for name in ("approved", "passed", "answered")}
+    told |= {name: told[name] or None for name in ("approved", "passed", "answered", "tried", "turned_down")}
     return {name: value for name, value in told.items() if name not in ("fingerprint", "seq", "key")}
 
 

@@ -178,8 +178,12 @@ def _stopped(terminal: Terminal, call: Stopped) -> Iterator[str]:
         yield f"  {call.answer:<8} {moment(call.answered)}, by a person at {safe(call.agent)}'s prompt"
     if call.approved:
         yield f"  approved {moment(call.approved)}, for once"
-    if call.passed:
-        yield f"  passed   {moment(call.passed)}"
+    if call.tried:
+        word = "passed" if call.passed else "tried"
+        yield f"  {word:<8} {moment(call.tried)}" + (f", in turn {call.turn[:8]}" if call.turn else "")
+    if call.turned_down:
+        by = "nobody was there to be asked" if call.alone else f"by a person at {safe(call.agent)}'s prompt"
+        yield f"  {'refused' if call.alone else 'declined':<8} {moment(call.turned_down)}, {by}"
     if call.way:
         yield terminal.style(f"  → let it pass once: {call.way}", "magenta")
     elif call.never:

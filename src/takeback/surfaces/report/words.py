@@ -104,9 +104,9 @@ GATE = "What was asked about or refused"
 
 def stopped(found: GateTold) -> str:
     """'refused by autopilot', 'asked about, and allowed by a person at claude's prompt 2026-01-31 14:02'"""
-    if found.state in ("approved", "passed"):
+    if found.state != "allowed" and (found.came or found.state == "approved"):
         said = f"stopped; approved for once {moment(found.approved)}"
-        return said + (f", and made {moment(found.passed)}" if found.passed else "")
+        return said + (f", {found.came}, {moment(found.turned_down or found.tried)}" if found.came else "")
     return found.told + (f" {moment(found.answered)}" if found.state in ("allowed", "declined") else "")
 
 
