@@ -60,6 +60,18 @@ def test_it_exits_3_on_json_too_and_0_once_it_is_taken(cli: Any, ws: Any) -> Non
     assert not (cli.project / "whose.txt").exists()
 
 
+@pytest.mark.parametrize("how", [["--yes"], ["--yes", "--json"], []], ids=["in words", "as json", "without a yes"])
+def test_rollback_exits_3_where_all_there_is_to_take_is_uncertain_and_stays(cli: Any, ws: Any, how: list[str]) -> None:
+    ws.checkpoint("y")
+    ws.begin_turn(CLAUDE, "go")
+    uncertain(ws, "whose.txt")
+    told = cli("rollback", "y", *how)
+    assert told.code == 3 and (cli.project / "whose.txt").exists()
+    assert "whose.txt" in told.out + told.err
+    assert cli("rollback", "y", "--all", *(how or ["--yes"])).code == 0
+    assert cli("rollback", "y", *how).code == 0, "nothing stays"
+
+
 def test_the_python_api_calls_it_not_whole(ws: Any) -> None:
     ws.begin_turn(CLAUDE, "go")
     uncertain(ws, "whose.txt")

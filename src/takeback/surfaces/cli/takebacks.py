@@ -443,7 +443,7 @@ def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome, fo
             terminal.hint(line)
         for line in plans.unrecorded_lines(workspace, outcome.plan):
             terminal.hint(line)
-        return 0
+        return 0 if outcome.whole else 3
     code = outcomes.report(terminal, workspace, outcome, forgets)
     for line in plans.running_lines(outcome.plan, workspace.history()):
         terminal.hint(line)
