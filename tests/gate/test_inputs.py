@@ -177,6 +177,16 @@ def test_what_it_runs_is_read_and_asked_for(command: str, shop: Path):
         ("psql -f drop.sql", "database"),
         ("psql shop < drop.sql", "database"),
         ("psql --file=drop.sql", "database"),
+        ("psql -fdrop.sql", "database"),
+        ("psql -v ON_ERROR_STOP=1 -qf drop.sql", "database"),
+        ("psql -ddb -c'drop table x'", "database"),
+        ("psql -c 'INSERT INTO orders VALUES (1)'", "database"),
+        ("psql -c 'grant all on x to y'", "database"),
+        ("psql -c 'select 1; CALL wipe()'", "database"),
+        ("psql -c \"COPY x TO PROGRAM 'git push'\"", "database"),
+        ("mysql -uroot -psecret --execute='drop table x'", "database"),
+        ("mysql --init-command='drop table x' -e 'select 1'", "database"),
+        ("sqlite3 /var/lib/app.db 'insert into x values (1)'", "database"),
         ("deno task ship", "push"),
         ("git up", "push"),
         ("git -c alias.p='push -f' p", "push"),
@@ -237,6 +247,23 @@ TOLD = [
     ("make -f including.mk x", "../far.mk"),
     ("psql -f far.sql", "far.sql"),
     ("pg_dump x | psql y", "what psql is fed"),
+    *(
+        (command, "what")
+        for command in (
+            'psql -c "$SQL"', 'psql "$URL" -Atc "$SQL"', 'mysql -e "$SQL"', 'mongosh --eval "$X"', "redis-cli $X",
+            "redis-cli FROBNICATE x", 'sqlite3 app.db "$SQL"', "psql -c '\\i far.sql'", "mysql -e 'source far.sql'",
+            "mysql -e '\\. far.sql'", "sqlite3 app.db '.read far.sql'", "sqlite3 app.db '.open /opt/x.db' 'drop table x'",
+            "sqlite3 app.db \"ATTACH '/opt/x.db' AS o; DROP TABLE o.x\"", "psql -c 'select wipe()'",
+            "psql -c 'select pg_terminate_backend(1)'", "echo 'select :x' | psql -v x='1; frob()'",
+            "mongosh --eval 'db[\"drop\" + \"Database\"]()'", "mysql -e '/*! frob */ select 1'",
+        )
+    ),
+    ("sqlite3 -init far.sql app.db .quit", "far.sql"),
+    ("mongosh shop far.js", "far.js"),
+    ("redis-cli --eval far.lua", "--eval"),
+    ("mysql --defaults-file=far.cnf -e 'select 1'", "--defaults-file"),
+    ("PSQLRC=far.sql psql -c 'select 1'", "PSQLRC"),
+    ("LD_LIBRARY_PATH=/opt/lib ls", "LD_LIBRARY_PATH"),
     ("git frobnicate", "git frobnicate"),
     ("./odd", "odd"),
     ("/opt/tools/ls -l", "/opt/tools/ls"),
@@ -255,6 +282,24 @@ def test_what_is_not_read_is_named(command: str, named: str, shop: Path):
         return
     assert asked(found) == [] and any(named in each for each in found.unknown), found
     assert not any("\0" in each for each in found.unknown)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "psql -U me -d shop -Atc 'select count(*) from orders where id in (1, 2)'",
+        "psql -X -c '\\dt' -c '\\d orders'",
+        "psql -c 'EXPLAIN DELETE FROM users'",
+        "psql -c 'copy (select * from users) to stdout with (format csv)'",
+        "mysql -uroot -psecret -N -e 'SHOW TABLES; select * from x\\G' shop",
+        "sqlite3 -header -column app.db '.tables' 'select 1; delete from x'",
+        "redis-cli -h localhost -n 2 HGETALL key",
+        "mongosh shop --quiet --eval 'db.users.find({a: 1}).limit(5).toArray()'",
+    ],
+)
+def test_a_database_that_is_only_read_is_known(command: str, shop: Path):
+    found = look(command, shop)
+    assert asked(found) == [] and found.unknown == (), found
 
 
 # -- an ordinary day ---------------------------------------------------------------------

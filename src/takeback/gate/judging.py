@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from .. import redact
 from ..typed import NamedTuple
-from . import Risk, foreign, own, rules, web
+from . import Risk, databases, foreign, own, rules, web
 from .builtins import BUILTINS
 from .deadline import Deadline
 from .files import is_remote, touched
@@ -141,10 +141,10 @@ def _of(command: Command, where: Places) -> Iterator[Risk]:
         what = said if len(requests) == 1 else f"{request} in {said}"  # each is an effect of its own
         yield Risk(kind, what, f"a {request.split()[0]} request changes something on a server, which is not captured",
                    "takeback record http can journal the request that takes it back", request=request)  # fmt: skip
-    if web.is_client(name) and (statement := web.destroys(name, words, command.stdin)):
-        inside = name.startswith("sqlite") and _is_captured(words, command, where)
-        if not inside:
-            yield Risk(rules.DATABASE, f"{statement} in {said}", "what a database loses is not captured",
+    if web.is_client(name) and not (name.startswith("sqlite") and _is_captured(words, command, where)):
+        statement = web.destroys(name, words, command.stdin) or databases.changes(name, command.stdin or "")
+        if statement:
+            yield Risk(rules.DATABASE, f"{statement} in {said}", "what is done to a database is not captured",
                        "restore it from a dump")  # fmt: skip
     if name in ("rsync", "scp") and any(is_remote(word) for word in words[1:] if not word.startswith("-")):
         plain = [word for word in words[1:] if not word.startswith("-")]

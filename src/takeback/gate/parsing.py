@@ -13,7 +13,7 @@ from functools import partial
 
 from ..patterns import pattern
 from ..typed import Any, NamedTuple
-from . import foreign, git_inputs, grammar, inputs, recipes, sending, taking, web
+from . import databases, foreign, git_inputs, grammar, inputs, recipes, sending, taking, web
 from .builtins import BUILTINS
 from .deadline import Deadline, TooLate
 from .project import Project
@@ -669,17 +669,25 @@ class Shell:
 
     def _statements(self, command: Command, state: State) -> None:
         """A database client is given statements in files, or is fed them: judged as if they stood in the command."""
-        words = command.words
-        files = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-f", "--file")]
-        files += [word.partition("=")[2] for word in words if word.startswith("--file=")]
-        for file in files:
+        name, given = command.name, databases.given(command.name, command.words)
+        texts = list(given.texts)
+        for file in given.files:
             said = self.content(resolved(file, state.cwd), state)
             if UNKNOWN in said:
                 self.not_read(file)
             else:
-                self.commands.append(command._replace(stdin=said))
+                texts.append(said)
+        for said in texts:
+            self.commands.append(command._replace(stdin=said))
         if command.stdin is not None and UNKNOWN in command.stdin:
-            self.not_read(f"what {command.name} is fed")
+            self.not_read(f"what {name} is fed")
+        elif command.stdin is not None:
+            texts.append(command.stdin)
+        for said in texts:
+            if not databases.is_understood(name, said):
+                self.not_read(f"what {name} is told")
+        for word in given.strange:
+            self.not_read(f"{name} {word}")
 
     def _on_path(self, command: Command, state: State) -> None:
         """A program that the text itself puts on the way to programs: a file of the project by its name alone."""
