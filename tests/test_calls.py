@@ -257,6 +257,58 @@ def test_the_turn_that_asks_is_not_the_one_taken_back(ws):
     assert [paths for *_, paths in effects(ws)] == [["x"], ["asking"]]  # nothing of the take-back is the agent's
 
 
+def asked_by(ws):
+    return dict([*ws.history().takebacks.values()][-1].by)
+
+
+def test_a_take_back_names_the_agent_that_asked_for_it_its_turn_and_its_call(ws):
+    me = Caller("claude", "s1", "", os.getpid(), ancestry.started(os.getpid()))
+    ws.begin_turn(me, "make it")
+    ws.begin_call(me, bash("1"))
+    (ws.root / "x").write_text("x")
+    ws.end_call(me, bash("1"))
+    turn = ws.begin_turn(me, "undo it").turn
+    call = ws.begin_call(me, bash("2", "Bash: takeback undo")).bracket.id
+    ws.undo()
+    assert asked_by(ws) == {"actor": "claude", "turn": turn.number, "call": call}
+    ws.begin_call(me, bash("3", "Bash: make, at the same time"))
+    ws.redo()
+    assert asked_by(ws) == {"actor": "claude", "turn": turn.number}
+    ws.end_call(me, bash("2", "Bash: takeback undo"))
+    ws.end_call(me, bash("3", "Bash: make, at the same time"))
+    ws.undo()
+    assert asked_by(ws) == {}  # typed by a person, in the agent's window
+
+
+def test_a_take_back_of_an_agent_whose_process_is_hidden_is_told_by_its_mark(ws):
+    (ws.root / "x").write_text("x")
+    ws.asked_by = "codex"
+    ws.undo()
+    assert asked_by(ws) == {"actor": "codex"}  # without hooks it tells of no turns
+    turn = ws.begin_turn(CODEX, "bring it back").turn
+    ws.redo()
+    assert asked_by(ws) == {}
+    ws.begin_call(CODEX, bash("1"))
+    ws.undo()
+    assert asked_by(ws)["turn"] == turn.number and "call" in asked_by(ws)
+
+
+def test_a_take_back_by_a_command_that_a_call_left_running_is_that_calls(ws, monkeypatch):
+    me = Caller("claude", "s1", "", os.getppid(), ancestry.started(os.getppid()))
+    ws.begin_turn(me, "undo it later")
+    (ws.root / "x").write_text("x")
+    monkeypatch.setattr(ancestry, "started_at", lambda pid: begun)
+    begun = time.time()
+    call = ws.begin_call(me, bash("1", "Bash: sleep 9; takeback rollback")).bracket.id
+    begun = time.time()
+    ws.end_call(me, bash("1", "Bash: sleep 9; takeback rollback"), goes_on=True)
+    ws.rollback(everything=True)
+    assert asked_by(ws).get("call") == call
+    begun = time.time()
+    ws.redo()
+    assert asked_by(ws) == {}
+
+
 def test_an_agents_own_files_are_taken_back_only_by_name(ws):
     (ws.root / ".claude").mkdir()
     (ws.root / ".claude/settings.local.json").write_text("{}")

@@ -124,6 +124,8 @@ class TakebackTold(NamedTuple):
     more_not_done: int
     interrupted: bool
     later: bool  # after the span: it took some of it all the same
+    agent: str = ""  # that asked for it; empty: nobody known, so a person
+    turn: str = ""  # the id of that agent's turn, where it is known
 
 
 class Remains(NamedTuple):

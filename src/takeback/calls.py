@@ -297,6 +297,41 @@ def asking(ws: Guarded) -> frozenset[Turn]:
     return found
 
 
+def asker(ws: Guarded) -> dict[str, str]:
+    """By whom a take-back is asked for, as far as that is known: an agent (`actor`), its `turn`, its `call`. Nobody for
+    a person, who may also type it in the agent's own window, where it stands in no call."""
+    above = turn_above(ws)
+    agent = above.caller.agent if above is not None else ws.asked_by
+    newest = {t.caller.session: t for t in ws.history().agent_turns.values() if agent and t.caller.agent == agent}
+    known = [above] if above is not None else [t for t in newest.values() if not t.caller.is_gone]
+    if ws.client:
+        turns, mine = {t.turn for t in known}, []
+    else:
+        at_work = (b for b in brackets.at_work(ws.store.journal) if b.call.scans and ws.observer.end_of(b) is None)
+        mine = [b for b in at_work if any(_same_session(b.caller, t.caller) for t in known)]
+        mine = mine or _left_running_here(ws, above)
+        turns = {b.turn for b in mine}
+    if newest and not turns:
+        agent = ws.client  # a person, in its window; an agent without hooks tells of no calls
+    found = {"actor": agent or ws.client, "turn": "", "call": mine[0].id if len(mine) == 1 else ""}
+    if len(turns) == 1:
+        found["turn"] = next(iter(turns)).number
+    return {name: value for name, value in found.items() if value}
+
+
+def _left_running_here(ws: Guarded, above: AgentTurn | None) -> list[Bracket]:
+    """The call that left a command running in the background, where this process is part of that."""
+    if above is None:
+        return []
+    begun, caller = 0.0, above.caller
+    for process in ancestry.ancestors(os.getpid()):
+        if (process.pid, process.started) == (caller.pid, caller.started):
+            break
+        begun = ancestry.started_at(process.pid)
+    left = (b for b in ws.history().brackets.values() if b.closed and b.goes_on and _same_session(b.caller, caller))
+    return [b for b in left if b.at <= begun <= b.ended]
+
+
 def left_at_work(history: History, plan: Plan) -> list[Bracket]:
     """Calls that go on while a take-back takes what their turns did, and do more after it; but for those of an agent
     above this process, which asks for it."""

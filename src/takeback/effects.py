@@ -208,6 +208,7 @@ class Takeback(NamedTuple):
     label: str = ""
     failed: bool = False  # some of it did not come about, and may be tried again
     missed: tuple[Result, ...] = ()  # what it was to do, and did not: kept, failed or in doubt, and why
+    by: Mapping[str, str] = {}  # which agent asked for it: actor, and turn and call where they are known
 
 
 class Abandoned(NamedTuple):

@@ -98,9 +98,16 @@ class Executor:
         self.clock = clock
         self.outer = outer or Outer()
 
-    def run(self, plan: Plan, times_now: Mapping[bytes, State], label: str, approval: str = "") -> Done:
+    def run(
+        self,
+        plan: Plan,
+        times_now: Mapping[bytes, State],
+        label: str,
+        approval: str = "",
+        by: Mapping[str, str] = {},
+    ) -> Done:
         """Carries a plan out. The caller holds the locks, has just made sure that the plan is not stale and, where it
-        acts outside the files, approved; it knows the present states of what only gets other times."""
+        acts outside the files, approved; it knows the present states of what only gets other times, and who asks."""
         groups = [
             (domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))
         ]
@@ -124,6 +131,8 @@ class Executor:
             body["unread"] = [[text(s.path), s.note] for s in unread]
         if approval:
             body["approval"] = approval
+        if by:
+            body["by"] = dict(by)
         batches = _batches(groups)
         first = [(number, new_id()) for number in batches[0]] if batches else []
         rows = [New("takeback", id, body)]

@@ -62,6 +62,7 @@ class Guarded:
         self.open_steps: list[Recorder] = []  # of harnesses in this process
         self.asked_by = ""  # the agent that asks, where no process above this one tells
         self.by_command = False  # asked by a command, which an agent runs in a call; not by a tool of ours
+        self.client = ""  # of a tool of ours: who calls it
 
     def close(self) -> None:
         with self._mutex:
@@ -99,8 +100,13 @@ class Guarded:
         from .takebacks import Takebacks
 
         if self._made is None:
-            self._made = Takebacks(self.id, self.observer, self.environ, self._unlocked)
+            self._made = Takebacks(self.id, self.observer, self.environ, self._unlocked, self._asker)
         return self._made
+
+    def _asker(self) -> dict[str, str]:
+        from .calls import asker
+
+        return asker(self)
 
     @property
     def threads(self) -> Threads:

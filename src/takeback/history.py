@@ -566,6 +566,7 @@ class History:
             body.get("label", ""),
             failed or (before is not None and before.failed),
             (*(before.missed if before is not None else ()), *missed),
+            {str(name): str(value) for name, value in body.get("by", {}).items()},
         )
         if ended:
             self._open.pop(start.id, None)

@@ -237,7 +237,8 @@ class _Writer:
             yield TakebackTold(
                 item.id, item.number, found.verb, item.title, item.at, item.stands != board.NONE, well, item.took,
                 tuple(paths.values())[:_PATHS], max(0, len(paths) - _PATHS), done, tuple(steps[:_PATHS]),
-                max(0, len(steps) - _PATHS), found.interrupted, item.id not in self.inside,
+                max(0, len(steps) - _PATHS), found.interrupted, item.id not in self.inside, item.agent,
+                found.by.get("turn", ""),
             )  # fmt: skip
 
     def _step(self, path: bytes, verdict: str, result: str, why: str) -> StepTold:

@@ -81,11 +81,13 @@ class Takebacks:
         observer: Observer,
         environ: Mapping[str, str],
         unlocked: Callable[[], AbstractContextManager[None]] = nullcontext,
+        asker: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self.id = id
         self.observer = observer
         self.environ = environ
         self.unlocked = unlocked
+        self.asker = asker
         self.store = observer.store
         self.marks = Marks(self.store.folder)
         self.merged: dict[bytes, bytes] = {}  # texts the last plan merges; stored when it is applied
@@ -441,6 +443,7 @@ class Takebacks:
             raise TakebackError("cancelled before anything was done; nothing was changed", "ask for it again")
         for data in self.merged.values():
             self.store.blobs.put(data)
+        by = redact.value(dict(self.asker()))
         times_now: dict[bytes, State] = {}
         self._store_documents(plan.taken)
         if tree is not None:
@@ -455,7 +458,7 @@ class Takebacks:
         head = self.store.journal.head().seq
         executor = self._executor(tree, approval, bool(plan.outside), plan.request, head)
         try:
-            done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "")
+            done = executor.run(plan, times_now, plan.request.label, approval.id if approval else "", by)
             if tree is not None:
                 self._advance(head, done, bool(plan.outside))
         finally:

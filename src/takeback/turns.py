@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from . import textdiff
 from .brackets import AgentTurn, Bracket, End
-from .effects import FILE, FOLDER, UNSEEN, Effect, State, Turn, same, text
+from .effects import FILE, FOLDER, UNSEEN, Effect, State, Takeback, Turn, same, text
 from .errors import Damaged
 from .history import History
 from .repository import amount
@@ -55,6 +55,7 @@ class TurnSeen(NamedTuple):
     git: str  # how much of the repository's state it changed, in words
     outside: int  # what it did beyond files and git
     live: bool  # whether some of it still stands; true where it did nothing
+    takebacks: tuple[str, ...] = ()  # ids of those that it asked for, oldest first
 
 
 def of_effect(history: History, effect: Effect) -> list[AgentTurn]:
@@ -110,7 +111,13 @@ def _turn_seen(
         amount(d.path for d in net(effects, "git")),
         sum(e.id in history.acts for e in effects),
         not units or any(unit in history.live for unit in units),
+        tuple(t.id for t in asked_for(history, asked.id)),
     )
+
+
+def asked_for(history: History, id: str) -> list[Takeback]:
+    """The take-backs that an agent's turn or call asked for, oldest first."""
+    return [t for t in history.takebacks.values() if id in (t.by.get("turn"), t.by.get("call"))]
 
 
 def calls_seen(history: History, wanted: Iterable[Bracket]) -> list[CallSeen]:

@@ -463,10 +463,11 @@ def _abandoned_row(found: Abandoned, history: History) -> LogRow:
     kept = f"not put back: {results.listed(_called(history, path) for path, _ in found.left)}" if left else ""
     summary = f"{_asked_for(begun)}: {'; '.join(filter(None, (told, kept)))}"
     paths = tuple(text(path) for path in found.paths if text(path) not in history.acts)
-    return LogRow(
+    row = LogRow(
         begun.id, "takeback", 0, "", begun.at, "", summary, False, paths,
         state="undone", seq=begun.seq, redone=GONE_BACK_FROM,
     )  # fmt: skip
+    return _asked_by(row, begun, history)
 
 
 def _gate_row(call: Stopped, history: History) -> LogRow:
@@ -548,11 +549,19 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     standing = redone in ("", KEPT_BY_REDO, IN_PART)
     targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))
     domains = *sorted(d for d in lie_in if lie_in[d]), *sorted({history.acts[id].domain for id in beyond})
-    return LogRow(
+    row = LogRow(
         t.id, "takeback", 0, "", t.at, "", summary, standing, (*paths, *targets),
         domains[0] if domains else "files", "exact", short=lengths[t.id], state="live" if standing else "undone",
         domains=domains, seq=t.seq, redone=redone,
     )  # fmt: skip
+    return _asked_by(row, t, history)
+
+
+def _asked_by(row: LogRow, t: Takeback, history: History) -> LogRow:
+    """A take-back with the agent that asked for it, where one did."""
+    actor, turn, call = (t.by.get(name, "") for name in ("actor", "turn", "call"))
+    calls = (call,) if call in history.brackets else ()
+    return _asked(row._replace(actor=actor), turns.known(history, [Turn(actor, turn)]), calls)
 
 
 GONE_BACK_FROM = "interrupted, and gone back from"
@@ -637,6 +646,7 @@ class Shown(NamedTuple):
     turn: TurnSeen | None = None  # of an agent; of what belongs to one, that one
     calls: tuple[CallSeen, ...] = ()  # of a turn; of what was found in some, these
     effects: tuple[LogRow, ...] = ()  # what was found in a turn or call, oldest first
+    asked_for: tuple[LogRow, ...] = ()  # the take-backs that a turn or call asked for, oldest first
     threads: tuple[tuple[str, str, str], ...] = ()  # (thread, state checkpoint before, and after) that it moved
     more: int = 0  # paths that changed too, where only the first ones were asked for
     stopped: Stopped | None = None  # a call that the gate stopped
@@ -724,7 +734,7 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
     told["takebacks"], told["abandoned"] = takebacks, history.abandoned.get(takeback.id)
     acts = {act.path: act for act in history.ledger()} if takeback.missed else {}
     told["missed"] = tuple(_missed(history, each, acts.get(each.path)) for each in takeback.missed)
-    return Shown(row, diffs, threads=moved, more=more, **told)
+    return Shown(row, diffs, threads=moved, more=more, **told, **_work_of(ws, history, row))
 
 
 def _first_diffs(
@@ -781,6 +791,7 @@ def _show_work(
         turn=turns.turns_seen(history, [asked], get)[0],
         calls=calls,
         effects=tuple(listed),
+        asked_for=tuple(rows[t.id] for t in turns.asked_for(history, found.id) if t.id in rows),
     )
 
 

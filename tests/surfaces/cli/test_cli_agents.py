@@ -278,6 +278,46 @@ def test_an_agent_that_runs_undo_in_its_shell_keeps_the_turn_that_asks(cli):
     }  # fmt: skip
 
 
+def test_a_take_back_that_an_agent_asks_for_is_told_as_its_own(cli):
+    (cli.project / "mine").write_text("a person's\n")
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING.replace("undo --yes", "rollback start --all --yes"), str(cli.project)],
+        env=os.environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    assert not (cli.project / "mine").exists()
+    (row,) = rows(cli, "kind:takeback", "actor:claude")
+    (turn,) = {each["turn"] for each in rows(cli, "/undo", "kind:checkpoint")}
+    assert (row["actor"], row["turn"], row["prompt"]) == ("claude", turn, "/undo") and row["call"]
+    assert not rows(cli, "kind:takeback", "-actor:claude") and rows(cli, "kind:takeback", f"call:{row['call'][:8]}")
+    told = cli.ok("show", row["id"], "--stat").out
+    assert (
+        "actor    claude" in told and f"turn     {turn[:8]} “/undo”" in told and f"call     {row['call'][:8]}" in told
+    )
+    told = cli.ok("show", turn, "--stat").out
+    assert f"asked    for {row['id'][:8]} rollback to " in told
+    assert f"asked    for {row['id'][:8]}" in cli.ok("show", row["call"], "--stat").out
+    shown = cli.ok("show", turn, "--json").json
+    assert shown["asked"]["takebacks"] == [row["id"]] == [each["id"] for each in shown["asked_for"]]
+    line = next(line for line in cli.ok("log").out.splitlines() if "“/undo”" in line and "◆" in line)
+    assert "1 take-back" in line and "no file changed" not in line
+    report = cli.ok("report", "start").out
+    assert f"asked for by `claude`, in turn `{turn[:8]}`" in report
+
+
+def test_a_take_back_that_an_agent_asked_for_is_redone_as_any_other(cli):
+    (cli.project / "mine").write_text("a person's\n")
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING.replace("undo --yes", "rollback start --all --yes"), str(cli.project)],
+        env=os.environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    cli.ok("redo", "--yes")
+    assert (cli.project / "mine").exists() and (cli.project / "made").exists()
+    (redo, *_) = rows(cli, "kind:takeback")
+    assert (redo["actor"], redo["turn"]) == ("", None)
+
+
 def test_an_undo_that_a_person_types_in_the_agents_window_takes_its_last_turn(cli):
     """`!takeback undo`, or a command that an agent runs before it begins a turn: nothing asks but the person."""
     typed = ASKING.replace('if prompt != "/undo":', "if True:")
@@ -286,6 +326,8 @@ def test_an_undo_that_a_person_types_in_the_agents_window_takes_its_last_turn(cl
     )
     assert done.returncode == 0, done
     assert (cli.project / "made").exists() and not (cli.project / "asking").exists()
+    (row,) = rows(cli, "kind:takeback")
+    assert (row["actor"], row["turn"], row["call"]) == ("", None, None)
 
 
 def test_a_narrow_log_fits_and_keeps_its_ends(cli):

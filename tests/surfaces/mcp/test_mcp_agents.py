@@ -44,6 +44,22 @@ def over(work: Path, caller: Caller, call: Call) -> list[tuple[str, list[str]]]:
         return [(row.prompt, list(row.paths)) for row in reversed(ws.log("kind:effect"))]
 
 
+def asked_for(work: Path) -> tuple[str, list[str]]:
+    """Who asked for the take-back, and in which turn."""
+    with takeback.open(work) as ws:
+        (row,) = ws.log("kind:takeback")
+        prompts = {asked.id: asked.prompt for asked in ws.history().agent_turns.values()}
+        return row.actor, [prompts[id] for id in row.turns]
+
+
+async def test_a_take_back_that_a_client_without_hooks_asks_for_is_told_as_its_own(work: Path, era: str) -> None:
+    (work / "new").write_text("new")
+    async with connected(started_in(work), era) as calls:
+        await calls.ok("undo")
+    who, turns = asked_for(work)
+    assert who and not turns
+
+
 async def test_a_server_that_an_agent_started_knows_which_turn_asks(work: Path, era: str) -> None:
     me = Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid()))
     call = asks(work, me)
@@ -54,6 +70,7 @@ async def test_a_server_that_an_agent_started_knows_which_turn_asks(work: Path, 
         assert not (await calls.ok("undo"))["results"]  # the turn that asks is no turn to undo
     assert not (work / "made").exists() and (work / "asking").exists()
     assert over(work, me, call) == [("make it", ["made"]), ("please undo", ["asking"])]  # nothing of the undo is its
+    assert asked_for(work) == ("claude", ["please undo"])
 
 
 async def test_over_http_the_clients_name_tells_which_agent_asks(work: Path) -> None:
@@ -68,6 +85,7 @@ async def test_over_http_the_clients_name_tells_which_agent_asks(work: Path) -> 
                 calls = Calls(client)
                 assert [t["prompt"] for t in (await calls.ok("undo"))["turns"]] == ["make it"]
     assert not (work / "made").exists() and (work / "asking").exists()
+    assert asked_for(work) == ("claude", ["please undo"])
     over(work, agent, call)
     process.communicate(b"\n")
 

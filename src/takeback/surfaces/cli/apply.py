@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import ApprovalNeeded, CredentialNeeded, Stale
-from . import takebacks, unfinished
+from . import approving, takebacks, unfinished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
+        approving.name_asking(context, workspace)
         if context.asks and workspace.interrupted():
             return unfinished.ask(context, workspace)
         try:

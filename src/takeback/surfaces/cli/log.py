@@ -215,12 +215,13 @@ def heading(terminal: Terminal, turn: TurnSeen, before: int = 0) -> str:
 
     begin = [terminal.style(safe(turn.agent), "cyan"), time.strftime("%H:%M", time.localtime(turn.at))]
     parts = [counted(turn.calls, "call")]
-    nothing = "" if turn.outside or turn.git else "no file changed"
+    nothing = "" if turn.outside or turn.git or turn.takebacks else "no file changed"
     amount = counted(len(turn.files), "file") if turn.files else nothing
     lines = counts(terminal, turn.added or 0, turn.removed or 0)
     parts += [f"{amount} {lines}".rstrip()] if amount else []
     parts += [f"git: {safe(turn.git)}"] if turn.git else []
     parts += [f"{turn.outside:,} outside the files"] if turn.outside else []
+    parts += [counted(len(turn.takebacks), "take-back")] if turn.takebacks else []
     parts += ["taken back"] if not turn.live else []
     taken = 15 + before + sum(cells(part) + 3 for part in (*begin, *parts))
     room = terminal.width - taken if terminal.out_is_tty else 60

@@ -52,7 +52,8 @@ _ROW = (
     '"turn", "session", "call", "prompt"'
 )
 _TURN = (
-    '"id", "agent", "session", "prompt", "at", "lanes", "calls", "files", "added", "removed", "git", "outside", "live"'
+    '"id", "agent", "session", "prompt", "at", "lanes", "calls", "files", "added", "removed", "git", "outside", '
+    '"live", "takebacks"'
 )
 _CALL = (
     '"id", "turn", "agent", "tool", "summary", "at", "ended", "state": "open\\|done\\|failed\\|refused\\|cut off", '
@@ -88,7 +89,8 @@ _SHAPES = {
         'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a '
         'take-back `"not_done": [{"path", "effect", "result", "why"}]`; of a turn '
         f'or call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
-        f'`"made": [{{{_CALL}}}]` and `"effects"`: the calls, and the rows that were found in them'
+        f'`"made": [{{{_CALL}}}]`, `"effects"` and `"asked_for"`: the calls, the rows that were found in '
+        "them, and those of the take-backs that it asked for"
     ),
     "`blame`": (
         '`{"path", "renamed_from", "regions": [{"start", "end", "origin": "before\\|effect\\|takeback\\|pending", '

@@ -87,7 +87,8 @@ def abandoned(found: Abandoned) -> dict[str, Any]:
 
 def turn(found: TurnSeen) -> dict[str, Any]:
     """What an agent was asked, and what came of it."""
-    return {**found._asdict(), "lanes": list(found.lanes), "files": list(found.files)}
+    listed = {name: list(getattr(found, name)) for name in ("lanes", "files", "takebacks")}
+    return {**found._asdict(), **listed}
 
 
 def call(found: CallSeen) -> dict[str, Any]:

@@ -154,6 +154,8 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             yield f"  outside  {row.id[:8]} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
         elif kind == "call" or row.domain != "files":
             yield f"  effect   {row.id[:8]} {safe(row.summary)}"
+    for row in found.asked_for:
+        yield f"  asked    for {row.id[:8]} {safe(row.summary)}"
 
 
 def _abandoned(gone: Abandoned) -> Iterator[str]:
@@ -291,6 +293,7 @@ def _shape_of_work(found: Shown) -> dict[str, object]:
         "asked": None if found.turn is None else shapes.turn(found.turn),
         "made": [shapes.call(call) for call in found.calls],
         "effects": [shapes.log_row(row) for row in found.effects],
+        "asked_for": [shapes.log_row(row) for row in found.asked_for],
     }
 
 

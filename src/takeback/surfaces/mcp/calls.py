@@ -82,6 +82,7 @@ class Call:
             raise _no_workspace(home, self.here.cwd)
         workspace = open_workspace(root, self.settings(root), environ=self.environ)
         workspace.asked_by = agent_of(self._client)
+        workspace.client = self.by.get("actor", "mcp")
         workspace.observer.stopped = lambda: self.is_cancelled
         return workspace
 

@@ -217,6 +217,7 @@ _SHOWN_TOO: Mapping[str, Schema] = {
     "asked": _about(_or_null(TABLE), "Of an agent's turn: what it was asked"),
     "made": _about(_list(TABLE), "Of an agent's turn: its calls"),
     "effects": _list(ROW),
+    "asked_for": _about(_list(ROW), "Of an agent's turn or call: the take-backs that it asked for"),
     "target": TEXT,
     "by": TABLE,
     "did": TABLE,

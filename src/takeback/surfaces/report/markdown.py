@@ -90,6 +90,9 @@ def _takeback(found: TakebackTold) -> Iterator[str]:
     parts += ["interrupted"] * found.interrupted + ["brought back since"] * (not found.stands)
     parts += ["after the span"] * found.later
     yield f"- {' · '.join(parts)}"
+    if found.agent:
+        turn = f", in turn {code(words.short(found.turn))}" if found.turn else ""
+        yield f"- asked for by {code(found.agent)}{turn}"
     if found.took:
         yield f"- took from {', '.join(code(words.short(id)) for id in found.took)}"
     if found.paths:

@@ -132,6 +132,8 @@ def _takeback(found: TakebackTold, known: frozenset[str]) -> Markup:
         for step in found.not_done
     ]
     missed += [tag("li", f"and {found.more_not_done:,} more")] if found.more_not_done else []
+    turn: list[Child] = [", in turn ", _link(found.turn, known)] if found.turn else []
+    asked = tag("p", "asked for by ", found.agent, *turn, class_="meta") if found.agent else None
     took = (
         tag("p", "took from ", joined([_link(id, known) for id in found.took], ", "), class_="meta")
         if found.took
@@ -140,7 +142,7 @@ def _takeback(found: TakebackTold, known: frozenset[str]) -> Markup:
     return tag(
         "article",
         tag("h3", tag("span", "↩ ", aria_hidden="true"), tag("code", found.id[:8]), " ", found.summary),
-        tag("p", joined([part for part in parts if part]), class_="meta"), took,
+        tag("p", joined([part for part in parts if part]), class_="meta"), asked, took,
         _names(found.paths, found.more_paths),
         tag("div", tag("p", "Not done:"), tag("ul", *missed), class_="missed") if missed else None,
         id=f"i-{found.id}", class_=f"back {found.well}",

@@ -75,6 +75,11 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
     for id in item.took if isinstance(item, TurnItem) else ():
         tie = f"↩ took {id[:8] if '-' not in id else ''} {called.get(id, '')}".replace("  ", " ")
         yield from wrapped(Text(tie, "magenta"), width)
+    if item.kind == "takeback" and detail.shown.turn is not None:
+        turn = detail.shown.turn
+        yield from wrapped(Text(f"asked for in {turn.id[:8]} “{safe(turn.prompt)}”", "magenta"), width)
+    for row in detail.shown.asked_for:
+        yield from wrapped(Text(f"↩ asked for {row.id[:8]} {safe(row.summary)}", "magenta"), width)
     if isinstance(item, TurnItem):
         for mark in item.marks:
             label = f" “{safe(mark.label)}”" if mark.label and mark.label != item.title else ""

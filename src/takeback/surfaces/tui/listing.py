@@ -160,7 +160,7 @@ def _name(item: Item, room: int, dim: str, numbered: bool) -> Text:
             told += " · pinned" if mark.pinned else ""
             return text.append(clip(told, max(6, room - text.cell_len)), dim)
         who = {"hand": "by hand", "run": "run", "watch": "seen"}.get(item.kind, safe(item.agent))
-        if item.kind != "takeback":
+        if item.kind != "takeback" or item.agent:
             text.append(f"{clip(who, 16)} ", f"{dim} cyan".strip())
         title = safe(item.title)
         told = f"“{title}”" if title and item.kind in ("agent", "run") else title

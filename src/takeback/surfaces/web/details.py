@@ -104,6 +104,13 @@ def _facts(detail: Detail, now: float) -> Iterator[Child]:
         yield detail.shown.row.summary
 
 
+def asked(detail: Detail) -> list[str]:
+    """Of a take-back the agent's turn that asked for it; of a turn or call the take-backs that it asked for."""
+    if detail.item.kind == "takeback":
+        return [detail.shown.turn.id] if detail.shown.turn is not None else []
+    return [row.id for row in detail.shown.asked_for]
+
+
 def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
     """What undid it, and what it undid."""
     item = detail.item
@@ -115,6 +122,8 @@ def _ties(detail: Detail, around: Around, place: Place) -> Markup | None:
     told: list[Child] = [["taken back by ", link(id)] for id in item.undone_by]
     if isinstance(item, TurnItem):
         told += [["took back ", link(id)] for id in item.took]
+    how = "asked for by " if item.kind == "takeback" else "asked for "
+    told += [[how, link(id)] for id in asked(detail)]
     told += [f"kept {path} of {id[:8]}" for path, id in kept(detail.shown)[:20]]
     told += [line.strip() for line in missed(detail.shown)][:20]
     told += [f"lacks {path}: {why}" for path, why in detail.shown.partial[:20]]

@@ -102,7 +102,7 @@ def _facts(item: TurnItem, now: float) -> list[Child]:
 def who(item: Item) -> str:
     """By whom, in a word or two."""
     if item.kind == "takeback":
-        return "take-back"
+        return f"take-back by {item.agent}" if item.agent else "take-back"
     if item.kind == "checkpoint":
         return "checkpoint"
     return (

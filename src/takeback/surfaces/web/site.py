@@ -143,7 +143,7 @@ class Site:
             told = {**shown, "item": _shape(detail.item), "parts": [_shape(p) for p in self._timeline.children(id)]}
             return _json({**told, "moved": moved, "masked": list(detail.masked), "more": detail.shown.more})
         path = self._path(detail.item)
-        tied = [*detail.item.undone_by, *getattr(detail.item, "took", ())]
+        tied = [*detail.item.undone_by, *getattr(detail.item, "took", ()), *details.asked(detail)]
         around = Around(path, self._timeline.children(id, place.filter), self._named(tied))
         only = request.query_params.get("path", "")
         restores = details.restores(self._timeline.checkpoint_at(id), self._forms(place))
