@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -176,3 +177,64 @@ def test_what_failed_on_a_name_of_a_file_of_several_can_be_finished(
     assert picture(project, times=False) == goal
     ws.checkpoint()
     assert [e for e in ws.history().effects if not e.takeback] == found, "nobody else did anything"
+
+
+@pytest.fixture
+def moved(ws: Workspace, project: Path) -> dict[bytes, tuple]:
+    """What the tree was at its start; since then a folder became a file, and another one got another file."""
+    (project / "keep").write_text("1\n")
+    (project / "d" / "e").mkdir(parents=True)
+    (project / "d" / "f").write_text("1\n")
+    (project / "k").mkdir()
+    (project / "k" / "x").write_text("1\n")
+    age(project)
+    ws.checkpoint("start")
+    found = picture(project)
+    shutil.rmtree(project / "d")
+    (project / "d").write_text("x\n")
+    (project / "k" / "x").rename(project / "k" / "y")
+    age(project)
+    ws.checkpoint(actor="agent")
+    return found
+
+
+@pytest.mark.skipif(PORTABLE, reason="by folder descriptor")
+@pytest.mark.parametrize("at", range(1, 9))
+@pytest.mark.parametrize("verb", ["undo", "rollback", "redo"])
+def test_a_time_that_could_not_be_set_for_a_moment_is_set(
+    ws: Workspace, project: Path, moved: dict, monkeypatch: pytest.MonkeyPatch, verb: str, at: int
+):
+    goal = moved
+    if verb == "redo":
+        goal = picture(project)
+        assert ws.undo().whole
+    act = {"undo": ws.undo, "rollback": lambda: ws.rollback("start"), "redo": ws.redo}[verb]
+    with monkeypatch.context() as patch:
+        once = _Once(os.utime, at, errno.ENOSPC)
+        patch.setattr(os, "utime", once)
+        patch.setattr(os, "supports_fd", {*os.supports_fd, once})
+        first = act()
+    if picture(project) != goal:
+        assert not first.whole and act().whole
+    assert picture(project) == goal
+
+
+@pytest.mark.parametrize("path", ["d", "d/e", "k", "keep", ""])
+def test_a_time_that_could_not_be_set_is_set_by_the_same_rollback_later(
+    ws: Workspace, project: Path, moved: dict, monkeypatch: pytest.MonkeyPatch, path: str
+):
+    def refusing(self, at, *rest):
+        if text(at) == path:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        return real(self, at, *rest)
+
+    real = Files._finish_folder
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "_finish_folder", refusing)
+        first = ws.rollback("start")
+    [failed] = [r for r in first.results if r.result == "failed"]
+    assert text(failed.path) == path and picture(project, times=False)[b"k/x"]
+    assert failed.note.startswith("its time could not be put back: ") is (path in ("k", "keep", ""))
+    ws.checkpoint()
+    assert ws.rollback("start").whole
+    assert picture(project) == moved

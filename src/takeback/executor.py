@@ -97,6 +97,7 @@ class Executor:
         self.domains = domains
         self.clock = clock
         self.outer = outer or Outer()
+        self.verb = ""  # of the take-back that is carried out
 
     def run(
         self,
@@ -112,6 +113,7 @@ class Executor:
             (domain, list(steps)) for (_, domain), steps in groupby(plan.taken, key=lambda s: (s.segment, s.domain))
         ]
         self._check_stored(plan.taken)
+        self.verb = plan.request.verb
         id = new_id()
         segments = [self._segment(domain, steps, plan.folder_times, times_now) for domain, steps in groups]
         self.blobs.flush()
@@ -236,9 +238,10 @@ class Executor:
         if domain not in STATES:
             body |= self._answered(domain, [text(step.path) for step in steps])
         rows = [New("outcome", new_id(), body)]
-        if halfway := self._halfway(domain, steps, found):
+        if halfway := self._halfway(domain, steps, found, times):
             made += halfway
-            rows.append(New("note", new_id(), {"what": "sight", "list": pack_list(halfway, self.blobs.put)}))
+            packed = pack_list(halfway, self.blobs.put)
+            rows.append(New("note", new_id(), {"what": "sight", "by": self.verb, "list": packed}))
             self.blobs.flush()
         return rows
 
@@ -253,22 +256,25 @@ class Executor:
         }
         return {name: value for name, value in told.items() if value}
 
-    def _halfway(self, domain: str, steps: list[Step], found: list[Result]) -> list[Change]:
-        """Folders that were made or changed but did not get all they should, and files that others were unlinked from
-        or linked with: ours, so the next look must not take them for somebody's."""
+    def _halfway(
+        self, domain: str, steps: list[Step], found: list[Result], times: Mapping[bytes, Entry]
+    ) -> list[Change]:
+        """Folders that were made or changed but did not get all they should, files that others were unlinked from or
+        linked with, times that could not be put back: ours, so the next look must not take them for somebody's."""
         not_done = {r.path: r.result for r in found if r.result != DONE} if domain == "files" else {}
         if not not_done:
             return []
         files: Any = self.domains(domain)
         changes = []
-        for step in steps:
-            if not_done.get(step.path) == FAILED and step.goal is not None and step.goal.kind == FOLDER:
-                try:
-                    now = files.present(step.path)
-                except OSError:
-                    continue
-                if now is not None and now.kind == FOLDER and not same(now, step.expected):
-                    changes.append(Change(step.path, step.expected, now))
+        folders = [(s.path, s.expected, s.goal) for s in steps if s.goal is not None and s.goal.kind == FOLDER]
+        for path, expected, goal in [*folders, *((path, entry, entry) for path, entry in times.items())]:
+            if not_done.get(path) != FAILED:
+                continue
+            with suppress(OSError):
+                now = files.present(path)
+                is_late = same(now, goal) and now != goal  # it lacks its time alone
+                if is_late or (now is not None and now.kind == FOLDER and not same(now, expected)):
+                    changes.append(Change(path, goal if is_late else expected, now))
         with suppress(OSError):
             changes += files.regrouped(steps, not_done)
         return changes
@@ -287,6 +293,7 @@ class Executor:
 
     def finish(self, takeback: Takeback, segments: list[Segment], abort: bool, known: Callable[[bytes], State]) -> Done:
         """Brings an interrupted take-back to its end or, to abort it, back to where it began."""
+        self.verb = takeback.verb
         results: list[Result] = []
         made: list[Change] = []
         outside = [s for s in segments if s.domain not in STATES]

@@ -171,6 +171,7 @@ class Takebacks:
             if path not in moved and path not in times and same(entry, known) and entry != known:
                 times[path] = entry
         if plan.idle:  # a touch by others is nothing to take back
+            times |= {s.path: s.goal for s in steps if s.goal is not None and s.goal != s.expected}
             times = {path: entry for path, entry in times.items() if history.moved_last(path) in history.outcomes}
         return plan._replace(steps=steps, folder_times={p: e for p, e in times.items() if e is not None})
 

@@ -695,17 +695,25 @@ class Files:
             if step.goal is not None and step.goal.kind == FOLDER and results[step.path].result == DONE:
                 goals[step.path] = step.goal
         set_mode = {s.path: s for s in steps if s.goal is not None and s.goal.kind == FOLDER}
-        for path in sorted(goals, key=lambda p: (-p.count(b"/") if p else 1, p)):
-            try:
-                self._finish_folder(path, goals[path], set_mode.get(path))
-            except (OSError, TakebackError) as error:
-                if path in results and results[path].result != DONE:
-                    continue  # it is named already
-                why = error.strerror if isinstance(error, OSError) else error.message
-                results[path] = Result(
-                    path, set_mode[path].verdict if path in set_mode else EXACT, FAILED, why or str(error)
-                )
+        todo = sorted(goals, key=lambda p: (-p.count(b"/") if p else 1, p))
+        late = [path for path in todo if self._why_unfinished(path, goals[path], set_mode.get(path))]
+        for path in late:  # tried once more: a time that is wrong is no work, and no later take-back is for it alone
+            why = self._why_unfinished(path, goals[path], set_mode.get(path))
+            if why and (path not in results or results[path].result == DONE):  # else it is named already
+                verdict = set_mode[path].verdict if path in set_mode else EXACT
+                note = why if path in set_mode else f"its time could not be put back: {why}"
+                results[path] = Result(path, verdict, FAILED, note)
         self._leave()
+
+    def _why_unfinished(self, path: bytes, goal: Entry, step: Step | None) -> str:
+        """What is in the way of its mode or time; empty once it has them."""
+        try:
+            self._finish_folder(path, goal, step)
+        except OSError as error:
+            return error.strerror or str(error)
+        except TakebackError as error:
+            return error.message
+        return ""
 
     def _finish_folder(self, path: bytes, goal: Entry, step: Step | None) -> None:
         names = components(path)
