@@ -79,7 +79,7 @@ verify(self, data: 'bool' = False) -> 'Verified'
 def test_all_is_sorted_and_pinned():
     assert takeback.__all__ == sorted(takeback.__all__)
     assert takeback.__all__ == [
-        "ApprovalNeeded", "AsyncConversation", "Checkpoint", "Conversation", "Damaged", "Diff", "InProgress", "Interrupted", "Locked", "LogRow", "Moved",
+        "ApprovalNeeded", "AsyncConversation", "Checkpoint", "Conversation", "Damaged", "Diff", "DoneWithoutUndo", "InProgress", "Interrupted", "Locked", "LogRow", "Moved",
         "NoWorkspace", "NotDone", "NotFound", "Off", "Outcome", "Plan", "Recorder", "Remains", "RepeatedEffect", "Result", "Stale", "Status", "Step",
         "TakebackError", "UsageError", "WorkStep", "Workspace", "__version__", "open", "tool",
     ]  # fmt: skip
@@ -173,6 +173,7 @@ def test_results_are_typed():
         ("NotDone", 1),
         ("RepeatedEffect", 1),
         ("InProgress", 1),
+        ("DoneWithoutUndo", 2),
     ],
 )
 def test_exit_codes_of_errors_are_pinned(kind: str, code: int):

@@ -508,8 +508,9 @@ def test_undo_args_by_a_callable_or_just_the_result(ws: Workspace, shop: str):
 def test_an_undo_that_cannot_be_filled_in_is_told_and_the_act_is_not_forgotten(
     ws: Workspace, shop: str, undo_args: Any
 ):
-    with pytest.raises(takeback.UsageError, match="was done, but"), ws.step("charge") as step:
+    with pytest.raises(takeback.DoneWithoutUndo, match="was done, but") as told, ws.step("charge") as step:
         step.do(charge, shop, 5, undo=refund, undo_args=undo_args)
+    assert told.value.result == {"id": "ch_0", "amount": 5}, "what was done is not lost with its undo"
     assert states(ws) == ["irreversible"] and "could not be filled in" in step.remains[0].why
     assert "sk_live" not in str([row.body for row in ws.store.journal.rows()])
 

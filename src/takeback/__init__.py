@@ -16,6 +16,7 @@ import os as _os
 from .errors import (
     ApprovalNeeded,
     Damaged,
+    DoneWithoutUndo,
     InProgress,
     Interrupted,
     Locked,
@@ -50,6 +51,7 @@ __all__ = [
     "Conversation",
     "Damaged",
     "Diff",
+    "DoneWithoutUndo",
     "InProgress",
     "Interrupted",
     "Locked",

@@ -1,6 +1,7 @@
 """Calls of a harness: announced in the journal, done, and recorded with what takes them back.
 
     recorder.do(fn, …)  ─► act row: begun ─► fn(…) ─┬─► acted: done, with its inverse filled from the result
+                                                    ├─► the inverse cannot be filled: acted: done, irreversible
                                                     ├─► NotDone: acted: failed, it did nothing
                                                     └─► another exception, or a crash: nobody knows
 
@@ -25,7 +26,7 @@ from . import ancestry, handed, redact
 from .acts import BEGUN, Act, Inverse, NewAct, unknown_owner
 from .domains import python
 from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
-from .errors import ApprovalNeeded, InProgress, NotDone, RepeatedEffect, TakebackError, UsageError
+from .errors import ApprovalNeeded, DoneWithoutUndo, InProgress, NotDone, RepeatedEffect, TakebackError, UsageError
 from .handed import handed_over
 from .policy import ASK, REFUSE
 
@@ -358,8 +359,10 @@ class Recorder:
                 facts.update(verdict=IRREVERSIBLE, did={**facts.get("did", {}), "left_to_do": why})
         self.workspace.acted(call.act.id, **facts)
         if trouble is not None:
-            raise UsageError(
-                f"{call.act.summary} was done, but {facts['did']['left_to_do']}", "mend undo_args"
+            raise DoneWithoutUndo(
+                f"{call.act.summary} was done, but {facts['did']['left_to_do']}",
+                "do not do it again: what it returned is this error's result; mend undo_args",
+                result,
             ) from trouble
         return result
 

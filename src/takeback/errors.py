@@ -2,6 +2,7 @@
 
 TakebackError            exit 1   it failed; nothing was lost
 ├── UsageError           exit 2   the request makes no sense
+│   └── DoneWithoutUndo  exit 2   a call was done, and its undo could not be made from its result
 ├── NotFound             exit 2   no such checkpoint, effect, plan or path
 ├── ApprovalNeeded       exit 4   a person has to say yes
 │   ├── Stale            exit 4   the plan is no longer what the same request would do
@@ -21,6 +22,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .results import Finished
 
 
@@ -45,6 +48,14 @@ class UsageError(TakebackError):
 
 class NotFound(UsageError):
     pass
+
+
+class DoneWithoutUndo(UsageError):
+    """A call was done, and is recorded as irreversible: its undo could not be filled in. Carries what it returned."""
+
+    def __init__(self, message: str, hint: str = "", result: Any = None) -> None:
+        super().__init__(message, hint)
+        self.result = result
 
 
 class ApprovalNeeded(TakebackError):
