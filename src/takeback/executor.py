@@ -121,14 +121,16 @@ class Executor:
         unread: list[Step] = []
         for step in plan.kept:  # what could not be read has failed, so that the next try is not to step over it
             (unread if step.verdict == UNCOVERED and is_unread(step.note) else passed).append(step)
-        kept = plan.left.union(*(s.units for s in passed)) if passed or plan.left else frozenset()
+        stayed: frozenset[Unit] = frozenset().union(*(s.units for s in passed))
         body = {
             "request": plan.request.to_json(),
             "label": label,
             "hash": plan.hash,
-            "kept": pack_units(kept),
+            "kept": pack_units(plan.left | stayed),
             "segments": segments,
         }
+        if plan.left:  # whoever finishes it tells others' work from what it could not take
+            body["stayed"] = pack_units(stayed)
         if unread:
             body["unread"] = [[text(s.path), s.note] for s in unread]
         if approval:

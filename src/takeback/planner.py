@@ -392,16 +392,15 @@ class Planner:
         steps = self._asked_for(steps, request)
         steps += self._unread_then(request, {step.path for step in steps})
         steps.sort(key=lambda s: (not s.taken, -s.segment, _ORDER.get(s.domain, 0), s.path))
+        plan = Plan(self.workspace, request, tuple(steps), folder_times=self._times(steps, left, request))
+        return self.leaving(plan, left)
+
+    def leaving(self, plan: Plan, left: Iterable[Unit]) -> Plan:
+        """A plan that leaves these: what of them is an agent's own, and what a person may say goes too."""
+        left = frozenset(left)
         own = frozenset(u.path for u in left if not self._is_outside(u.seq) and self._is_own(u.path))
-        return Plan(
-            self.workspace,
-            request,
-            tuple(steps),
-            frozenset(left),
-            folder_times=self._times(steps, left, request),
-            own=own,
-            asks=self._asks((u for u in left if u.path not in own), request),
-        )
+        asks = self._asks((u for u in left if u.path not in own), plan.request)
+        return plan._replace(left=left, own=own, asks=asks)
 
     def judged(self, units: Iterable[Unit]) -> list[Step]:
         """How each of these units would go back by itself, as far as is known without a look: what the plan of a revert

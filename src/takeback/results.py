@@ -36,6 +36,7 @@ class Left(NamedTuple):
 
     name: str
     why: str
+    unit: Unit
     outside: bool  # it was done outside the files
 
 
@@ -66,7 +67,7 @@ def others_work(history: History, outcome: Outcome) -> list[Left]:
         if path not in tried and not history.by_seq[unit.seq].takeback:  # what a take-back took is gone, and not left
             act = history.act_of(unit.seq)
             name = called(act) if act is not None else _called(path)
-            found.append(Left(name, _by_whom(history, unit, mine), act is not None))
+            found.append(Left(name, _by_whom(history, unit, mine), unit, act is not None))
     return found
 
 

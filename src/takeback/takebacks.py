@@ -22,6 +22,7 @@ from .effects import (
     FILE,
     FOLDER,
     HELD,
+    IRREVERSIBLE,
     KEPT,
     REFUSED,
     STATES,
@@ -50,7 +51,7 @@ from .effects import (
 )
 from .errors import ApprovalNeeded, CredentialNeeded, Damaged, Stale, TakebackError, UsageError
 from .executor import Done, Executor, Outer, changes_made, kept_results, steps_of
-from .history import History, Segment, pack_list
+from .history import History, Segment, pack_list, unpack_units
 from .ids import new_id
 from .index import Index
 from .journal import New
@@ -736,7 +737,9 @@ class Takebacks:
             return None
         takeback, segments = found
         steps = [step for segment in segments if not segment.ended for step in steps_of(segment)[0]]
-        kept = [] if abort else [*_kept_then(takeback), *self._unread_then(takeback)]
+        left = frozenset() if abort else self._left_then(takeback)
+        kept = [] if abort else [*self._kept_then(takeback, left), *self._unread_then(takeback)]
+        staying = self.planner().leaving(Plan(self.id, takeback.request, ()), left)
         head = self.store.journal.head().seq
         outside = any(segment.domain not in STATES for segment in segments)
         approval = self._approval_of(takeback) if outside else None
@@ -757,11 +760,29 @@ class Takebacks:
         finally:
             self._ahead = None
         earlier = [] if abort else [told for segment in segments if segment.ended for told in _came_of(segment)]
-        plan = Plan(self.id, takeback.request, (*(step for step, _ in earlier), *steps, *kept))
+        plan = staying._replace(steps=(*(step for step, _ in earlier), *steps, *kept))
         unread = [Result(s.path, s.verdict, KEPT, s.note) for s in kept if s.verdict == UNCOVERED]
-        return Outcome(
-            plan, done.id, (*(result for _, result in earlier), *done.results, *unread), finished_earlier=True
-        )
+        came = (*(result for _, result in earlier), *done.results, *unread)
+        return Outcome(plan, done.id, came, tuple(sorted({unit.path for unit in left})), finished_earlier=True)
+
+    def _left_then(self, takeback: Takeback) -> frozenset[Unit]:
+        """What an interrupted take-back had left because it is others' work, as far as its row tells."""
+        row = self.store.journal.get(takeback.id)
+        body = row.body if row is not None and row.body is not None else {}
+        return unpack_units(body["kept"]) - unpack_units(body["stayed"]) if "stayed" in body else frozenset()
+
+    def _kept_then(self, takeback: Takeback, left: frozenset[Unit]) -> list[Step]:
+        """What the plan of an interrupted take-back had kept of what it was about, as far as its row tells."""
+        history = self.observer.history()
+        found: dict[tuple[str, bytes], list[Unit]] = {}
+        for unit in sorted(takeback.kept - left):
+            act = history.act_of(unit.seq)
+            found.setdefault((act.domain if act is not None else domain_of(unit.path), unit.path), []).append(unit)
+        steps = []
+        for (domain, path), units in found.items():
+            verdict, note = (DRIFTED, "changed since") if domain in STATES else (IRREVERSIBLE, "it was to stay")
+            steps.append(Step(domain, path, UNOBSERVED, UNOBSERVED, verdict, tuple(units), -1, note))
+        return steps
 
     def _unread_then(self, takeback: Takeback) -> list[Step]:
         """What could not be read when an interrupted take-back was planned: left alone, to be tried again."""
@@ -808,17 +829,6 @@ class Takebacks:
 
 def _no_merge(base: State, ours: State, theirs: State, markers: bool) -> State:
     raise Conflict
-
-
-def _kept_then(takeback: Takeback) -> list[Step]:
-    """What the plan of an interrupted take-back had kept, as far as its row tells."""
-    units: dict[bytes, list[Unit]] = {}
-    for unit in sorted(takeback.kept):
-        units.setdefault(unit.path, []).append(unit)
-    return [
-        Step(domain_of(path), path, UNOBSERVED, UNOBSERVED, DRIFTED, tuple(found), -1, "changed since")
-        for path, found in units.items()
-    ]
 
 
 def _came_of(segment: Segment) -> Iterator[tuple[Step, Result]]:

@@ -257,7 +257,9 @@ def test_what_was_finished_of_another_thread_is_told_with_the_result_or_the_erro
     if goes_wrong:
         (ws.root / "g.txt").write_text("a person's")
     killed(ws, target)
-    told = "finished a rollback of thread t that was interrupted: took back f.txt, thread t. Besides that: "
+    whose = "a person's" if goes_wrong else "thread other did it"
+    took = f"took back f.txt, thread t; stays: g.txt ({whose})"
+    told = f"finished a rollback of thread t that was interrupted: {took}. Besides that: "
     if goes_wrong:
         with pytest.raises(TakebackError, match=r"so nothing was changed: g\.txt: changed by you since") as refused:
             saver.rollback_to("other", first, with_files=True)
@@ -268,7 +270,7 @@ def test_what_was_finished_of_another_thread_is_told_with_the_result_or_the_erro
         assert said.message == f"{told}took back g.txt, thread other" and said.back == ("g.txt", "thread other")
         finished = said.finished
     assert finished is not None and finished.plan.request.threads == ("t",) and f"{finished.message}. " in told
-    assert (finished.back, finished.stayed) == (("f.txt", "thread t"), ())
+    assert (finished.back, finished.stayed) == (("f.txt", "thread t"), (("g.txt", whose),))
     assert "f.txt" not in files(ws) and not ws.interrupted()
 
 

@@ -480,3 +480,42 @@ def test_a_thread_that_was_taken_back_to_before_it_existed_has_no_head(cli) -> N
     assert [each["head"] for each in cli.ok("thread", "list", "main", "--json").json["checkpoints"]].count(True) == 1
     cli.ok("undo", "--with-state", "--yes")
     assert not (cli.project / "f").exists() and "●" not in cli.ok("thread", "list", "main").out
+
+
+KILLED = """
+import os, sys, takeback
+from takeback.executor import Executor
+ws = takeback.open(sys.argv[1])
+plan = ws.plan("thread", "alice", sys.argv[2], with_files=True, own=True)
+Executor._conclude = lambda *_: os._exit(9)
+ws.apply(plan)
+"""
+
+
+def test_what_a_killed_rollback_left_is_named_with_whose_it_is_when_it_is_finished(cli: Any) -> None:
+    """An effect was named by 32 letters, among files, and nothing said whose the others are."""
+    ws = takeback.open(cli.project)
+    alice, bob = (takeback.Conversation(ws, thread=name) for name in ("alice", "bob"))
+    with alice.turn("hello"):
+        pass
+    target = ids(cli, "alice")[0]
+    with alice.turn("write"):
+        (cli.project / "alice.txt").write_text("a")
+    with bob.turn("charge"):
+        (cli.project / "bob.txt").write_text("b")
+        charge = ws.record_command("charged bob", argv=["true"])
+    (cli.project / "person.txt").write_text("p")
+    ws.close()
+    done = subprocess.run([sys.executable, "-c", KILLED, str(cli.project), target], check=False)
+    assert done.returncode == 9
+    ran = cli("resume")
+    assert ran.code == 0 and "finished the rollback that was interrupted: took back 1 file: alice.txt" in ran.out, ran
+    kept = {line.split("kept ")[1] for line in ran.err.splitlines() if "kept " in line}
+    whose = {name.split(" · ")[0] for name in kept}
+    assert whose == {
+        f"charged bob ({charge.id[:8]}): thread bob did it",
+        "bob.txt: thread bob did it",
+        "person.txt: a person's",
+    }
+    assert any(line.endswith(f"take it too: takeback revert {charge.id[:8]}") for line in kept)
+    assert charge.id not in ran.out + ran.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ... import results
 from ...agents.conversation import way_to_forget
 from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, short_id, text
 from ...repository import INDEX, amount, called
@@ -36,6 +37,8 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: 
     terminal.say(sentence(outcome, history))
     failures(terminal, workspace, outcome)
     for line in kept_lines(outcome, history, terminal.typed):
+        terminal.hint(line)
+    for line in left_lines(outcome, history, terminal.typed) if outcome.finished_earlier else ():
         terminal.hint(line)
     for line in threads.lines(outcome.plan):
         terminal.hint(line)
@@ -245,6 +248,18 @@ def kept_lines(outcome: Outcome, history: History, word: ways.Typed = ways.from_
         yield f"  kept {safe(amount(paths) if len(paths) > 1 else called(paths[0]))}: {safe(note)}"
     if told > _MOST_KEPT and outcome.id:
         yield f"  … and {told - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them"
+
+
+def left_lines(outcome: Outcome, history: History, word: ways.Typed = ways.from_root) -> Iterator[str]:
+    """After a take-back that was finished, of which no plan was shown: others' work that it left, with whose it is and
+    the command that takes it too."""
+    asked = {unit.path for units in outcome.plan.asks.values() for unit in units}  # of which its sentence tells
+    found = [left for left in results.others_work(history, outcome) if left.unit.path not in asked | outcome.plan.own]
+    for left in found[:_MOST_KEPT]:
+        more = "" if "takeback " in left.why else f" · take it too: {ways.revert(history, [left.unit], word)[0]}"
+        yield f"  kept {safe(left.name)}: {safe(left.why)}{more}"
+    if len(found) > _MOST_KEPT:
+        yield f"  … and {len(found) - _MOST_KEPT:,} more; takeback show {outcome.id[:8]} lists them"
 
 
 def kept_before(plan: Plan, history: History, word: ways.Typed = ways.from_root) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...effects import KEPT
-from . import acts, outcomes, shapes
+from . import acts, outcomes, shapes, ways
 from .approving import only_a_person
 from .capturing import with_progress
+from .plans import kinds_said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,5 +69,10 @@ def write_resumed(terminal: Terminal, workspace: Workspace, outcome: Outcome, ab
     outcomes.failures(terminal, workspace, outcome)
     for line in outcomes.kept_lines(outcome, history, terminal.typed):
         terminal.hint(line)
+    for line in outcomes.left_lines(outcome, history, terminal.typed):
+        terminal.hint(line)
+    if outcome.plan.asks:
+        more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
+        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {more}")
     if outcomes.can_be_redone(outcome):
         terminal.hint(f"take this back: {outcomes.way_back(outcome, history, terminal.typed)}")
