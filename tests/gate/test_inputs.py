@@ -38,6 +38,9 @@ FILES = {
     "web/index.js": NODE,
     "other.mk": f"x:\n\t{POST}\n",
     "shell.mk": "SHELL = ./prog\nx:\n\tls\n",
+    "dry.mk": f"x:\n\tls\ny:\n\t+{POST}\nz:\n\techo $(shell {POST})\nquiet:\n\t{POST}\n",
+    "prefix.mk": f".RECIPEPREFIX = >\nx:\n> {POST}\n",
+    "path.mk": "export PATH := ../bin:$(PATH)\nx:\n\tls\n",
     "including.mk": "include ../far.mk\n-include missing.mk\nx:\n\tls\n",
     "plain.mk": "SHELL := /usr/bin/env bash\nx:\n\tls\n",
     "justfile": "host := 'x.example'\nalias d := deploy\n\ntest:\n    ls\n\ndeploy to='a': test\n    @curl -X POST https://{{host}}\n"
@@ -86,6 +89,17 @@ def look(command: str, root: Path) -> Judged:
 
 JUDGED = [
     "f() { ! { bash f.sh; } | cat; }; f",
+    # substitutions that look like plain text
+    'echo "v${x:-`bash f.sh`}"', 'y="${x:=`bash f.sh`}"', "echo ${x:+`bash f.sh`}", "echo ${x#$(bash f.sh)}",
+    "x=1; echo ${x%`bash f.sh`}", "echo ${x,,$(bash f.sh)}", "a[$(bash f.sh)]=1", "declare a[$(bash f.sh)]=1",
+    'unset "a[$(bash f.sh)]"', "unset 'a[$(bash f.sh)]'", "test -v 'a[$(bash f.sh)]'", "[[ -v 'a[$(bash f.sh)]' ]]",
+    "printf -v 'a[$(bash f.sh)]' x", "read 'a[$(bash f.sh)]' <<< x", "x='a[$(bash f.sh)]'; echo $((x))",
+    "mapfile -C 'bash f.sh' -c 1 < names", "readarray -C'bash f.sh' lines < names",
+    # what git is told to start on the other side, which may be this one
+    "git ls-remote --upload-pack='bash f.sh;:' .", "git clone -u 'bash f.sh;:' . y", "git fetch --upload-pack 'bash f.sh' .",
+    "git archive --remote=. --exec='bash f.sh' HEAD", "git -c remote.o.uploadpack='bash f.sh' fetch o",
+    "git config remote.o.uploadpack 'bash f.sh' && git fetch o",
+    "make -n -f dry.mk y", "make -q -f dry.mk y", "make -n -f dry.mk z", "make --touch -f dry.mk z",
     # code in plain sight
     "node -e \"const h = require('http'); const r = h.request('http://x', {method: 'POST'}); r.end()\"",
     "node -e \"require('https').request('https://x', {method: 'POST'}).end()\"",
@@ -259,6 +273,22 @@ TOLD = [
         )
     ),
     ("sqlite3 -init far.sql app.db .quit", "far.sql"),
+    ("make -nf dry.mk z", "make"),
+    ("make -f prefix.mk x", "RECIPEPREFIX"),
+    ("make -f path.mk x", "PATH"),
+    ("PATH=/opt/evil:$PATH ls", "/opt/evil"),
+    ("export PATH=~/bin:$PATH && ls", "/home/ada/bin"),
+    ("env PATH=/opt/evil:$PATH ls", "/opt/evil"),
+    ("kubectl exec p -- rm -rf /data", "kubectl"),
+    ("kubectl cp x p:/x", "kubectl"),
+    ("kubectl attach p", "kubectl"),
+    ("kubectl debug node/x --image=b", "kubectl"),
+    ("gh extension exec x", "gh"),
+    ("gh alias set p 'pr merge'", "gh"),
+    ("gh p", "gh"),
+    ("gh api graphql -F query=@f", "graphql"),
+    ("echo x > $FOO/takeback/config.toml", "takeback/config.toml"),
+    ("cd $X; cd ..; echo x > a", "where a lies"),
     ("mongosh shop far.js", "far.js"),
     ("redis-cli --eval far.lua", "--eval"),
     ("mysql --defaults-file=far.cnf -e 'select 1'", "--defaults-file"),
@@ -287,6 +317,15 @@ def test_what_is_not_read_is_named(command: str, named: str, shop: Path):
 @pytest.mark.parametrize(
     "command",
     [
+        "make -n -f dry.mk quiet",
+        "make --version",
+        "cd src && echo x > $OLDPWD/a && cd - && echo x > b",
+        "PATH=/usr/local/bin:$PATH ls",
+        "a[0]=1; echo ${a[0]} ${x:-$(date)} ${y#b}",
+        "kubectl get pods",
+        "kubectl apply --dry-run=client -f x.yaml",
+        "gh pr list",
+        "gh api graphql -f query='{ viewer { login } }'",
         "psql -U me -d shop -Atc 'select count(*) from orders where id in (1, 2)'",
         "psql -X -c '\\dt' -c '\\d orders'",
         "psql -c 'EXPLAIN DELETE FROM users'",
@@ -297,7 +336,7 @@ def test_what_is_not_read_is_named(command: str, named: str, shop: Path):
         "mongosh shop --quiet --eval 'db.users.find({a: 1}).limit(5).toArray()'",
     ],
 )
-def test_a_database_that_is_only_read_is_known(command: str, shop: Path):
+def test_what_only_reads_is_known(command: str, shop: Path):
     found = look(command, shop)
     assert asked(found) == [] and found.unknown == (), found
 

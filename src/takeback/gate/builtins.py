@@ -90,12 +90,22 @@ def decode(shell: Shell, words: list[str], state: State, stdin: str | None) -> s
 
 def cd(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
     args = [w for w in words[1:] if not w.startswith("-") or w == "-"]
-    if args == ["-"] or (words[0] == "popd"):
+    before = state.cwd
+    if words[0] == "popd":
         state.cwd = UNKNOWN
+    elif args == ["-"]:
+        state.cwd = state.variables.get("OLDPWD", UNKNOWN)
     else:
         state.astray = state.astray and bool(args) and not args[0].startswith("/")
         state.cwd = resolved(args[0] if args else shell.home, state.cwd)
-    state.variables["PWD"] = state.cwd
+    state.variables["PWD"], state.variables["OLDPWD"] = state.cwd, before
+    return ""
+
+
+def mapfile(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
+    for at, word in enumerate(words):
+        if word.startswith("-C"):  # run for every so many lines
+            shell.run(word[2:] or "".join(words[at + 1 : at + 2]), state.copy())
     return ""
 
 
@@ -274,6 +284,8 @@ BUILTINS: dict[str, Callable[[Shell, list[str], State, str | None], str]] = {
     "trap": trap,
     "alias": alias,
     "read": read,
+    "mapfile": mapfile,
+    "readarray": mapfile,
     "set": positionals,
     "export": export,
     "declare": export,

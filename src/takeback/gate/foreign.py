@@ -145,7 +145,7 @@ _GIT_RUNS = pattern(
     r"core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy)|sequence\.editor|diff\.external|interactive\.difffilter|"
     r"pager\..+|difftool\..+|mergetool\..+|gpg\.(?:.+\.)?program|filter\..+\.(?:clean|smudge|process)|"
     r"diff\..+\.(?:textconv|command)|merge\..+\.driver|trailer\..+\.(?:command|cmd)|tar\..+\.command|"
-    r"(?:browser|man)\..+\.(?:cmd|path)|uploadpack\.packobjectshook|sendemail\.(?:smtpserver|tocmd|cccmd|headercmd)"
+    r"(?:browser|man)\..+\.(?:cmd|path)|remote\..+\.(?:uploadpack|receivepack)|uploadpack\.packobjectshook|sendemail\.(?:smtpserver|tocmd|cccmd|headercmd)"
 )
 _GIT_SETS = pattern(  # keys that set how git works, and run nothing
     r"(?:user|author|committer|color|column|advice|init|commit|http|https|log|rebase|fetch|push|pull|branch|remote|gc|pack|"
@@ -215,6 +215,10 @@ def _git(words: Sequence[str], assigned: Mapping[str, str]) -> list[str]:
             found.append(following)
         elif word.startswith(("--exec=", "--extcmd=")) and {"rebase", "difftool"} & set(words):
             found.append(word.partition("=")[2])
+        elif (served := re.fullmatch(r"(--(?:upload|receive)-\w*|--exec)(?:=(.*))?", word, re.DOTALL)) is not None:
+            found.append(served[2] if served[2] is not None else following)
+        elif (served := re.fullmatch(r"-u(.*)", word, re.DOTALL)) and {"clone", "ls-remote"} & set(words[1:at]):
+            found.append(served[1] or following)
         elif "filter-branch" in words and re.fullmatch(r"--(?:\w+-filter|setup)", word):
             found.append(following)
         elif word == "foreach" and "submodule" in words:

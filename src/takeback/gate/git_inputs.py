@@ -52,6 +52,7 @@ _HOOKS: Mapping[str, tuple[str, ...]] = {
 }
 _SKIPS = named("-n --no-verify")
 _ON_DISK = named("core.hookspath core.fsmonitor core.sshcommand diff.external")  # what runs unasked
+_SERVED = pattern(r"remote\..+\.(?:uploadpack|receivepack)")
 _SECTION = pattern(r"\s*\[([\w.-]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\]")
 _LINE = pattern(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*)")
 
@@ -72,7 +73,7 @@ def take(shell: Shell, command: Command, state: State) -> None:
     for key in told:
         if not foreign.git_runs(key) and not foreign.git_sets(key):
             shell.not_read(f"git's {key}")
-    for key in {*_ON_DISK, *filter(foreign.git_runs, state.git)} - told.keys():  # those told are run with the words
+    for key in {*_ON_DISK, *filter(foreign.git_runs, config)} - told.keys():  # those told are run with the words
         value = config.get(key, "")
         if key == "core.fsmonitor" and value.lower() in ("", "true", "false", "yes", "no", "0", "1"):
             continue
@@ -155,7 +156,7 @@ def _on_disk(shell: Shell, folder: str, state: State) -> dict[str, str]:
             section = begun[1].lower() + (f".{begun[2]}" if begun[2] is not None else "")
         elif (told := _LINE.match(line)) is not None:
             key = f"{section}.{told[1]}".lower()
-            if key in _ON_DISK or key.startswith("alias."):
+            if key in _ON_DISK or key.startswith("alias.") or _SERVED.fullmatch(key):
                 found[key] = re.sub(r"\\(.)", r"\1", told[2].strip().strip('"'))
     return found
 

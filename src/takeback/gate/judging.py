@@ -83,18 +83,23 @@ def shell(
     unique = {(risk.kind, risk.what, risk.outside): risk for risk in found}
     guessed = [_by_words(risk) for risk in unique.values()] if walked.guessed else list(unique.values())
     risks = tuple(sorted(guessed, key=lambda risk: (not risk.refuse, risk.kind == rules.OUTSIDE)))
-    return Judged(risks, tuple(dict.fromkeys(_unknown(walked))))
+    return Judged(risks, tuple(dict.fromkeys(_unknown(walked, where))))
 
 
-def _unknown(walked: Shell) -> Iterator[str]:
+def _unknown(walked: Shell, where: Places) -> Iterator[str]:
     """Programs of which only their own code says what they do, and what could not be read of them."""
     known = _KNOWN | SHELLS | WRAPPERS.keys() | BUILTINS.keys() | walked.functions | {"make", "gmake", "", UNKNOWN}
     for command in walked.commands:
         name = command.name
-        if name not in known and not name.isdecimal() and not rules.is_known(name):
+        if name not in known and not name.isdecimal() and not rules.is_known(name, command.words):
             yield name
         elif "/" in "".join(command.words[:1]) and not command.elsewhere and not SYSTEM.match(command.words[0]):
             yield command.words[0].replace(UNKNOWN, "…")  # it only bears the name
+        if name == "gh" and "graphql" in command.words and any("query=@" in w or UNKNOWN in w for w in command.words):
+            yield "what gh api graphql is told"
+        for path in () if command.elsewhere else command.writes:
+            if path and where.of(path, command.cwd)[0] == SOMEWHERE:
+                yield f"where {path.replace(UNKNOWN, '…')} lies, which it writes"
     yield from walked.unread
 
 

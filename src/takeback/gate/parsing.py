@@ -36,6 +36,16 @@ _SCRIPT = pattern(r"\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php)$")  # `uv run x.py`
 _LONGEST_READ = 100_000  # characters of a file that flow on to other commands
 _PATTERN = pattern(r"[*?\[]")
 SYSTEM = pattern(r"/(?:usr/|usr/local/|opt/homebrew/)?s?bin/[^/]+$")  # where programs of the machine lie
+_SUBSTITUTES = pattern(r"(?<!\\)(?:\$\(|`)")
+_SUBSTITUTED = pattern(r"(?<!\\)\$\(((?:[^()]|\([^()]*\))*)\)|(?<!\\)`([^`]*)`")
+_SUBSCRIPT = pattern(r"\w\[[^\]]*(?:\$\(|`)")
+_TAKE_VARIABLES = named("test [ [[ printf read unset declare typeset local export readonly let mapfile readarray wait")
+_OF_THE_SHELL = named(
+    ". : [ [[ alias bg break builtin cd command continue declare echo eval exec exit export false fg getopts hash jobs "
+    "kill let local mapfile popd printf pushd pwd read readarray readonly return set shift shopt source test trap "
+    "true type typeset ulimit umask unalias unset wait"
+)
+_MACHINES = pattern(r"/(?:usr/|usr/local/|opt/homebrew/)?s?bin/?")  # folders with programs of the machine
 _OPENED = pattern(r"<>\s*(/dev/(?:tcp|udp)/[^\s;&|)]+)")
 _STATEMENTS = named(
     "program list subshell compound_statement do_group else_clause elif_clause if_statement while_statement "
@@ -379,8 +389,9 @@ class Shell:
 
     def _assignments(self, node: Any, state: State) -> str:
         if node.type == "unset_command":
-            for child in _named(node):
-                state.variables.pop(_text(child), None)
+            for word in [word for child in _named(node) for word in self._word(child, state)]:
+                self._subscripts(word, state)
+                state.variables.pop(word, None)
             return ""
         exports = node.type == "declaration_command" and node.children and (
             node.children[0].type in ("export", "typeset", "declare", "readonly", "local"))  # fmt: skip
@@ -391,6 +402,7 @@ class Shell:
                 self.assign(name, value, state, bool(exports))
             else:
                 for word in self._word(child, state):
+                    self._subscripts(word, state)
                     name, equals, value = word.partition("=")
                     if equals:
                         self.assign(name.rstrip("+"), value, state, bool(exports))
@@ -404,6 +416,8 @@ class Shell:
     def _assignment(self, node: Any, state: State) -> tuple[str, str]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         called = _text(name).partition("[")[0] if name is not None else ""
+        if name is not None:
+            self._inside(name, state)
         if value is None:
             said = ""
         elif value.type == "array":
@@ -420,6 +434,7 @@ class Shell:
         self._assigned += 1
         if self._assigned > _ASSIGNED:
             raise TooLate
+        self._subscripts(value, state)
         state.variables[name] = value
         if exports or name in state.exported or inputs.is_code(name):  # those are exported as a rule
             state.exported[name] = value
@@ -496,9 +511,28 @@ class Shell:
             at = ends
         return [*found, Piece(unescape(grammar.decoded(data[at:])), quoted=True)]
 
+    def _hidden(self, text: str, state: State) -> None:
+        """Runs the substitutions in a text that the parser takes for plain."""
+        found = [inner or quoted for inner, quoted in _SUBSTITUTED.findall(text)]
+        for code in found:
+            self.run(code, state.copy())
+        if not found:
+            self.not_read("a substitution in what looks plain")
+
+    def _subscripts(self, word: str, state: State) -> None:
+        """a[$(…)] is run by whatever takes it for a variable or a number, quoted or not."""
+        if _SUBSCRIPT.search(word):
+            self._hidden(word, state)
+
     def _inside(self, node: Any, state: State) -> None:
         """Runs the substitutions in what is no command itself."""
         for child in _named(node):
+            if not child.child_count:
+                text = _text(child)
+                if child.type in ("raw_string", "string_content"):
+                    self._subscripts(text, state)
+                elif child.type != "comment" and _SUBSTITUTES.search(text):
+                    self._hidden(text, state)
             if child.type in ("command_substitution", "process_substitution"):
                 self._each(child, state.copy(), None)
             elif child.type in ("command", "pipeline", "redirected_statement"):
@@ -588,6 +622,9 @@ class Shell:
             self.cannot_see(" ".join(words))
             return UNKNOWN
         everything = {**state.exported, **assigned}
+        if words[0] in _TAKE_VARIABLES:
+            for word in words[1:]:
+                self._subscripts(word, state)
         command = Command(tuple(words), state.cwd, everything, tuple(writes), stdin, state.elsewhere)
         self.commands.append(command)
         self.running = " ".join(words)
@@ -692,7 +729,7 @@ class Shell:
     def _on_path(self, command: Command, state: State) -> None:
         """A program that the text itself puts on the way to programs: a file of the project by its name alone."""
         folders = command.assigned.get("PATH", state.variables.get("PATH", ""))
-        if not folders or self.project is None or state.elsewhere:
+        if not folders or self.project is None or state.elsewhere or command.words[0] in _OF_THE_SHELL:
             return
         for folder in folders.split(":"):
             if UNKNOWN in folder:
@@ -702,6 +739,8 @@ class Shell:
             if state.written.text(path) is not None or self.project.has(state.written.origin(path)):
                 taking.executed(self, [path, *command.words[1:]], state, command.stdin)
                 return
+            if folder and not _MACHINES.fullmatch(folder) and not self.project.real(path):
+                self.not_read(f"programs in {folder}, which it puts on the PATH")
 
     def _recipe(self, name: str, words: Sequence[str], state: State) -> bool:
         """A makefile's targets, and what else stands behind a name; whether there is any."""
@@ -711,7 +750,7 @@ class Shell:
         if name in ("make", "gmake"):
             known = {"HOME": self.home, **state.exported}
             found = recipes.make(words, state.cwd, known, read)
-            if found is None and not recipes.is_dry(words):
+            if found is None and not recipes.only_tells(words):
                 self.not_read(name)
         elif name in recipes.MANAGERS or name in recipes.GROUPS:
             found = recipes.scripts(name, words, state.cwd, read)

@@ -28,7 +28,8 @@ class Recipe(NamedTuple):
 # -- make --------------------------------------------------------------------------
 
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-_DRY = named("-n --just-print --dry-run --recon -q --question -t --touch -v --version -h --help")
+_DRY = named("-n --just-print --dry-run --recon -q --question -t --touch")
+_TELLS = named("-v --version -h --help")
 _FOLDER, _FILE = named("-C --directory"), named("-f --file --makefile")
 _VALUES = named("-C --directory -f --file --makefile -I --include-dir -o --old-file -W --what-if --eval -E")
 _ASSIGNED = pattern(r"\s*(?:export\s+|override\s+)*([\w.-]+)\s*(\?=|\+=|!=|::?:?=|=)\s*(.*)")
@@ -38,6 +39,7 @@ _DIRECTIVE = pattern(r"\s*(?:ifeq|ifneq|ifdef|ifndef|else|endif|endef|unexport|u
 _EXPANDS = pattern(r"\$(?:\$|\(([^()]*)\)|\{([^{}]*)\}|([@<^+?*%A-Za-z]))")
 _SOMETHING = "__made__"  # what a function of make gives: names of files, as a rule, that lie where it runs
 _DEFAULTS = {"CC": "cc", "CXX": "c++", "AR": "ar", "LD": "ld", "RM": "rm -f", "MAKE": "make", "SHELL": "/bin/sh"}
+_REACHES = named(".RECIPEPREFIX PATH MAKEFLAGS LD_PRELOAD LD_LIBRARY_PATH BASH_ENV ENV")  # what other lines mean by it
 _TARGETS = 300  # of one call that are gone through
 _ABOVE = 30  # folders above that may have the file
 _DEEPEST = 20  # expansions in expansions, and files that include others
@@ -54,6 +56,7 @@ class _Makefile:
         self.unread: list[str] = []  # files that it includes
         self.ran: list[str] = []  # $(shell …) and != while it is read
         self.first = ""
+        self.is_dry = False
 
     def read(self, text: str, folder: str, read: Read, depth: int = 0) -> None:
         current: list[str] = []
@@ -82,8 +85,12 @@ class _Makefile:
                 self._assign(*found.groups())
             elif (found := _RULE.fullmatch(line.partition(" #")[0].rstrip())) is not None:
                 current = self._rule(*found.groups(default=""))
+            else:
+                self.unread.append(f"a line of the makefile: {line.strip()[:60]}")
 
     def _assign(self, name: str, how: str, value: str) -> None:
+        if name in _REACHES:
+            self.unread.append(f"what the makefile does with its {name}")
         if name in self.fixed or (how == "?=" and name in self.variables):
             return
         if how == "!=":
@@ -147,7 +154,9 @@ class _Makefile:
                 automatic = {"@": target, "<": "".join(needs[:1]), "^": " ".join(needs), "+": " ".join(needs)}
                 waiting += needs
                 for line in self.recipes.get(rule, ()):
-                    found.append(self.expand(line.strip().lstrip("@-+ \t"), automatic))
+                    said = self.expand(line.strip().lstrip("@-+ \t"), automatic)
+                    if not self.is_dry or re.match(r"\s*[@-]*\+", line) or re.search(r"\$[({]MAKE[)}]", line):
+                        found.append(said)
         return [*self.ran, *found]
 
     def shell(self) -> tuple[str, ...]:
@@ -157,13 +166,13 @@ class _Makefile:
         return () if is_plain and "".join(words[:1]).rpartition("/")[2] in SHELLS | {""} else words
 
 
-def is_dry(words: Sequence[str]) -> bool:
-    """Whether make only says what it would do."""
-    return any(map(_is_dry, words[1:]))
+def only_tells(words: Sequence[str]) -> bool:
+    """Whether make reads no makefile at all."""
+    return bool(_TELLS & set(words[1:]))
 
 
 def _is_dry(word: str) -> bool:
-    return word in _DRY or (re.fullmatch(r"-[a-zA-BD-Z]*n[a-zA-BD-Z]*", word) is not None and "f" not in word)
+    return word in _DRY or (re.fullmatch(r"-[a-zA-BD-Z]*[nqt][a-zA-BD-Z]*", word) is not None and "f" not in word)
 
 
 def _fits(rule: str, target: str) -> bool:
@@ -175,10 +184,12 @@ def make(words: Sequence[str], cwd: str, known: Mapping[str, str], read: Read) -
     """What `make TARGET…` runs, where its makefile lies in the project."""
     folder, files, targets, at = cwd, [], [], 1
     given = {name: value for name, value in known.items() if name != "SHELL"}  # make takes it from no environment
+    dry = False  # it still reads the makefile, with its $(shell …), and runs lines with a + or another make
+    if only_tells(words):
+        return None
     while at < len(words):
         word, equals, value = words[at].partition("=")
-        if _is_dry(word):
-            return None
+        dry = dry or _is_dry(word)
         takes = word if word in _VALUES else word[:2] if word[:2] in ("-C", "-f") and len(word) > 2 else ""
         if takes:
             if not equals:
@@ -197,7 +208,8 @@ def make(words: Sequence[str], cwd: str, known: Mapping[str, str], read: Read) -
     for name in files or _MAKEFILES:
         file = resolved(name, folder)
         if (text := read(file)) is not None:
-            found = _Makefile({**given, "CURDIR": folder})
+            found = _Makefile({**given, "CURDIR": folder, **({"MAKE": "make -n"} if dry else {})})
+            found.is_dry = dry
             found.read(text, folder, read)
             return Recipe(file, folder, tuple(found.lines(targets)), found.shell(), tuple(found.unread))
     return None

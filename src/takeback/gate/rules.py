@@ -325,11 +325,25 @@ VALUES: dict[str, frozenset[str]] = {
 }
 
 
-def is_known(name: str) -> bool:
-    """Whether rules say what a program does that cannot be taken back, so that the rest of it can be."""
+def is_known(name: str, words: Sequence[str]) -> bool:
+    """Whether rules say what a program does that cannot be taken back, so that the rest of it can be. Some run what
+    they are given, or what others added to them: of these a few words are known."""
+    if name in _VERBS and (found := plain(name, words)[0]):
+        return found[0] in _VERBS[name] or matching(name, words) is not None
     return name in SUBCOMMANDED - _RUN_ANYTHING
 
 
+_VERBS = {
+    "kubectl": named(
+        "delete apply replace patch edit drain scale create set label annotate taint cordon uncordon expose autoscale "
+        "get describe logs top explain api-resources api-versions version config cluster-info diff wait auth events "
+        "rollout kustomize completion options help"
+    ),
+    "gh": named(
+        "pr issue repo release run workflow gist search status auth api browse label secret variable cache ruleset "
+        "project org ssh-key gpg-key config completion help version attestation"
+    ),
+}
 _RUN_ANYTHING = named("npm pnpm yarn docker cargo")
 
 
