@@ -152,7 +152,7 @@ def record(
     for_effect: str = "",
 ) -> Act:
     """Journals an act, unless another one in the ledger stands for it; one that is in the ledger already, because a
-    hook saw it, is told how it is taken back; recorded once more, it stays as it is."""
+    hook saw it, is told how it is taken back; recorded once more, it stays as it is, and nothing is journaled."""
     if not for_effect and (known := already_recorded(ws.history(), act, by)) is not None:
         return known
     if (seen := already_seen(ws.history(), act, by, for_effect)) is not None:
@@ -202,13 +202,17 @@ def already_seen(history: History, act: NewAct, by: Mapping[str, str], for_effec
 
 
 def already_recorded(history: History, act: NewAct, by: Mapping[str, str]) -> Act | None:
-    """The effect that the same record made before, where a hook saw the call: the same request with the same answer.
-    An answer that tells nothing (no body) is the same only if what takes it back is."""
-    if act.domain != "http" or not (in_call := _seen_in_call(history, by)):
+    """The effect that the same record made before: the same request with the same answer, where that names what was
+    made and it stands, or where a hook saw the call. An answer that tells nothing (no body) is the same only if what
+    takes it back is."""
+    if act.domain != "http":
+        return None
+    if found := _same_made(history, act):
+        return found
+    if not (in_call := _seen_in_call(history, by)):
         return None
     recorded = [*in_call, *(a for a in history.ledger() if a.by.get("call") == by["call"])]
-    told = ("method", "url", "status", "response")
-    same = [a for a in recorded if a.inverse and all(a.did.get(name) == act.did.get(name) for name in told)]
+    same = [a for a in recorded if a.inverse and _is_same_answer(a, act)]
     if found := next((a for a in same if act.inverse in (None, a.inverse)), None):
         return found
     if same and act.did.get("response"):
@@ -217,6 +221,20 @@ def already_recorded(history: History, act: NewAct, by: Mapping[str, str]) -> Ac
             "if this is the same act, nothing is left to do; if it is another one, record it without its call",
         )
     return None
+
+
+def _same_made(history: History, act: NewAct) -> Act | None:
+    """The effect that stands and made the very thing that this one did: its inverse must not be sent twice. What was
+    taken back may have been made again."""
+    if not act.did.get("made"):
+        return None
+    same = [a for a in history.ledger() if a.did.get("made") == act.did["made"] and _is_same_answer(a, act)]
+    standing = [a for a in same if a.state == DONE and not a.undone_by and a.id not in act.depends_on]
+    return next((a for a in standing if act.inverse in (None, a.inverse)), None)
+
+
+def _is_same_answer(known: Act, act: NewAct) -> bool:
+    return all(known.did.get(name) == act.did.get(name) for name in ("method", "url", "status", "response"))
 
 
 def _seen_in_call(history: History, by: Mapping[str, str]) -> list[Act]:

@@ -532,7 +532,9 @@ class Workspace(Hooked, Twins):
         the call is recorded as irreversible.
 
         A call that a hook saw is in the ledger already: it gets the inverse, and no second effect is made. Which one is
-        plain by its method and URL in the same turn, or `for_effect` says so; then these may be left out."""
+        plain by its method and URL in the same turn, or `for_effect` says so; then these may be left out. An answer
+        that names what a POST made (a Location, an `id`), recorded again while that stands, is the effect that it is
+        already."""
         from . import recording
         from .domains.http import Http, recorded
 

@@ -869,3 +869,80 @@ def test_what_it_stands_on_may_be_called_as_it_is_shown(ws: Workspace):
 def test_a_literal_credential_of_any_type_is_refused(args: dict[str, Any]):
     with pytest.raises(takeback.UsageError, match="holds a credential"):
         Http(world()).check(inverse(**args))
+
+
+# -- the same answer, recorded again ---------------------------------------------------------
+
+
+def test_the_same_answer_recorded_again_is_the_same_effect_and_refunded_once(ws: Workspace, shop: Payments):
+    status, headers, body = call(f"{shop.url}/v1/charges", {"amount": 5})
+    given = {"status": status, "response_headers": headers, "inverse_url": "/v1/refunds"}
+    undo = {"inverse_json": {"charge": "{response.body.id}"}}
+    first, again = (
+        ws.record_http("POST", f"{shop.url}/v1/charges", response_body=body, **given, **undo) for _ in range(2)
+    )
+    head = ws.store.journal.head()
+    assert ws.record_http("POST", f"{shop.url}/v1/charges", response_body=json.dumps(body), **given, **undo) == first
+    assert again == first and ws.store.journal.head() == head, "nothing was added"
+    other = charge(ws, shop)
+    assert other.id != first.id and len(ws.effects()) == 2, "another answer is another act"
+    assert approved(ws).whole
+    assert sorted(each["charge"] for each in shop.refunds.values()) == sorted(
+        act.inverse.args["json"]["charge"] for act in (first, other) if act.inverse
+    )
+
+
+_CHARGES = f"{API}/v1/charges"
+_SAME: dict[str, tuple[str, dict[str, Any], dict[str, Any], bool]] = {  # URL, one record, another; are they one act
+    "an id": (_CHARGES, {"response_body": {"id": "ch_1"}}, {"response_body": {"id": "ch_1"}}, True),
+    "an id that is a number": (_CHARGES, {"response_body": {"id": 7}}, {"response_body": {"id": 7}}, True),
+    "the inverse left out of the second": (
+        _CHARGES, {"response_body": {"id": "ch_1"}}, {"response_body": {"id": "ch_1"}, "inverse_url": "", "inverse_json": None}, True,
+    ),
+    "a Location": (
+        _CHARGES, {"response_headers": {"Location": "/v1/charges/1"}}, {"response_headers": {"Location": "/v1/charges/1"}},
+        True,
+    ),
+    "other Locations": (
+        _CHARGES, {"response_headers": {"Location": "/v1/charges/1"}}, {"response_headers": {"Location": "/v1/charges/2"}},
+        False,
+    ),
+    "where it is redirected": (
+        _CHARGES, *({"status": 303, "response_headers": {"Location": "/v1/thanks"}} for _ in range(2)), False,
+    ),
+    "other ids": (_CHARGES, {"response_body": {"id": "ch_1"}}, {"response_body": {"id": "ch_2"}}, False),
+    "another inverse": (
+        _CHARGES, {"response_body": {"id": "ch_1"}}, {"response_body": {"id": "ch_1"}, "inverse_url": "/v1/other"}, False,
+    ),
+    "more of the same thing": (
+        _CHARGES, {"response_body": {"id": 5, "sum": 1}}, {"response_body": {"id": 5, "sum": 2}}, False,
+    ),
+    "an answer that names nothing": (_CHARGES, {"response_body": {"ok": 1}}, {"response_body": {"ok": 1}}, False),
+    "no answer's body": (_CHARGES, {}, {}, False),
+    "the thing that it was sent to": (
+        f"{API}/v1/counters/5/more", {"response_body": {"id": 5}}, {"response_body": {"id": 5}}, False,
+    ),
+    "ids that are masked": (
+        _CHARGES, *({"response_body": {"id": f"sk_live_{'abcdefgh1234' * 2}{n}"}} for n in (1, 2)), False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", _SAME)
+def test_only_an_answer_that_names_what_was_made_is_known_again(ws: Workspace, what: str):
+    url, one, another, same = _SAME[what]
+    usual = {"status": 201, "inverse_url": "/v1/undo", "inverse_json": {}}
+    first, second = (ws.record_http("POST", url, **{**usual, **given}) for given in (one, another))
+    assert (first.id == second.id) is same and len(ws.effects()) == 2 - same
+
+
+def test_what_was_taken_back_and_made_again_is_another_effect(ws: Workspace, shop: Payments):
+    url, made = f"{shop.url}/v1/charges", call(f"{shop.url}/v1/charges", {"amount": 5})[2]
+    given = {"status": 201, "response_body": made, "inverse_url": "/v1/refunds"}
+    undo = {"inverse_json": {"charge": "{response.body.id}"}}
+    first = ws.record_http("POST", url, **given, **undo)
+    assert approved(ws).whole and state(ws, first) == "undone"
+    again = ws.record_http("POST", url, **given, **undo)
+    assert again.id != first.id and again.shown_state == "live"
+    later = ws.record_http("POST", url, **given, **undo, depends_on=[again.id])
+    assert later.id != again.id, "it says that it stands on that one"

@@ -319,7 +319,7 @@ def test_the_command_says_that_it_was_recorded_already(session: Claude, ws: Any,
         ).stdout
         for _ in range(2)
     )
-    assert "already" not in first and again == f"already recorded as {seen.id[:8]}: nothing was added\n{first}"
+    assert "already" not in first and again == f"recorded already as {seen.id[:8]}: nothing was added\n{first}"
     assert len(ws.effects()) == 1
 
 

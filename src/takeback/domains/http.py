@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from urllib.parse import quote, quote_plus, urljoin
+from urllib.parse import quote, quote_plus, unquote, urljoin
 
 from .. import redact
 from ..acts import BEGUN, KEY_LASTS, Answer, Credential, Inverse, NewAct, World, is_key_known
@@ -225,6 +225,9 @@ def recorded(
     excerpts = {"request": _excerpt(request_body, hidden), "response": _excerpt(response_body, hidden)}
     did |= {name: excerpt for name, excerpt in excerpts.items() if excerpt}
     did |= {"undo": later} if later else {}
+    thing = "" if failed or in_doubt else _thing(method, at, status, answer)
+    if thing and redact.text(thing, hidden) == thing:  # masked, it would be the same as another's
+        did["made"] = thing
     if not made and not failed and not in_doubt:
         did["left_to_do"] = "no inverse was recorded: what the server did stays done"
     if failed:
@@ -362,8 +365,26 @@ def _target(method: str, at: Place, made: Inverse | None, answer: _Answered) -> 
         return str(made.args["url"])
     id = answer.body.get("id") if isinstance(answer.body, Mapping) else None
     if method == "POST" and isinstance(id, (str, int)) and id:
-        return f"{at.url.partition('?')[0].rstrip('/')}/{quote(str(id), safe='')}"
+        return _inside(at, id)
     return at.url
+
+
+def _thing(method: str, at: Place, status: int | None, answer: _Answered) -> str:
+    """The URL of what a POST made, by its answer; empty where that names nothing, or only what the call was sent to:
+    then two calls with one answer may be two acts."""
+    if method != "POST" or (status and not 200 <= status < 300):
+        return ""
+    location = answer.headers.get("location", "")
+    if location.startswith(at.origin + "/") and location != at.url:
+        return location
+    id = answer.body.get("id") if isinstance(answer.body, Mapping) else None
+    if not isinstance(id, (str, int)) or isinstance(id, bool) or str(id) in ("", *re.split("[/?&=]", unquote(at.url))):
+        return ""
+    return _inside(at, id)
+
+
+def _inside(at: Place, id: str | int) -> str:
+    return f"{at.url.partition('?')[0].rstrip('/')}/{quote(str(id), safe='')}"
 
 
 # -- an inverse, checked -------------------------------------------------------

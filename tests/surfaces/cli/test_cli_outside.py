@@ -88,6 +88,17 @@ def test_what_is_recorded_names_its_inverse_exactly(cli, bank) -> None:
     assert "· live" in ran.out
 
 
+def test_the_same_answer_recorded_twice_is_one_effect_and_says_so(cli, bank) -> None:
+    _, body = post(bank, "/v1/charges", amount=5)
+    words = ("record", "http", "POST", f"{bank.url}/v1/charges", "--status", "201", "--response-body", body)
+    words += ("--inverse-url", "/v1/refunds", "--inverse-json", '{"charge": "{response.body.id}"}')
+    first, again = cli.ok(*words).out, cli.ok(*words).out
+    (known,) = effects(cli)
+    assert "already" not in first
+    assert again == f"recorded already as {known['id'][:8]}: nothing was added\n{first}"
+    assert charge(cli, bank) != known["id"] and len(effects(cli)) == 2, "another answer is another act"
+
+
 def test_the_body_of_an_answer_comes_from_a_file_or_standard_input(cli, bank) -> None:
     (cli.project / "answer.json").write_text('{"id": "ch_7"}')
     words = ["record", "http", "POST", f"{bank.url}/v1/charges", "--inverse-url", f"{bank.url}/x/{{response.body.id}}"]

@@ -186,6 +186,21 @@ async def test_recorded_effects_have_the_fields_that_programs_read(
     assert not payments.refunds
 
 
+async def test_the_same_answer_recorded_twice_is_one_effect_and_says_so(
+    server: Server, work: Path, era: str, charge: Callable[[], dict[str, Any]], payments: Payments
+) -> None:
+    async with connected(server, era, Person()) as calls:
+        await calls.ok("checkpoint", label="before")
+        given = charge()
+        first = (await calls.ok("record_http", **given))["effect"]
+        assert "already" not in calls.text
+        assert (await calls.ok("record_http", **given))["effect"] == first
+        assert f"recorded already as {first['id'][:8]}" in calls.text
+        assert (await calls.ok("record_http", **charge()))["effect"]["id"] != first["id"]
+        assert (await calls.ok("rollback", checkpoint="before"))["whole"]
+    assert len(payments.refunds) == 2
+
+
 async def test_what_is_recorded_is_told_in_the_words_of_the_tool(server: Server, work: Path, era: str) -> None:
     async with connected(server, era) as calls:
         for given, said in (({}, "neither was given"), ({"command": "a", "argv": ["a"]}, "both were given")):

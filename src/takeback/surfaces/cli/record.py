@@ -42,6 +42,7 @@ def add(parser: Parser) -> None:
         "takes it back. `note` is something that cannot be taken back, so that the ledger knows of it.\n"
         "What a hook saw is in the ledger already: --for ID gives it what takes it back, and makes no\n"
         "second effect; a request with the same method and URL in the same turn is known by itself.\n"
+        "So is an answer that names what was made, recorded again: it stays one effect.\n"
         "TAKEBACK_ACTOR names who did it."
     )
     takes, again = parser.takes, {"action": "append", "default": None}
@@ -107,7 +108,7 @@ def run(context: Context, args: Namespace) -> int:
             context.terminal.json({"effect": shapes.effect(act, workspace.history(), inverse)})
             return 0
         if before.get(act.id) == workspace.history().acts[act.id]:
-            context.terminal.say(f"already recorded as {act.id[:8]}: nothing was added")
+            context.terminal.say(f"recorded already as {act.id[:8]}: nothing was added")
         _tell(context, workspace, act, inverse)
         return 0
 

@@ -79,10 +79,12 @@ def record_http(
 ) -> CallToolResult:
     """Journals an HTTP call that you made, with the request that takes it back, so that rollback can send it later.
     Call it right after the call, with the answer: its id is known now. Nothing is sent. Without an inverse the call is
-    recorded as irreversible. A call that your hooks saw gets the inverse, and no second effect is made."""
+    recorded as irreversible. A call that your hooks saw gets the inverse, and no second effect is made; nor where the
+    same answer, which names what the call made, was recorded already."""
     body: dict[str, Any] = {"inverse_body" if isinstance(inverse_body, str) else "inverse_json": inverse_body}
     call = call_of(ctx, cwd)
     with call.open() as workspace:
+        known = dict(workspace.history().acts)
         act = workspace.record_http(
             method, url, status=status, request_body=request_body, response_headers=response_headers,
             response_body=response_body, inverse_method=inverse_method, inverse_url=inverse_url,
@@ -90,7 +92,7 @@ def record_http(
             probe=probe, idempotent=idempotent, idempotent_for=idempotent_for or None, summary=summary,
             depends_on=depends_on, by=call.by, for_effect=for_effect, **body,
         )  # fmt: skip
-        return recorded(workspace, act)
+        return recorded(workspace, act, is_known=known.get(act.id) == act)
 
 
 def record_reversal(
@@ -149,9 +151,11 @@ def _tool_for(act: Act) -> str:
     return "takeback_record_http" if act.domain == "http" else "takeback_record_reversal"
 
 
-def recorded(workspace: Workspace, act: Act) -> CallToolResult:
+def recorded(workspace: Workspace, act: Act, is_known: bool = False) -> CallToolResult:
     undo = acts.describer(workspace)(act) if act.inverse else ""
     page = Page()
+    if is_known:
+        page.say(f"recorded already as {act.id[:8]}: nothing was added")
     page.say(f"effect {act.id[:8]} is recorded: {safe(act.summary)}")
     if undo:
         page.say(f"taken back by: {safe(undo)}")
