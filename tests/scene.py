@@ -47,6 +47,25 @@ class Scene:
             (self.root / name.replace("_", ".")).write_text(content)
         self.ws.end_call(caller, call)
 
+    def unsure(self, path: str, content: str, caller: Caller = CLAUDE) -> None:
+        """Something changes around a shell call of which nobody will know when it began."""
+        self._calls += 1
+        call = Call(str(self._calls), "Bash", f"Bash: make {path}")
+        self.ws.begin_call(caller, call._replace(asked=True))
+        (self.root / path).write_text(content)
+        self.ws.end_call(caller, call)
+
+    def at_once(self, first: Caller, second: Caller, **files: str) -> None:
+        """Files change while shell calls of two agents are under way."""
+        self._calls += 1
+        calls = [(caller, Call(str(self._calls), "Bash", f"Bash: {caller.agent}")) for caller in (first, second)]
+        for caller, call in calls:
+            self.ws.begin_call(caller, call)
+        for name, content in files.items():
+            (self.root / name.replace("_", ".")).write_text(content)
+        for caller, call in calls:
+            self.ws.end_call(caller, call)
+
     def by_hand(self, label: str = "", **files: str) -> None:
         """A person edits, and takes a checkpoint."""
         for name, content in files.items():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 import takeback
 from scene import CLAUDE, CODEX, Scene, fifty_turns
+from takeback import views
 from takeback.board import CallItem, EffectItem
 from takeback.brackets import Call
 from takeback.errors import NotFound, UsageError
@@ -129,24 +132,81 @@ def test_hand_runs_and_checkpoints_have_lines_of_their_own(ws, scene, timeline):
     assert ws.apply(ws.plan("revert", *run.revert)).whole and not (scene.root / "made").exists()
 
 
-def test_what_nobody_known_did_between_calls_is_by_hand_and_shared_work_has_both_names(ws, scene, timeline):
+def test_what_nobody_known_did_between_calls_is_by_hand(ws, scene, timeline):
     ws.begin_turn(CLAUDE, "this")
     scene.bash("make", made_txt="made\n")
     (scene.root / "mine.txt").write_text("a person's\n")
     scene.bash("true")
-    ws.begin_turn(CODEX, "that")
-    ws.begin_call(CLAUDE, Call("x", "Bash", "Bash: x"))
-    ws.begin_call(CODEX, Call("y", "Bash", "Bash: y"))
-    (scene.root / "whose.txt").write_text("?\n")
-    ws.end_call(CLAUDE, Call("x", "Bash", "Bash: x"))
-    ws.end_call(CODEX, Call("y", "Bash", "Bash: y"))
     found = {(item.kind, item.agent): item for item in timeline.turns()}
     assert found["hand", ""].title == "1 new: mine.txt"
-    shared = found["agent", "claude, codex"]
-    (effect,) = timeline.children(shared.id)
-    assert effect.shared and effect.paths == ("whose.txt",)
     detail = timeline.detail(found["hand", ""].id)
     assert [file.path for file in detail.shown.files] == ["mine.txt"]
+
+
+@pytest.fixture
+def at_once(ws, scene):
+    """Claude made c.txt, codex x.txt, and both both.txt, at the same time."""
+    ws.begin_turn(CLAUDE, "this")
+    ws.begin_turn(CODEX, "that")
+    scene.write("c.txt", "c\n", CLAUDE)
+    scene.write("x.txt", "x\n", CODEX)
+    scene.at_once(CLAUDE, CODEX, both_txt="one\ntwo\n")
+
+
+def test_shared_work_is_part_of_each_of_its_turns_and_is_called_shared(ws, at_once, timeline):
+    found = {item.agent: item for item in timeline.turns() if item.kind == "agent"}
+    assert set(found) == {"claude", "codex"}
+    for item in found.values():
+        assert (item.totals, item.lines, item.shared, item.badges) == ({"files": 2}, (3, 0), 1, {"exact": 2})
+        assert item.badges == verdicts(ws.plan("revert", *item.revert))
+        call = timeline.children(item.id)[0]
+        assert (call.totals, call.shared) == ({"files": 1}, 1)
+        (effect,) = timeline.children(call.id)
+        assert effect.shared and effect.agent == "claude, codex" and effect.paths == ("both.txt",)
+
+
+def test_a_turn_has_the_same_numbers_in_the_log_and_in_the_timeline(ws, scene, at_once, timeline):
+    scene.turn("to and fro", fleeting_txt="x\n")
+    scene.write("fleeting.txt", None)
+    scene.write("stays.txt", "a\nb\n")
+    scene.unsure("whose.txt", "?\n")
+    seen = views.turns_of(ws, ws.log())
+    items = [item for item in timeline.turns() if item.id in seen]
+    assert len(items) == 3
+    for item in items:
+        turn = seen[item.id]
+        assert (item.totals.get("files", 0), item.lines) == (len(turn.files), (turn.added, turn.removed))
+        assert (item.badges.get("uncertain", 0), item.shared) == (len(turn.uncertain), len(turn.shared))
+
+
+def test_a_take_back_of_shared_work_took_from_each_of_its_turns(ws, at_once, timeline):
+    ws.undo()
+    last = ws.undo()
+    assert not (ws.root / "both.txt").exists()
+    found = {item.id: item for item in timeline.turns()}
+    assert {found[id].agent for id in found[last.id].took} == {"claude", "codex"}
+    assert [item.stands for item in found.values() if item.kind == "agent"] == ["none", "none"]
+
+
+def verdicts(plan):
+    """What a plan says, as badges: how well each path goes back, and what it asks about."""
+    asked = {unit.path for units in plan.asks.values() for unit in units}
+    return dict(Counter([step.verdict for step in plan.steps] + ["uncertain"] * len(asked)))
+
+
+def test_uncertain_work_is_never_exact_and_its_numbers_are_those_of_the_plan(ws, scene, timeline):
+    scene.turn("make it", a_txt="a\n", b_txt="b\n")
+    scene.unsure("whose.txt", "?\n")
+    scene.unsure("a.txt", "a\nand more\n")
+    turn = timeline.turns()[0]
+    assert turn.badges == verdicts(ws.plan("revert", *turn.revert)) == {"uncertain": 2, "drifted": 1, "exact": 1}
+    calls = timeline.children(turn.id)
+    assert [call.badges for call in calls] == [{"uncertain": 1}, {"uncertain": 1}, {"exact": 1}, {"drifted": 1}]
+    assert all(call.badges == verdicts(ws.plan("revert", *call.revert)) for call in calls)
+    (effect,) = timeline.children(calls[0].id)
+    assert effect.badge == "uncertain" and effect.row.uncertain
+    ws.take_back("revert", effect.id)
+    assert timeline.item(effect.id).badge == "uncertain" and timeline.item(turn.id).badges["uncertain"] == 1
 
 
 def test_a_filter_leaves_the_turns_with_a_match_and_of_them_the_matches(scene, timeline):

@@ -27,7 +27,7 @@ class EffectTold(NamedTuple):
     summary: str
     agent: str
     at: float
-    verdict: str  # how well it can be taken back; of one outside the files what became of it
+    verdict: str  # how well it can be taken back, or uncertain; of one outside the files what became of it
     stands: str  # whole, part or none
     undone_by: tuple[str, ...]
     paths: tuple[str, ...]
@@ -36,6 +36,7 @@ class EffectTold(NamedTuple):
     inverse: str = ""  # what takes it back
     attempts: tuple[Attempt, ...] = ()
     left_to_do: str = ""
+    shared: bool = False  # by several turns: `agent` names them all
 
 
 class CallTold(NamedTuple):
@@ -91,6 +92,7 @@ class TurnTold(NamedTuple):
     more_files: int
     threads: tuple[ThreadTold, ...]
     in_part: bool  # calls or effects of it are outside the span; its totals and lines are of all of it
+    shared: int = 0  # paths that other turns had a part in
 
     @property
     def all_effects(self) -> tuple[EffectTold, ...]:

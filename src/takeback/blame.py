@@ -37,6 +37,7 @@ class Origin(NamedTuple):
     calls: tuple[str, ...] = ()
     prompt: str = ""
     summary: str = ""
+    uncertain: bool = False  # whether its call did it is not known
 
 
 class Region(NamedTuple):
@@ -173,6 +174,7 @@ class _Walk:
             effect.calls,
             " | ".join(turn.prompt for turn in asked if turn.prompt),
             effect.summary,
+            effect.uncertain,
         )
 
 

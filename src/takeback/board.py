@@ -17,6 +17,7 @@ from .effects import (
     IRREVERSIBLE,
     RUN,
     STATES,
+    UNCERTAIN,
     UNCOVERED,
     UNKNOWN,
     WATCH,
@@ -42,6 +43,7 @@ _WORST_FIRST = (
     "failed",
     IRREVERSIBLE,
     UNCOVERED,
+    UNCERTAIN,
     DRIFTED,
     "held",
     "compensating",
@@ -85,6 +87,7 @@ class TurnItem(NamedTuple):
     revert: tuple[str, ...]  # plan("revert", *these) takes back exactly this; empty where nothing can be
     rollback: str  # plan("rollback", this) goes back to just before it; to a checkpoint itself
     number: int = 0  # of a checkpoint
+    shared: int = 0  # paths that other turns had a part in
 
 
 class CallItem(NamedTuple):
@@ -105,6 +108,7 @@ class CallItem(NamedTuple):
     effects: tuple[str, ...]  # ids, oldest first
     revert: tuple[str, ...]
     rollback: str
+    shared: int = 0  # paths that other turns had a part in
 
 
 class EffectItem(NamedTuple):
@@ -193,6 +197,10 @@ class Board:
         newest_run: Any = None
         nobodys: Group | None = None  # what nobody known did, and nothing came between
         for row in reversed(rows):
+            if row.kind == "effect" and len(row.turns) > 1:
+                self._share(row)
+                nobodys = None
+                continue
             key: Any = None
             kind, agent, seq = row.kind, row.actor, 0
             if row.kind == "checkpoint":
@@ -229,6 +237,15 @@ class Board:
                 self.by_id[group.id] = group
             group.brackets.append(bracket)
             group.last = max(group.last, bracket.closed or bracket.seq)
+
+    def _share(self, row: LogRow) -> None:
+        """What several agents' turns did at once is part of each."""
+        effect = self.effects[row.id]
+        for id in row.turns:
+            group = self.by_id[id]
+            group.rows.append(row)
+            group.effects.append(effect)
+            group.last = max(group.last, effect.seq)
 
     def _whose(self, effect: Effect) -> tuple[str, str, Any]:
         """Kind, who, and what groups an effect with others; no key where nobody is known."""
@@ -273,6 +290,7 @@ class Board:
             self._badges(group.effects), stands, undone_by, took, marks, len(group.brackets), len(group.effects),
             any(bracket.is_open for bracket in group.brackets), revert,
             oldest, rows[0].number if group.kind == CHECKPOINT else 0,
+            len(turns.shared_paths(self.history, group.effects)),
         )  # fmt: skip
 
     def _title(self, group: Group) -> str:
@@ -302,6 +320,7 @@ class Board:
             id, CALL, bracket.call.summary, bracket.caller.agent, bracket.caller.lane, bracket.call.tool, bracket.at,
             seen, self._totals(effects), self._badges(effects), stands, undone_by,
             tuple(effect.id for effect in effects), (id,) if effects else (), id,
+            len(turns.shared_paths(self.history, effects)),
         )  # fmt: skip
 
     def effect(self, id: str) -> EffectItem:
@@ -354,10 +373,15 @@ class Board:
         return (WHOLE if not dead else PART if live else NONE), tuple(by)
 
     def _totals(self, effects: Sequence[Effect]) -> dict[str, int]:
+        """Of files those that are others than before, as the log counts them."""
         paths: dict[str, set[bytes]] = {}
+        if changed := {d.path: d for d in turns.net(effects)}:
+            files = {path for path, d in changed.items() if not is_folder(Change(*d))}
+            paths["files"] = files or set(changed)
         for effect in effects:
             mine = [path for path, change in effect.changes.items() if not is_folder(change)]
-            paths.setdefault(effect.domain, set()).update(mine or effect.changes)
+            if effect.domain != "files":
+                paths.setdefault(effect.domain, set()).update(mine or effect.changes)
         return {domain: len(found) for domain, found in sorted(paths.items(), key=_states_first)}
 
     def _badges(self, effects: Iterable[Effect]) -> dict[str, int]:
@@ -375,11 +399,14 @@ class Board:
         return dict(sorted(found.items(), key=lambda each: _ORDER.get(each[0], 9)))
 
     def _verdicts(self, effects: Sequence[Effect]) -> list[str]:
-        if sum(len(effect.changes) for effect in effects) > _MOST_JUDGED:
-            return []
-        units = [Unit(effect.seq, path) for effect in effects for path in effect.changes]
-        steps = self._planner.judged(units)
-        return [step.verdict for step in steps] or [effect.verdict for effect in effects]
+        """What may be somebody else's has no other verdict: the plan keeps it, and asks."""
+        found = [UNCERTAIN] * len(turns.uncertain_paths(self.history, effects))
+        sure = [effect for effect in effects if not turns.is_uncertain(effect)]
+        if sum(len(effect.changes) for effect in sure) > _MOST_JUDGED:
+            return found
+        units = [Unit(effect.seq, path) for effect in sure for path in effect.changes]
+        found += [step.verdict for step in self._planner.judged(units)]
+        return found or [UNCERTAIN if turns.is_uncertain(effect) else effect.verdict for effect in effects]
 
     def _badge(self, effect: Effect) -> str:
         """The worst of what is in it."""
@@ -393,7 +420,9 @@ class Board:
                 for taken in change.took:
                     effect = self.history.by_seq.get(taken)
                     if effect is not None:
-                        found[effect.takeback or self.parents.get(effect.id, effect.id)] = None
+                        shared = self.rows[effect.id].turns if effect.id in self.rows else ()
+                        of = shared if len(shared) > 1 else (self.parents.get(effect.id, effect.id),)
+                        found.update(dict.fromkeys((effect.takeback,) if effect.takeback else of))
         return found
 
     def _redone_by(self, takeback: Takeback) -> Iterable[str]:

@@ -11,7 +11,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
-from .effects import ACT_VERDICTS
+from .effects import ACT_VERDICTS, UNCERTAIN
 from .errors import UsageError
 from .typed import NamedTuple, Protocol
 from .units import parse_duration
@@ -88,8 +88,9 @@ def _domain(value: str) -> Test:
 
 
 def _verdict(value: str) -> Test:
-    if "*" not in value and "?" not in value and value.lower() not in ACT_VERDICTS:
-        told = ", ".join(ACT_VERDICTS)
+    known = (*ACT_VERDICTS, UNCERTAIN)
+    if "*" not in value and "?" not in value and value.lower() not in known:
+        told = ", ".join(known)
         raise UsageError(f"unknown verdict {value!r} in the filter", hint=f"the verdicts are {told}")
     is_it = _name_test(value)
     return lambda row, now: is_it(row.verdict)
@@ -174,7 +175,7 @@ KEYS: dict[str, tuple[Callable[[str], Test], str]] = {
     ),
     "turn": (_turn, "how the id of an agent's turn begins"),
     "until": (_until, "not after, written as for since; a date means the end of that day"),
-    "verdict": (_verdict, "exact, compensating, held, irreversible, unknown or uncovered"),
+    "verdict": (_verdict, "exact, compensating, held, irreversible, unknown, uncertain or uncovered"),
 }
 
 _TERM = re.compile(r"""(?P<minus>-?)(?:(?P<key>[A-Za-z_]+):)?(?P<value>(?:"[^"]*"|[^\s"])*)(?=\s|$)""")

@@ -39,11 +39,12 @@ from .account import (
 from .acts import Act
 from .board import CallItem, EffectItem, TurnItem
 from .brackets import AgentTurn, Bracket
-from .effects import DONE, FAILED, IRREVERSIBLE, KEPT, STATES, UNCOVERED, UNKNOWN, domain_of, text
+from .effects import DONE, FAILED, IRREVERSIBLE, KEPT, STATES, UNCOVERED, UNKNOWN, Effect, domain_of, text
 from .errors import TakebackError
 from .repository import called
 from .span import Span, bounds
 from .timeline import Detail, Timeline
+from .turns import lines_of, net
 from .typed import TYPE_CHECKING, Any
 from .views import FileDiff
 
@@ -175,7 +176,7 @@ class _Writer:
         return TurnTold(
             item.id, item.kind, item.title, item.agent, asked.caller.session if asked else "", item.at, item.until,
             item.totals, item.lines, item.badges, item.stands, item.undone_by, item.marks, tuple(calls),
-            tuple(effects), files, more, threads, in_part,
+            tuple(effects), files, more, threads, in_part, item.shared,
         )  # fmt: skip
 
     def _effect(self, item: EffectItem) -> EffectTold:
@@ -185,7 +186,7 @@ class _Writer:
             self.files.update(path for path, change in changes if not board.is_folder(change))
         told = EffectTold(
             item.id, item.domain, item.title, item.agent, item.at, item.badge, item.stands, item.undone_by, paths,
-            len(item.paths) - len(paths),
+            len(item.paths) - len(paths), shared=item.shared,
         )  # fmt: skip
         if item.id not in self.acts:
             return told
@@ -291,14 +292,23 @@ class _Writer:
         for effect in effects:
             domains[effect.domain] = domains.get(effect.domain, 0) + 1
             verdicts[effect.verdict] = verdicts.get(effect.verdict, 0) + 1
-        counted = [turn.lines for turn in turns if turn.lines is not None]
         return Totals(
             len(turns), sum(turn.kind == board.AGENT and bool(turn.prompt) for turn in turns),
             sum(len(turn.calls) for turn in turns), len(effects), domains, len(self.files),
-            (sum(added for added, _ in counted), sum(removed for _, removed in counted)), verdicts,
+            self._lines(turns), verdicts,
             sum(effect.stands == board.NONE for effect in effects),
             sum(effect.stands == board.PART for effect in effects), len(takebacks), len(remains),
         )  # fmt: skip
+
+    def _lines(self, turns: Sequence[TurnTold]) -> tuple[int, int]:
+        """Added and removed by all of them; what several share counts once."""
+        apart: dict[object, dict[str, Effect]] = {}
+        for turn in turns:
+            for told in turn.all_effects:
+                effect = self.effects[told.id]
+                apart.setdefault(effect.turns if told.shared else turn.id, {})[told.id] = effect
+        counted = [lines_of(net(effects.values()), self.ws.store.blobs.get) for effects in apart.values()]
+        return sum(added or 0 for added, _ in counted), sum(removed or 0 for _, removed in counted)
 
     def _notes(self) -> Iterable[str]:
         yield (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from . import textdiff
 from .brackets import AgentTurn, Bracket, End
-from .effects import FILE, FOLDER, UNSEEN, Effect, State, Takeback, Turn, same, text
+from .effects import FILE, FOLDER, STATES, UNSEEN, Effect, State, Takeback, Turn, same, text
 from .errors import Damaged
 from .history import History
 from .repository import amount
@@ -37,6 +37,7 @@ class CallSeen(NamedTuple):
     effects: tuple[str, ...]  # ids of what was found in it, of what it did outside the files too
     files: tuple[str, ...]
     shared: bool  # some of it was found while other calls were open too
+    uncertain: tuple[str, ...] = ()  # paths of it that may be somebody else's
 
 
 class TurnSeen(NamedTuple):
@@ -56,6 +57,8 @@ class TurnSeen(NamedTuple):
     outside: int  # what it did beyond files and git
     live: bool  # whether some of it still stands; true where it did nothing
     takebacks: tuple[str, ...] = ()  # ids of those that it asked for, oldest first
+    uncertain: tuple[str, ...] = ()  # paths that may be somebody else's: its take-back keeps them, and asks
+    shared: tuple[str, ...] = ()  # paths that other turns had a part in
 
 
 def of_effect(history: History, effect: Effect) -> list[AgentTurn]:
@@ -112,6 +115,8 @@ def _turn_seen(
         sum(e.id in history.acts for e in effects),
         not units or any(unit in history.live for unit in units),
         tuple(t.id for t in asked_for(history, asked.id)),
+        tuple(map(text, uncertain_paths(history, effects))),
+        tuple(map(text, shared_paths(history, effects))),
     )
 
 
@@ -127,7 +132,7 @@ def calls_seen(history: History, wanted: Iterable[Bracket]) -> list[CallSeen]:
         for id in effect.calls:
             if id in effects:
                 effects[id].append(effect)
-    return [_call_seen(bracket, effects[bracket.id]) for bracket in found.values()]
+    return [_call_seen(history, bracket, effects[bracket.id]) for bracket in found.values()]
 
 
 def state_of(bracket: Bracket) -> str:
@@ -138,7 +143,7 @@ def state_of(bracket: Bracket) -> str:
     return CUT_OFF if bracket.cut else FAILED if bracket.failed else DONE
 
 
-def _call_seen(bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:
+def _call_seen(history: History, bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:
     caller, call = bracket.caller, bracket.call
     return CallSeen(
         bracket.id,
@@ -155,6 +160,7 @@ def _call_seen(bracket: Bracket, effects: Sequence[Effect]) -> CallSeen:
         tuple(e.id for e in effects),
         _files(net(effects)),
         any(len(e.calls) > 1 for e in effects),
+        tuple(map(text, uncertain_paths(history, effects))),
     )
 
 
@@ -167,6 +173,24 @@ def at_work(history: History, end_of: Callable[[Bracket], End | None]) -> list[C
     """Calls that are at work, or were when their process ended, oldest first."""
     left = (bracket for bracket in history.brackets.values() if bracket.is_open)
     return calls_seen(history, (bracket for bracket in left if end_of(bracket) in (None, End())))
+
+
+def uncertain_paths(history: History, effects: Iterable[Effect]) -> list[bytes]:
+    """What stands of them and may be somebody else's: what the plan of their take-back asks about."""
+    return _standing(history, (e for e in effects if is_uncertain(e)))
+
+
+def is_uncertain(effect: Effect) -> bool:
+    return effect.uncertain and effect.domain in STATES and effect.domain != "state"
+
+
+def shared_paths(history: History, effects: Iterable[Effect]) -> list[bytes]:
+    """What stands of them and was done while calls of several turns were under way."""
+    return _standing(history, (e for e in effects if len(e.turns) > 1 and e.domain in STATES))
+
+
+def _standing(history: History, effects: Iterable[Effect]) -> list[bytes]:
+    return sorted({path for e in effects for path in e.changes if (e.seq, path) in history.live})
 
 
 def net(effects: Iterable[Effect], *domains: str) -> list[Difference]:

@@ -14,6 +14,7 @@ from .effects import (
     KEPT,
     KIND_NAMES,
     LINK,
+    UNCERTAIN,
     UNSEEN,
     Abandoned,
     Change,
@@ -511,8 +512,8 @@ def _effect_row(e: Effect, history: History, lengths: dict[str, int]) -> LogRow:
     actor = ", ".join(sorted(e.actors))
     row = LogRow(
         e.id, "effect", 0, "", e.at, actor, e.summary or _told(e), live, paths,
-        e.domain, e.verdict, short=lengths[e.id], state="live" if live else "undone", uncertain=e.uncertain,
-        seq=e.seq,
+        e.domain, UNCERTAIN if turns.is_uncertain(e) else e.verdict, short=lengths[e.id],
+        state="live" if live else "undone", uncertain=e.uncertain, seq=e.seq,
     )  # fmt: skip
     return _asked(row, turns.of_effect(history, e), e.calls)
 
@@ -777,7 +778,7 @@ def _show_work(
     live = not listed or any(row.live for row in listed)
     row = LogRow(
         found.id, found.kind, 0, "", at, who, summary, live, tuple(sorted({p for row in listed for p in row.paths})),
-        state="live" if live else "undone",
+        state="live" if live else "undone", uncertain=any(row.uncertain for row in listed),
     )  # fmt: skip
     row = _asked(row, [asked], tuple(call.id for call in calls))
     get = ws.store.blobs.get

@@ -173,6 +173,8 @@ def test_an_undo_that_keeps_uncertain_work_is_done_in_part(ws, scene, served):
     ws.begin_call(CLAUDE, call._replace(asked=True))  # nobody will know when it began
     (ws.root / "whose.txt").write_text("?\n")
     ws.end_call(CLAUDE, call)
+    page = served.ask(f"/item/{ids(served)[0]}").text
+    assert all(f'<span class="badge {word}">{word}</span>' in page for word in ("exact", "uncertain"))
     place = _plan_turn(served)
     done = served.ask(f"{place}/apply", "POST", {"form": served.form_token(), "hash": place.rpartition("/")[2]})
     assert told(served, f"{done.headers['location']}.json")["whole"] is False

@@ -94,6 +94,10 @@ def test_work_that_two_turns_share_stands_outside_of_both_and_says_so(worked):
     line = next(line for line in worked.ok("log").out.splitlines() if "whose" in line)
     assert "claude, codex" in line and line.endswith("shared") and not line.startswith(" ")
     assert "shared   by 2 turns" in worked.ok("show", shared["id"]).out
+    heads = [line for line in worked.ok("log").out.splitlines() if line.startswith("◆")]
+    assert len(heads) == 2 and all("1 shared" in line for line in heads)
+    for turn in shared["turns"]:
+        assert "shared   whose: others were at work at the same time" in worked.ok("show", turn).out
 
 
 def test_show_has_a_turn_with_its_calls(worked):

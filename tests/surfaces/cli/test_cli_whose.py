@@ -37,6 +37,26 @@ def uncertain(ws: Any, path: str, key: str = "u") -> None:
     ws.end_call(CLAUDE, bash(key))
 
 
+def test_uncertain_work_is_called_so_wherever_it_is_shown(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    uncertain(ws, "whose.txt")
+    assert "claude (uncertain)" in cli.ok("blame", "whose.txt").out
+    assert [region["uncertain"] for region in cli("blame", "whose.txt", "--json").json["regions"]] == [True]
+    (row,) = [row for row in cli("log", "kind:effect", "--json").json["rows"] if row["uncertain"]]
+    assert "actor    claude (uncertain)" in cli.ok("show", row["id"]).out
+    assert "1 uncertain" in next(line for line in cli.ok("log").out.splitlines() if "◆" in line)
+    for name in (row["turn"], row["call"]):
+        assert "uncertain whose.txt: may be somebody else's" in cli.ok("show", name).out
+        shown = cli("show", name, "--json").json
+        assert shown["uncertain"] and shown["asked"]["uncertain"] == ["whose.txt"]
+        assert [call["uncertain"] for call in shown["made"]] == [["whose.txt"]]
+    told = cli.ok("report", row["turn"], "--no-diffs").out
+    assert "**uncertain**" in told and "exact" not in told
+    (turn,) = [turn for turn in cli("report", "--json").json["turns"] if turn["kind"] == "agent"]
+    assert turn["verdicts"] == {"uncertain": 1}
+    assert turn["calls"][0]["effects"][0]["verdict"] == "uncertain"
+
+
 def test_undo_that_keeps_all_it_was_asked_about_says_so_and_exits_3(cli: Any, ws: Any) -> None:
     ws.begin_turn(CLAUDE, "go")
     uncertain(ws, "whose.txt")

@@ -115,7 +115,12 @@ def test_what_two_turns_share_is_told_of_once(ws: Workspace) -> None:
     ws.end_call(one, Call("first", "Bash", "Bash: first"))
     ws.end_call(other, Call("second", "Bash", "Bash: second"))
     found = report.make(ws, span.find(ws))
-    assert found.totals.effects == 1
+    assert (found.totals.effects, found.totals.files, found.totals.lines) == (1, 1, (1, 0))
+    assert [(turn.agent, turn.domains, turn.lines, turn.shared) for turn in found.turns] == [
+        ("claude", {"files": 1}, (1, 0), 1),
+        ("codex", {"files": 1}, (1, 0), 1),
+    ]
+    assert all("shared by claude, codex" in written(found) for written in (page.written, markdown.written))
     ids = [attributes["id"] for _, attributes in Seen(page.written(found)).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
 

@@ -109,7 +109,7 @@ def _head(origin: Origin, now: float) -> tuple[str, str, str, str]:
     if origin.kind == "takeback":
         return origin.id[:8], "", when, "a take-back"
     asked = f"“{clip(safe(origin.prompt), _PROMPT)}”" if origin.prompt else clip(safe(origin.summary), _PROMPT)
-    who = safe(origin.actor) or "unattributed"
+    who = (safe(origin.actor) or "unattributed") + " (uncertain)" * origin.uncertain
     return (origin.turns[0] if len(origin.turns) == 1 else origin.id)[:8], who, when, asked
 
 
@@ -129,5 +129,6 @@ def region_shape(region: Region) -> dict[str, Any]:
         "calls": list(origin.calls),
         "prompt": origin.prompt,
         "summary": origin.summary,
+        "uncertain": origin.uncertain,
         "lines": [text(line) for line in region.lines],
     }

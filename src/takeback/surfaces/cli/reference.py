@@ -53,11 +53,11 @@ _ROW = (
 )
 _TURN = (
     '"id", "agent", "session", "prompt", "at", "lanes", "calls", "files", "added", "removed", "git", "outside", '
-    '"live", "takebacks"'
+    '"live", "takebacks", "uncertain", "shared"'
 )
 _CALL = (
     '"id", "turn", "agent", "tool", "summary", "at", "ended", "state": "open\\|done\\|failed\\|refused\\|cut off", '
-    '"effects", "files"'
+    '"effects", "files", "uncertain"'
 )
 _CHECKPOINT = '"id", "number", "label", "at", "actor", "named", "pinned", "paths", "partial"'
 _PLAN = (
@@ -90,11 +90,12 @@ _SHAPES = {
         'take-back `"not_done": [{"path", "effect", "result", "why"}]`; of a turn '
         f'or call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
         f'`"made": [{{{_CALL}}}]`, `"effects"` and `"asked_for"`: the calls, the rows that were found in '
-        "them, and those of the take-backs that it asked for"
+        'them, and those of the take-backs that it asked for; `"uncertain"` and `"shared"` list the paths that may be '
+        "somebody else's, and those that other turns had a part in"
     ),
     "`blame`": (
         '`{"path", "renamed_from", "regions": [{"start", "end", "origin": "before\\|effect\\|takeback\\|pending", '
-        '"effect", "at", "actor", "turn", "session", "call", "prompt", "summary", "lines"}], "masked"}`, '
+        '"effect", "at", "actor", "turn", "session", "call", "prompt", "summary", "uncertain", "lines"}], "masked"}`, '
         'with `"turns"` and `"calls"` where several share it'
     ),
     "`checkpoint`, `label`, `pin`, `unpin`": f'`{{"checkpoint": {{{_CHECKPOINT}}}}}`',

@@ -87,12 +87,12 @@ def abandoned(found: Abandoned) -> dict[str, Any]:
 
 def turn(found: TurnSeen) -> dict[str, Any]:
     """What an agent was asked, and what came of it."""
-    listed = {name: list(getattr(found, name)) for name in ("lanes", "files", "takebacks")}
-    return {**found._asdict(), **listed}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found._asdict().items()}
 
 
 def call(found: CallSeen) -> dict[str, Any]:
-    return {**found._asdict(), "effects": list(found.effects), "files": list(found.files), "ended": found.ended or None}
+    told = {name: list(value) if isinstance(value, tuple) else value for name, value in found._asdict().items()}
+    return {**told, "ended": found.ended or None}
 
 
 def status(found: Status) -> dict[str, Any]:

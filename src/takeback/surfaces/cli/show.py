@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .parsing import Namespace, Parser
     from .terminal import Terminal
 
+_NAMED = 5  # paths of a turn that are not only its own
 _NOT_TOLD = ("actor", "above", "owner", "among")  # of by whom an effect is: said elsewhere, or for programs
 
 
@@ -66,7 +67,8 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
     yield f"  id       {row.id}"
     yield f"  at       {when}"
     if row.actor:
-        yield f"  actor    {safe(row.actor)}"
+        is_doubted = row.uncertain and row.kind == "effect" and found.act is None
+        yield f"  actor    {safe(row.actor)}{terminal.style(' (uncertain)', 'yellow') * is_doubted}"
     yield from _work(terminal, found)
     if row.kind not in ("turn", "call"):
         yield f"  summary  {safe(row.summary)}"
@@ -148,14 +150,38 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             changed = f" · {counted(len(call.files), 'file')}" if call.files else ""
             listed = ", ".join(id[:8] for id in call.effects if id in known)
             told = f" ({listed})" if listed else ""
-            yield f"  call     {terminal.style(call.id[:8], 'bold')} {who}{safe(call.summary)}{changed}{told}{state}"
+            unsure = terminal.style(" · uncertain", "yellow") if call.uncertain and kind == "turn" else ""
+            named = f"{terminal.style(call.id[:8], 'bold')} {who}{safe(call.summary)}"
+            yield f"  call     {named}{changed}{told}{state}{unsure}"
     for row in found.effects:
         if row.domain not in STATES:
             yield f"  outside  {row.id[:8]} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
         elif kind == "call" or row.domain != "files":
-            yield f"  effect   {row.id[:8]} {safe(row.summary)}"
+            unsure = terminal.style(" · uncertain", "yellow") * row.uncertain
+            yield f"  effect   {row.id[:8]} {safe(row.summary)}{unsure}{' · shared' * (len(row.turns) > 1)}"
     for row in found.asked_for:
         yield f"  asked    for {row.id[:8]} {safe(row.summary)}"
+    yield from _not_only_its_own(terminal, found)
+
+
+def _not_only_its_own(terminal: Terminal, found: Shown) -> Iterator[str]:
+    """Of a turn or call, apart: what may be somebody else's, and what others had a part in."""
+    if found.row.kind not in ("turn", "call"):
+        return
+    unsure = tuple(path for call in found.calls for path in call.uncertain)
+    if found.row.kind == "turn" and found.turn is not None:
+        unsure = found.turn.uncertain
+    if unsure:
+        yield terminal.style(f"  uncertain {_some(unsure)}: may be somebody else's, so undo asks first", "yellow")
+    shared = {path for row in found.effects if len(row.turns) > 1 and row.domain in STATES for path in row.paths}
+    if shared:
+        yield f"  shared   {_some(sorted(shared))}: others were at work at the same time"
+
+
+def _some(paths: Sequence[str]) -> str:
+    names = [path for path, _ in _in_words([(path, "") for path in paths])]
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(map(safe, names[:_NAMED])) + more
 
 
 def _abandoned(gone: Abandoned) -> Iterator[str]:

@@ -114,7 +114,7 @@ def _turn(found: TurnTold) -> Iterator[str]:
         yield ""
     parts = [words.moment(found.at), f"session {code(found.session)}" if found.session else ""]
     parts += [counted(len(found.calls), "call") if found.calls else "", _amounts(found.domains.items())]
-    parts += [words.lines(found.lines), _amounts(found.verdicts.items())]
+    parts += [words.lines(found.lines), _amounts(found.verdicts.items()), words.shared(found)]
     yield f"- {' · '.join(filter(None, parts))}"
     if found.in_part:
         yield f"- {words.IN_PART}"
@@ -137,7 +137,7 @@ def _turn(found: TurnTold) -> Iterator[str]:
 
 def _effect(found: EffectTold, turn: TurnTold, indent: str) -> Iterator[str]:
     gone = words.stands(found)
-    told = [f"{code(found.domain)} {code(found.summary)}", f"**{found.verdict}**", gone]
+    told = [f"{code(found.domain)} {code(found.summary)}", f"**{found.verdict}**", words.shared(found), gone]
     told += [code(found.id[:8]), words.clock(found.at, turn)]
     yield f"{indent}- {' · '.join(filter(None, told))}"
     if found.paths:

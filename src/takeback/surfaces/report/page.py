@@ -160,6 +160,7 @@ def _turn(found: TurnTold) -> Markup:
         words.moment(found.at), f"session {found.session}" if found.session else None,
         counted(len(found.calls), "call") if found.calls else None, words.amounts(found.domains) or None,
         words.lines(found.lines) or None, words.amounts(found.verdicts) or None,
+        words.shared(found) or None,
     ]  # fmt: skip
     state = words.stands(found)
     prompt = tag("blockquote", found.prompt) if found.kind == "agent" and found.prompt else None
@@ -193,9 +194,10 @@ def _call(found: CallTold, turn: TurnTold) -> Markup:
 
 def _effect(found: EffectTold, turn: TurnTold) -> Markup:
     gone = words.stands(found)
+    told: list[Child] = [_badge(words.shared(found), "shared"), " "] if found.shared else []
     head = tag(
         "p", tag("code", found.domain, class_=f"domain {picture.colour(found.domain)}"), " ",
-        found.summary, " ", _badge(found.verdict), " ", _badge(gone, "gone") if gone else None,
+        found.summary, " ", _badge(found.verdict), " ", *told, _badge(gone, "gone") if gone else None,
         tag("span", f" {found.id[:8]} · {words.clock(found.at, turn)}", class_="meta"),
     )  # fmt: skip
     named = _names(found.paths, found.more_paths)

@@ -67,6 +67,13 @@ def stands(turn: TurnTold | EffectTold) -> str:
     return {NONE: f"taken back{by}", PART: f"taken back in part{by}"}.get(turn.stands, "")
 
 
+def shared(found: TurnTold | EffectTold) -> str:
+    """What others had a part in: of a turn how much, of an effect with whom."""
+    if isinstance(found, EffectTold):
+        return f"shared by {found.agent}" if found.shared else ""
+    return f"{found.shared:,} shared" if found.shared else ""
+
+
 def amounts(found: Mapping[str, int]) -> str:
     """'3 files, 1 http'"""
     return ", ".join(counted(n, "file") if name == "files" else f"{n:,} {name}" for name, n in found.items())

@@ -68,6 +68,8 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
         several = sum(badges.values()) > 1 and len(badges) > 1
         told = [Text(f"{n} {badge}" if several else badge, BADGES.get(badge, "red")) for badge, n in badges.items()]
         parts.append(Text(", ").join(told))
+    if item.shared:
+        parts.append(Text("shared" if isinstance(item, EffectItem) else f"{item.shared:,} shared", "cyan"))
     yield from wrapped(Text.assemble(" · ").join([part for part in parts if part.plain]), width)
     for id in item.undone_by:
         how = "taken back" if item.stands == NONE else "in part taken back" if item.stands == PART else "taken"

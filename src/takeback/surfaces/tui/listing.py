@@ -19,7 +19,7 @@ SIGNS = {
 }  # fmt: skip
 BADGES = {
     "exact": "green", "compensating": "yellow", "held": "green", "irreversible": "red", "unknown": "magenta",
-    "sending": "cyan", "failed": "dim", "uncovered": "red",
+    "sending": "cyan", "failed": "dim", "uncovered": "red", "uncertain": "yellow",
 }  # fmt: skip
 _AGE = 10  # cells
 _NAME = 36  # cells of a name before it is cut for the sake of amounts

@@ -91,6 +91,7 @@ def _facts(item: TurnItem, now: float) -> list[Child]:
         found.append(amount)
     if item.kind not in ("takeback", "checkpoint"):
         found += [badge(word, n) for word, n in item.badges.items() if word != "exact"]
+        found += [badge("shared", item.shared)] if item.shared else []
     if state := standing(item):
         found.append(tag("span", state, class_="state"))
     if item.is_open:
@@ -148,8 +149,9 @@ def badge(word: str, n: int = 1) -> Markup:
 
 def badges(item: Item) -> list[Child]:
     if isinstance(item, EffectItem):
-        return [badge(item.badge)]
-    return [badge(word, n) for word, n in item.badges.items()]
+        return [badge(item.badge), *([badge("shared")] if item.shared else [])]
+    told = [badge(word, n) for word, n in item.badges.items()]
+    return [*told, *([badge("shared", item.shared)] if item.shared else [])]
 
 
 def standing(item: Item) -> str:
