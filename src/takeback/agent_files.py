@@ -95,7 +95,7 @@ def _is_edited(home: Path, path: str) -> bool:
         left = json.loads(record_of(home, path).read_bytes())["after"]
     except FileNotFoundError:
         return False
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return True
     folder, name = os.path.split(path)
     try:

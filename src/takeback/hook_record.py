@@ -62,7 +62,7 @@ def read(home: Path) -> list[Record]:
             record = Record(**{name: body[name] for name in Record._fields})
             if isinstance(record.at, (int, float)) and all(isinstance(value, str) for value in record[1:]):
                 found.append(record)
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             continue
     return found
 

@@ -88,6 +88,8 @@ def read_meta(folder: Path) -> dict[str, Any]:
         raise TakebackError(
             f"{path} cannot be read ({error})", "mend its permissions, or restore it from a backup"
         ) from error
+    except RecursionError:
+        raise Damaged(f"{path} cannot be read (it is nested too deeply)", "takeback repair makes it anew") from None
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{path} cannot be read ({error})", "takeback repair makes it anew") from error
     if version > FORMAT:

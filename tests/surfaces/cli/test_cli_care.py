@@ -209,13 +209,14 @@ def test_a_damaged_database_is_told_and_rebuilt(changed, store_folder, contents)
     assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
 
 
-def test_a_damaged_workspace_json_is_told_and_made_anew(changed, store_folder, contents) -> None:
-    (store_folder() / "workspace.json").write_text("{")
+@pytest.mark.parametrize("damaged", ["{", '{"format":' + "[" * 200_000 + "]" * 200_000 + "}"], ids=["cut", "nested"])
+def test_a_damaged_workspace_json_is_told_and_made_anew(changed, store_folder, contents, damaged: str) -> None:
+    (store_folder() / "workspace.json").write_text(damaged)
     ran = changed("verify")
     assert ran.code == 1 and "workspace.json cannot be read" in ran.out
     assert "takeback repair makes it anew" in changed("status").err
     assert "workspace.json was made anew" in changed.ok("-C", "src", "repair", "--yes").out
-    assert [p.read_text() for p in store_folder().glob("quarantine/*/workspace.json")] == ["{"]
+    assert [p.read_text() for p in store_folder().glob("quarantine/*/workspace.json")] == [damaged]
     changed.ok("rollback", "--yes")
     assert contents()["src/auth.py"] == b"one\ntwo\nthree\n"
 

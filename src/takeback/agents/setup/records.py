@@ -37,7 +37,7 @@ def load(home: Path, path: str) -> Record | None:
         spans = tuple(Span(int(at), str(text)) for at, text in found["spans"])
         made = frozenset(tuple(map(str, where)) for where in found["made"])
         return Record(path, found["after"], bool(found["absent"]), spans, made, tuple(map(str, found["folders"])))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
