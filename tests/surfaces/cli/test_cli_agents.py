@@ -193,6 +193,20 @@ def test_undo_of_an_earlier_turn_says_which_and_that_later_ones_stay(cli):
     assert cli.ok("undo", "third one", "--yes").out.startswith("Undo the last turn (claude “a third one”) · 1 step")
 
 
+def test_undo_of_a_turn_that_is_taken_back_already_says_so(cli):
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        scene.turn("first thing", one_txt="1\n")
+        scene.turn("second thing", two_txt="2\n")
+        scene.turn("only talk")
+    for again in range(3):
+        ran = cli.ok("undo", "first thing", "--yes")
+        assert (ran.out == "nothing to undo: all of it is taken back already\n") is bool(again)
+    assert cli.ok("undo", "only talk", "--yes").out == "stepped over work that left no trace\n"
+    assert (cli.project / "two.txt").exists() and not (cli.project / "one.txt").exists()
+    assert cli.ok("redo", "--yes").out.startswith("Redo undo ") and (cli.project / "one.txt").exists()
+
+
 def test_the_last_turn_of_one_agent_is_not_the_last_one(cli):
     with takeback.open(cli.project) as ws:
         scene = Scene(ws)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from ...history import History
     from ...workspace import Workspace
     from .context import Context
     from .parsing import Namespace, Parser
@@ -408,6 +409,17 @@ def nothing_said(plan: Plan) -> str:
     return what
 
 
+def nothing_came(outcome: Outcome, history: History) -> str:
+    """Why nothing came of a take-back."""
+    plan = outcome.plan
+    if not outcome.id:
+        return nothing_said(plan)
+    wanted = set(plan.request.turns)
+    if not plan.steps and any(history.turns(e.seq) & wanted for e in history.effects if not e.takeback):
+        return "nothing to undo: all of it is taken back already"
+    return "stepped over work that left no trace"
+
+
 def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
     if context.forgets:
         return _tell_and_forget(context, workspace, outcome)
@@ -436,7 +448,7 @@ def _told(workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
 def write_outcome(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: bool = False) -> int:
     """What came of it in words; returns the exit code."""
     if outcomes.is_nothing(outcome):
-        terminal.say(nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
+        terminal.say(nothing_came(outcome, workspace.history()))
         before = outcomes.kept_before(outcome.plan, workspace.history(), terminal.typed) if not outcome.id else ()
         left = plans.left_lines(outcome.plan, workspace.history(), terminal.typed)
         for line in (*before, *left, *states.lines(outcome.plan)):

@@ -141,7 +141,7 @@ def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
     """What came of it."""
     page = Page(workspace.root)
     if outcomes.is_nothing(outcome):
-        page.say(takebacks.nothing_said(outcome.plan) if not outcome.id else "stepped over work that left no trace")
+        page.say(takebacks.nothing_came(outcome, workspace.history()))
         for line in states.lines(outcome.plan):
             page.hint(line)
     else:
