@@ -1020,3 +1020,17 @@ class Talks(RuleBasedStateMachine):
 
 Talks.TestCase.settings = examples(15, 100, share=0.25, steps=20)
 TestAgainstAModel = Talks.TestCase
+
+
+def test_a_redo_that_keeps_a_file_which_another_undo_took_says_so(ws: Workspace, project: Path):
+    """It was said to have been changed by a take-back that merged, and nothing had merged."""
+    one, two = Conversation(ws, thread="one"), Conversation(ws, thread="two")
+    with one.turn("together"), two.turn("together"):
+        (project / "f.txt").write_text("both")
+    with one.turn("alone"):
+        (project / "f.txt").write_text("one alone")
+    for talk in (one, one, two):
+        talk.undo()
+    assert files(project) == {}
+    one.redo()
+    assert one.redo().message.endswith("; kept f.txt, changed by a take-back since")

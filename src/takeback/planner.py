@@ -775,8 +775,7 @@ class Planner:
             if u not in units and u in history.live and not history.by_seq[u.seq].takeback
             for a in history.authors(u)
         }
-        again = "a take-back that merged" if domain_of(path) == "files" else "a take-back"
-        who = ", ".join(sorted(names)) or again
+        who = ", ".join(sorted(names)) or "a take-back"
         return Step(
             domain_of(path),
             path,
