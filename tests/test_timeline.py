@@ -9,7 +9,7 @@ import pytest
 import takeback
 from scene import CLAUDE, CODEX, Scene, fifty_turns
 from takeback import views
-from takeback.board import CallItem, EffectItem
+from takeback.board import Board, CallItem, EffectItem
 from takeback.brackets import Call
 from takeback.errors import NotFound, UsageError
 from takeback.timeline import Timeline
@@ -59,6 +59,13 @@ def test_now_says_what_is_wrong_with_the_journal(ws, scene, timeline):
     db.close()
     with takeback.open(ws.root) as anew:
         assert Timeline(anew).now().damaged.startswith("journal row 2 was altered or lost: take-backs across it")
+
+
+def test_what_is_journaled_while_the_board_is_made_waits_for_the_next_one(ws, scene):
+    scene.turn("one", a_txt="a\n")
+    history = ws.history()
+    scene.turn("two", b_txt="b\n")
+    assert {group.asked.prompt for group in Board(ws, history).groups if group.asked} == {"one"}
 
 
 def test_an_agents_turn_opens_into_calls_and_effects(scene, timeline):

@@ -163,7 +163,7 @@ class Board:
     def __init__(self, ws: Workspace, history: History) -> None:
         self.history = history
         self._planner = ws.planner()
-        rows = views.log(ws)
+        rows = views.log(ws, history=history)  # others may have gone on since
         self.rows = {row.id: row for row in rows}
         self.acts = {act.id: act for act in history.ledger()} if history.acts else {}
         self.effects = {e.id: e for e in history.effects if not e.takeback and e.id in self.rows}  # oldest first

@@ -427,9 +427,10 @@ class LogRow(NamedTuple):
     redone: str = ""  # of a take-back that does not stand whole: what became of it
 
 
-def log(ws: Workspace, filter: str = "", gate: bool = False) -> list[LogRow]:
-    """Checkpoints, effects and take-backs; asked for, also what the gate stopped, and take-backs gone back from."""
-    history = ws.history()
+def log(ws: Workspace, filter: str = "", gate: bool = False, history: History | None = None) -> list[LogRow]:
+    """Checkpoints, effects and take-backs; asked for, also what the gate stopped, and take-backs gone back from. As of
+    now, unless a history is given."""
+    history = history or ws.history()
     wanted = filters.parse(filter)
     now = ws.clock()
     lengths = names.short_ids(history)
