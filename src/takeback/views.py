@@ -95,7 +95,7 @@ def status(ws: Workspace) -> Status:
     if checkpoint is not None:
         pending = {c.path for c in look.changes}
         for path, before, after in _since(ws, checkpoint, look.index):
-            shown = history.layers(path, checkpoint.seq)
+            shown = _standing_of(history, history.layers(path, checkpoint.seq))
             new = look.whose.get(path, Owners()) if path in pending else None  # as it would be journaled now
             whose = {turn for unit in shown for turn in history.by_seq[unit.seq].turns}
             asked = tuple(t.id for t in turns.known(history, whose.union(new.turns if new else ())))
@@ -123,6 +123,18 @@ def status(ws: Workspace) -> Status:
         ws.was_stopped(),
         under_way,
     )
+
+
+def _standing_of(history: History, layers: Sequence[Unit]) -> list[Unit]:
+    """Of what shows of a path, the work that stands. What a merge took does not, and neither tells whose the rest is."""
+    live, mine = [unit for unit in layers if unit in history.live], {unit.seq for unit in layers}
+
+    def is_merge(unit: Unit) -> bool:
+        by, took = history.by_seq[unit.seq].takeback, history.change(unit).took
+        is_marked = by in history.takebacks and history.takebacks[by].request.markers
+        return bool(by and took) and mine.issuperset(took) and not is_marked
+
+    return [unit for unit in live if not is_merge(unit)] or live
 
 
 def _standing(history: History) -> tuple[tuple[str, int], ...]:

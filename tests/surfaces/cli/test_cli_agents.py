@@ -336,6 +336,32 @@ def test_a_take_back_that_an_agent_asked_for_is_redone_as_any_other(cli):
     assert (redo["actor"], redo["turn"]) == ("", None)
 
 
+@pytest.mark.parametrize("first", [(), ("revert", "a.txt", "--merge", "--yes")])
+def test_what_a_merge_took_back_is_not_named_for_the_line_that_is_a_persons(cli, first):
+    (cli.project / "a.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
+    with takeback.open(cli.project) as ws:
+        ws.checkpoint("now")
+        ws.begin_turn(CLAUDE, "t1")
+        ws.begin_call(CLAUDE, bash("1", "sed"))
+        (cli.project / "a.txt").write_text("one\ntwo\nthree\nFOUR\nfive\n")
+        (cli.project / "new.txt").write_text("new\n")
+        ws.end_call(CLAUDE, bash("1", "sed"))
+    (cli.project / "a.txt").write_text("MINE\ntwo\nthree\nFOUR\nfive\n")
+    if first:
+        cli.ok(*first)
+        changes = {c["path"]: c for c in cli.ok("status", "--json").json["changes"]}
+        assert (changes["a.txt"]["actor"], changes["new.txt"]["actor"]) == ("", "claude")
+    cli.ok("undo", "--merge", "--yes")
+    assert (cli.project / "a.txt").read_text() == "MINE\ntwo\nthree\nfour\nfive\n"
+    found = cli.ok("status", "--json").json
+    assert found["changes"] == [{"path": "a.txt", "change": "modified", "actor": ""}] and not found["turns"]
+    cli.ok("redo", "--merge", "--yes")
+    again = {c["path"]: c["actor"] for c in cli.ok("status", "--json").json["changes"]}
+    assert again == (
+        {"a.txt": "claude, unattributed", "new.txt": "claude"} if not first else {"a.txt": "", "new.txt": "claude"}
+    )
+
+
 def test_an_undo_that_a_person_types_in_the_agents_window_takes_its_last_turn(cli):
     """`!takeback undo`, or a command that an agent runs before it begins a turn: nothing asks but the person."""
     typed = ASKING.replace('if prompt != "/undo":', "if True:")
