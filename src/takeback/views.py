@@ -126,7 +126,7 @@ def status(ws: Workspace) -> Status:
 
 
 def _standing_of(history: History, layers: Sequence[Unit]) -> list[Unit]:
-    """Of what shows of a path, the work that stands. What a merge took does not, and neither tells whose the rest is."""
+    """Of what shows of a path, the work that stands: neither what a merge took, nor the merge, says whose it is."""
     live, mine = [unit for unit in layers if unit in history.live], {unit.seq for unit in layers}
 
     def is_merge(unit: Unit) -> bool:

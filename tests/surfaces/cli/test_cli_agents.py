@@ -355,6 +355,9 @@ def test_what_a_merge_took_back_is_not_named_for_the_line_that_is_a_persons(cli,
     assert (cli.project / "a.txt").read_text() == "MINE\ntwo\nthree\nfour\nfive\n"
     found = cli.ok("status", "--json").json
     assert found["changes"] == [{"path": "a.txt", "change": "modified", "actor": ""}] and not found["turns"]
+    restored = cli.ok("restore", "now", "a.txt", "--yes")
+    assert "remembers" not in restored.out + restored.err  # only the person's line was taken
+    cli.ok("redo", "--yes")
     cli.ok("redo", "--merge", "--yes")
     again = {c["path"]: c["actor"] for c in cli.ok("status", "--json").json["changes"]}
     assert again == (

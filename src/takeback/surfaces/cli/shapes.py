@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, same, text, thread_of
+from ...effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, Unit, same, text, thread_of
 from ...repository import called
 from . import states
 
@@ -301,10 +301,15 @@ def outcome(found: Outcome, history: History, describe: Describe | None = None) 
 
 def turns_taken(found: Plan, history: History) -> list[AgentTurn]:
     """The agents' turns that a plan takes work of, oldest first; of a redo, those whose work it brings back."""
-    rows = {unit.seq for step in found.taken for unit in step.units}
-    effects = [history.by_seq[seq] for seq in rows if seq in history.by_seq]
-    rows |= {seq for effect in effects for change in effect.changes.values() for seq in change.took}
-    whose = {turn for seq in rows if seq in history.by_seq for turn in history.by_seq[seq].turns}
+    units = {unit for step in found.taken for unit in step.units if unit.seq in history.by_seq}
+    work: set[Unit] = set()
+    gone: set[Unit] = set()  # taken before, by what this takes too
+    for unit in sorted(units, reverse=True):
+        if unit not in gone and (change := history.by_seq[unit.seq].changes.get(unit.path)) is not None:
+            took = {Unit(seq, unit.path) for seq in change.took}
+            gone |= took
+            work |= {unit} | (took - units)
+    whose = {turn for unit in work if unit.seq in history.by_seq for turn in history.by_seq[unit.seq].turns}
     return sorted((history.agent_turns[turn] for turn in whose if turn in history.agent_turns), key=lambda t: t.seq)
 
 
