@@ -300,7 +300,7 @@ class Board:
         if group.kind == CHECKPOINT:
             return group.rows[0].label
         if group.kind == TAKEBACK:
-            took = [self.by_id.get(id) for id in self._took(self.history.takebacks[group.id])]
+            took = [self.by_id.get(id) for id in self._took(self.history.takebacks[group.id], already=True)]
             asked = [each.asked for each in took if each is not None and each.asked is not None]
             whose = [f"{each.caller.agent} “{each.prompt}”" for each in asked if each.prompt]
             return " · ".join([group.rows[0].summary, *whose[:1]])
@@ -412,12 +412,13 @@ class Board:
         """The worst of what is in it."""
         return next(iter(self._badges([effect])), effect.verdict)
 
-    def _took(self, takeback: Takeback) -> Iterable[str]:
-        """The items that a take-back took from; of a redo, those that it brought back."""
+    def _took(self, takeback: Takeback, already: bool = False) -> Iterable[str]:
+        """The items that a take-back took from; of a redo, those that it brought back. If so asked, also those of
+        which all was as it should be already."""
         found: dict[str, None] = {}
         for seq in takeback.rows:
             for change in self.history.by_seq[seq].changes.values():
-                for taken in change.took:
+                for taken in change.took if change.does or already else ():
                     effect = self.history.by_seq.get(taken)
                     if effect is not None:
                         shared = self.rows[effect.id].turns if effect.id in self.rows else ()

@@ -98,6 +98,11 @@ class Change(NamedTuple):
     after: State
     took: tuple[int, ...] = ()  # rows whose change of this path a take-back took
 
+    @property
+    def does(self) -> bool:
+        """Whether anything is different after it. A take-back goes over what was already so, too."""
+        return not same(self.before, self.after)
+
 
 # -- who ---------------------------------------------------------------------
 
@@ -317,6 +322,11 @@ class Step(NamedTuple):
     def taken(self) -> bool:
         return self.verdict in TAKEN
 
+    @property
+    def is_so(self) -> bool:
+        """Whether there is nothing to do: all is as it should be already."""
+        return self.taken and same(self.expected, self.goal)
+
     def reversed(self) -> Step:
         return Step(self.domain, self.path, self.goal, self.expected, self.verdict, self.units)
 
@@ -374,9 +384,7 @@ class Plan(NamedTuple):
     @property
     def idle(self) -> bool:
         """Whether all is as it should be already. An undo or redo still moves past work that others undid."""
-        return self.request.verb not in ("undo", "redo") and all(
-            s.taken and same(s.expected, s.goal) for s in self.steps
-        )
+        return self.request.verb not in ("undo", "redo") and all(s.is_so for s in self.steps)
 
     @property
     def hash(self) -> str:
@@ -434,6 +442,12 @@ class Outcome(NamedTuple):
         written beyond the workspace is named, and was never to be done."""
         beyond = {s.path for s in self.plan.steps if s.verdict == UNCOVERED and s.domain not in STATES}
         return UNCERTAIN not in self.plan.asks and all(r.result == DONE or r.path in beyond for r in self.results)
+
+    @property
+    def already(self) -> set[bytes]:
+        """What was gone over and not touched, since it was already as it should be."""
+        touched = {s.path for s in self.plan.steps if s.taken and not s.is_so}
+        return {s.path for s in self.plan.steps if s.is_so} - touched
 
     @property
     def is_refused(self) -> bool:

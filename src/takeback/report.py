@@ -229,8 +229,10 @@ class _Writer:
             paths: dict[bytes, str] = {}
             for seq in found.rows:
                 effect = self.history.by_seq[seq]
-                done[effect.verdict] = done.get(effect.verdict, 0) + len(effect.changes)
-                paths.update((path, self._name(path)) for path in effect.changes)
+                taken = [change.path for change in effect.changes.values() if change.does]
+                if taken:
+                    done[effect.verdict] = done.get(effect.verdict, 0) + len(taken)
+                paths.update((path, self._name(path)) for path in taken)
             missed = {each.path: self._step(*each) for each in found.missed}
             kept = dict.fromkeys(unit.path for unit in sorted(found.kept) if unit.path not in missed)
             steps = [*missed.values(), *(self._step(path, "", KEPT, self._why_kept(path)) for path in kept)]

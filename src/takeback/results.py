@@ -48,7 +48,8 @@ def named(workspace: Workspace, outcome: Outcome) -> Named:
     def name(path: bytes) -> str:
         return acts[path] if path in outside or (path in acts and path not in history.all_paths) else _called(path)
 
-    back = dict.fromkeys(name(r.path) for r in outcome.results if r.result == DONE)
+    already = outcome.already
+    back = dict.fromkeys(name(r.path) for r in outcome.results if r.result == DONE and r.path not in already)
     stayed = dict.fromkeys(
         (name(r.path), why_not(history.acts[text(r.path)], r) if r.path in outside else r.note or r.result)
         for r in outcome.results

@@ -542,7 +542,8 @@ def _act_row(act: Act, effect: Effect, history: History, lengths: dict[str, int]
 
 
 def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_off: bool) -> LogRow:
-    names_of = {text(u.path) for u in history.units(t.rows)}
+    changes = [change for seq in t.rows if seq in history.by_seq for change in history.by_seq[seq].changes.values()]
+    names_of = {text(change.path) for change in changes if change.does}
     beyond = names_of & history.acts.keys()
     paths = tuple(sorted(names_of - beyond))
     lie_in = Counter(domain_of(raw(path)) for path in paths)
@@ -552,7 +553,8 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
     counted += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
     counted += [f"{len(beyond)} outside the files"] if beyond else []
     missed = Counter(each.result for each in t.missed if each.result != KEPT)
-    told = ", ".join(counted) or ("nothing done" if missed else "kept everything")
+    none = "nothing done" if missed else "kept everything" if t.kept or not changes else "all was already as it was"
+    told = ", ".join(counted) or none
     told += "".join(f"; {missed[result]} {result}" for result in sorted(missed))
     if t.interrupted:  # what it has done so far is known when it is finished
         told = "interrupted (takeback resume finishes it)" if cut_off else "not finished"
@@ -647,6 +649,7 @@ class Shown(NamedTuple):
     files: tuple[FileDiff, ...] = ()
     partial: tuple[tuple[str, str], ...] = ()
     took: tuple[tuple[str, str], ...] = ()  # (path, id of the effect it took)
+    already: tuple[tuple[str, str], ...] = ()  # the same of what it went over: that was as it should be
     kept: tuple[tuple[str, str], ...] = ()
     undone_by: tuple[str, ...] = ()  # ids of take-backs that took it
     tree: tuple[tuple[str, str, int, int], ...] = ()  # (path, kind, mode, size) of a checkpoint
@@ -735,16 +738,21 @@ def show_named(ws: Workspace, found: names.Named, rows: Mapping[str, LogRow], mo
     takeback = history.takebacks[found.id]
     parts = [history.by_seq[seq] for seq in takeback.rows]
     changes = [Difference(c.path, c.before, c.after) for e in parts if e.domain == "files" for c in e.changes.values()]
-    took = [(_called(history, c.path), _id_at(history, s)) for e in parts for c in e.changes.values() for s in c.took]
+    steps = [
+        ((_called(history, c.path), _id_at(history, s)), c) for e in parts for c in e.changes.values() for s in c.took
+    ]
+    took, already = [named for named, c in steps if c.does], [named for named, c in steps if not c.does]
     kept = [(_called(history, u.path), _id_at(history, u.seq)) for u in sorted(takeback.kept)]
     diffs, more = _first_diffs(changes, get, most)
     undos = tuple(u for u in history.undos.values() if u.takeback == takeback.id)
     outside, takebacks = (
-        frozenset(id for _, id in [*took, *kept] if id in known) for known in (history.acts, history.takebacks)
+        frozenset(id for _, id in [*took, *already, *kept] if id in known)
+        for known in (history.acts, history.takebacks)
     )
     of_threads = [c for e in parts if e.domain == "state" for c in e.changes.values()]
     moved = tuple(moved_threads(ws, [Difference(c.path, c.before, c.after) for c in of_threads]))
     told: dict[str, Any] = {"took": tuple(took), "kept": tuple(kept), "undos": undos, "outside": outside}
+    told["already"] = tuple(already)
     told["takebacks"], told["abandoned"] = takebacks, history.abandoned.get(takeback.id)
     acts = {act.path: act for act in history.ledger()} if takeback.missed else {}
     told["missed"] = tuple(_missed(history, each, acts.get(each.path)) for each in takeback.missed)

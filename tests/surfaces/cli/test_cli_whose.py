@@ -135,6 +135,64 @@ def test_after_an_undo_that_kept_it_the_next_says_how_it_is_merged(cli: Any, ws:
     assert "8" in text and "ZERO" in text
 
 
+def edited(ws: Any, key: str = "1") -> None:
+    """A turn of claude that changed a.txt and made new.txt."""
+    ws.begin_turn(CLAUDE, "t1b")
+    ws.begin_call(CLAUDE, bash(key))
+    (ws.root / "a.txt").write_text("claude's\n")
+    (ws.root / "new.txt").write_text("new\n")
+    ws.end_call(CLAUDE, bash(key))
+
+
+def by_hand(ws: Any, was: str) -> None:
+    (ws.root / "a.txt").write_text(was)
+    (ws.root / "new.txt").unlink()
+
+
+def test_what_a_person_put_back_by_hand_is_stepped_over_and_not_said_to_be_taken(cli: Any, ws: Any) -> None:
+    was = (ws.root / "a.txt").read_text()
+    edited(ws)
+    by_hand(ws, was)
+    told = cli.ok("undo", "--yes")
+    over = "claude's turn “t1b”: a.txt, new.txt were already as they were"
+    assert f"stepped back over {over} before" in told.out and "took back" not in told.out
+    assert "takeback redo" not in told.err
+    log = cli.ok("log", "kind:takeback", "--json").json["rows"]
+    assert log[0]["summary"] == "undo: all was already as it was" and log[0]["paths"] == []
+    shown = cli.ok("show", log[0]["id"]).out
+    assert "  took " not in shown and "  already  a.txt of " in shown and "  already  new.txt of " in shown
+    (back,) = cli.ok("report", "--json").json["takebacks"]
+    assert (back["well"], back["paths"], back["took"], back["done"]) == ("nothing", [], [], {})
+    told = cli.ok("redo", "--yes")
+    assert f"stepped forward over {over}\n" in told.out and "brought back" not in told.out
+    assert (ws.root / "a.txt").read_text() == was and not (ws.root / "new.txt").exists()
+    edited(ws, "2")
+    assert "took back claude's turn “t1b”: 2 files" in cli.ok("undo", "--yes").out
+
+
+def test_what_was_already_so_is_not_counted_among_what_was_taken(cli: Any, ws: Any) -> None:
+    edited(ws)
+    (ws.root / "new.txt").unlink()
+    assert "took back claude's turn “t1b”: 1 file: a.txt" in cli.ok("undo", "--yes").out
+    (row,) = cli.ok("log", "kind:takeback", "--json").json["rows"]
+    assert row["summary"] == "undo: 1 path" and row["paths"] == ["a.txt"]
+    shown = cli.ok("show", row["id"], "--json").json
+    assert [each["path"] for each in shown["took"]] == ["a.txt"]
+    assert [each["path"] for each in shown["already"]] == ["new.txt"]
+    (back,) = cli.ok("report", "--json").json["takebacks"]
+    assert (back["well"], back["paths"], back["done"]) == ("whole", ["a.txt"], {"exact": 1})
+
+
+def test_a_rollback_that_finds_one_path_so_and_keeps_another_took_nothing(cli: Any, ws: Any) -> None:
+    was = (ws.root / "a.txt").read_text()
+    ws.checkpoint("y")
+    edited(ws)
+    (ws.root / "a.txt").write_text(was)
+    (ws.root / "new.txt").write_text("mine\n")
+    told = cli("rollback", "y", "--actor", "claude", "--yes")
+    assert told.code == 3 and "took back nothing: a.txt was already as it was before; kept new.txt" in told.out
+
+
 def send(project: Path, event: str, **more: Any) -> None:
     payload = {"session_id": "s1", "cwd": str(project), "hook_event_name": event, **more}
     reply = answer(Asked("claude", event, json.dumps(payload).encode(), str(project), dict(os.environ)))

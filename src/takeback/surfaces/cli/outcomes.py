@@ -67,8 +67,8 @@ def conversations(outcome: Outcome, history: History) -> Iterator[str]:
 
 def can_be_redone(outcome: Outcome) -> bool:
     """Whether it changed files: what was taken back outside them stays so."""
-    outside = _outside(outcome.plan)
-    return bool(outcome.id) and any(r.result == DONE and r.path not in outside for r in outcome.results)
+    untouched = _outside(outcome.plan) | outcome.already
+    return bool(outcome.id) and any(r.result == DONE and r.path not in untouched for r in outcome.results)
 
 
 def is_nothing(outcome: Outcome) -> bool:
@@ -108,7 +108,9 @@ def sentence(outcome: Outcome, history: History) -> str:
         return _names(results, history, outside)
 
     took = _TOOK.get(verb, "took back")
-    states = [r for r in done if r.path not in outside]
+    already = outcome.already
+    was_so = list({r.path: r for r in done if r.path in already}.values())
+    states = [r for r in done if r.path not in outside and r.path not in already]
     files = _net([r for r in states if domain_of(r.path) == "files"], outcome.plan)
     git = {r.path for r in states if domain_of(r.path) == "git"}
     moved = {r.path for r in states if domain_of(r.path) == "state"}
@@ -119,6 +121,8 @@ def sentence(outcome: Outcome, history: History) -> str:
     told += [f"{counted(len(beyond), 'effect')} outside the files: {names(beyond)}"] if beyond else []
     whose = f"{_turns(outcome.plan, history)}: " if told else ""
     parts = [f"{took} {whose.removeprefix(': ')}{'; and '.join(told) or 'nothing'}"]
+    if was_so and not told:
+        parts = [f"{_over(outcome.plan, history)}: {names(was_so)} {_were_so(was_so, verb)}"]
     if kept:
         is_told_below = any(r.path in outside for r in kept)  # each with its reason
         parts.append(f"kept {names(kept)}" + ("" if is_told_below else _why(kept)))
@@ -138,6 +142,20 @@ def sentence(outcome: Outcome, history: History) -> str:
     if verb == "rollback" and done and outcome.is_there:
         return f"back at {safe(request.label)}: {said}"
     return said
+
+
+def _over(plan: Plan, history: History) -> str:
+    """'stepped back over claude's turn “add a login form”': where nothing that was to be done had to be."""
+    if plan.request.verb not in ("undo", "redo"):
+        return f"{_TOOK.get(plan.request.verb, 'took back')} nothing"
+    way = "forward" if plan.request.verb == "redo" else "back"
+    return f"stepped {way} over {_turns(plan, history) or counted(len(plan.request.turns) or 1, 'turn')}"
+
+
+def _were_so(results: Sequence[Result], verb: str) -> str:
+    """'was already as it was before'"""
+    was = "was already as it was" if len(results) == 1 else "were already as they were"
+    return was if verb == "redo" else f"{was} before"
 
 
 def _turns(plan: Plan, history: History) -> str:

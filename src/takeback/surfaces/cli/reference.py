@@ -86,8 +86,8 @@ _SHAPES = {
         "stand whole"
     ),
     "`show`": (
-        'such a row, with `"files"`, `"threads"`, `"took"`, `"kept"`, `"undone_by"`, `"lacking"`, `"tree"`; of a '
-        'take-back `"not_done": [{"path", "effect", "result", "why"}]`; of a turn '
+        'such a row, with `"files"`, `"threads"`, `"took"`, `"already"`, `"kept"`, `"undone_by"`, `"lacking"`, '
+        '`"tree"`; of a take-back `"not_done": [{"path", "effect", "result", "why"}]`; of a turn '
         f'or call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
         f'`"made": [{{{_CALL}}}]`, `"effects"` and `"asked_for"`: the calls, the rows that were found in '
         'them, and those of the take-backs that it asked for; `"uncertain"` and `"shared"` list the paths that may be '

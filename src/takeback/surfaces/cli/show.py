@@ -90,6 +90,8 @@ def lines(terminal: Terminal, found: Shown, when: str, stat: bool) -> Iterator[s
         yield from _abandoned(found.abandoned)
     for path, id in _in_words(found.took):
         yield f"  took     {safe(path)} of {id[:8]}"
+    for path, id in _in_words(found.already):
+        yield f"  already  {safe(path)} of {id[:8]}: it was as it should be, and was not touched"
     for path, id in _in_words(kept(found)):
         yield f"  kept     {safe(path)} of {id[:8]}{_taking(terminal, found, path, id)}"
     yield from (terminal.style(line, "red") for line in missed(found))
@@ -300,6 +302,7 @@ def shape(found: Shown) -> dict[str, object]:
         "files": [shapes.file_diff(f) for f in found.files],
         "lacking": shapes.pairs(found.partial),
         "took": [{"path": p, "effect": id} for p, id in found.took],
+        "already": [{"path": p, "effect": id} for p, id in found.already],
         "kept": [{"path": p, "effect": id} for p, id in found.kept],
         "not_done": [each._asdict() for each in found.missed],
         "undone_by": list(found.undone_by),

@@ -210,6 +210,7 @@ _SHOWN_TOO: Mapping[str, Schema] = {
     "tree": _list(_object({"path": PATH, "kind": TEXT, "size": ANY})),
     "lacking": WHY,
     "took": _list(TABLE),
+    "already": _about(_list(TABLE), "Of a take-back: what was already as it should be, and was not touched"),
     "kept": _list(TABLE),
     "not_done": _about(_list(TABLE), "Of a take-back: what it was to do and did not, and why"),
     "undone_by": ANY,
