@@ -89,7 +89,9 @@ def look(command: str, root: Path) -> Judged:
 
 JUDGED = [
     "f() { ! { bash f.sh; } | cat; }; f",
+    "true | { f() { ! { bash f.sh; }; }; f; }",
     # substitutions that look like plain text
+    "x='$(bash f.sh)'; echo ${x@P}",
     'echo "v${x:-`bash f.sh`}"', 'y="${x:=`bash f.sh`}"', "echo ${x:+`bash f.sh`}", "echo ${x#$(bash f.sh)}",
     "x=1; echo ${x%`bash f.sh`}", "echo ${x,,$(bash f.sh)}", "a[$(bash f.sh)]=1", "declare a[$(bash f.sh)]=1",
     'unset "a[$(bash f.sh)]"', "unset 'a[$(bash f.sh)]'", "test -v 'a[$(bash f.sh)]'", "[[ -v 'a[$(bash f.sh)]' ]]",
@@ -288,6 +290,8 @@ TOLD = [
     ("gh p", "gh"),
     ("gh api graphql -F query=@f", "graphql"),
     ("echo x > $FOO/takeback/config.toml", "takeback/config.toml"),
+    ("cp x $FOO/takeback/config.toml", "takeback/config.toml"),
+    ("echo x | tee $FOO/takeback/config.toml", "takeback/config.toml"),
     ("cd $X; cd ..; echo x > a", "where a lies"),
     ("mongosh shop far.js", "far.js"),
     ("redis-cli --eval far.lua", "--eval"),

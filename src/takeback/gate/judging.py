@@ -97,7 +97,7 @@ def _unknown(walked: Shell, where: Places) -> Iterator[str]:
             yield command.words[0].replace(UNKNOWN, "…")  # it only bears the name
         if name == "gh" and "graphql" in command.words and any("query=@" in w or UNKNOWN in w for w in command.words):
             yield "what gh api graphql is told"
-        for path in () if command.elsewhere else command.writes:
+        for path, *_ in () if command.elsewhere else touched(command):
             if path and where.of(path, command.cwd)[0] == SOMEWHERE:
                 yield f"where {path.replace(UNKNOWN, '…')} lies, which it writes"
     yield from walked.unread

@@ -292,8 +292,10 @@ class Shell:
             return self._walk(stages[0], state, stdin)
         for stage in stages:
             # tree-sitter ends the body of `f() { ! { a; } | b; }` at its first brace, and takes f for a stage
+            # or for a part of one
             inner = state if stage.type == "function_definition" else state.copy()
             stdin = self._walk(stage, inner, stdin)
+            state.functions = {**inner.functions, **state.functions}
         return stdin or ""
 
     def _redirected(self, body: Any, redirects: Sequence[Any], state: State, stdin: str | None) -> str:
@@ -555,6 +557,12 @@ class Shell:
             named = _named(node)[1:]
             given = "".join(word for child in named for word in self._word(child, state, split=False))
             return given or found[3].strip("\"'")
+        if (found := re.fullmatch(r"\$\{(\w+)@P\}", text)) and (value := variables.get(found[1])):  # as in a prompt
+            if UNKNOWN in value:
+                self.not_read(text)
+            elif _SUBSTITUTES.search(value):
+                self._hidden(value, state)
+            return UNKNOWN
         if found := re.fullmatch(r"\$\{!(\w+)\}", text):
             return variables.get(variables.get(found[1], ""), UNKNOWN)
         if found := re.fullmatch(r"\$\{(\w+):(\d+)(?::(\d+))?\}", text):
