@@ -43,6 +43,15 @@ def test_of_equal_labels_the_newest(ws: Workspace):
     assert names.resolve(ws.history(), "same").id == newest.id
 
 
+def test_a_label_that_was_given_comes_before_a_prompt_of_the_same_words(ws: Workspace, project: Path):
+    given = ws.checkpoint("clean up")
+    Scene(ws).turn("clean up", one_txt="1\n")
+    Scene(ws).turn("clean up", two_txt="2\n")
+    assert names.resolve(ws.history(), "clean up").id == given.id
+    assert ws.rollback("clean up").whole
+    assert not (project / "one.txt").exists() and not (project / "two.txt").exists()
+
+
 def test_a_label_that_looks_like_a_number_is_found_where_no_row_has_it(ws: Workspace):
     labelled = ws.checkpoint("2026")
     assert names.resolve(ws.history(), "2026").id == labelled.id

@@ -82,7 +82,12 @@ def exactly(history: History, name: str) -> Named | None:
 def _exact(history: History, known: list[Named], name: str, plans: bool = False) -> Named | None:
     if name.isdecimal() and not plans and (found := _numbered(history, known, int(name))) is not None:
         return found
-    same = [n for n in known if n.label and n.label == name] or [n for n in known if n.id == name]
+    called = [n for n in known if n.label and n.label == name]
+    if len(called) > 1:  # what somebody called so comes before what a turn began with, called as its prompt
+        asked = history.agent_turns
+        began = {c.id for c in history.checkpoints if (t := asked.get(Turn(c.agent, c.turn))) and t.prompt == c.label}
+        called = [n for n in called if n.id not in began] or called
+    same = called or [n for n in known if n.id == name]
     return same[-1] if same else None
 
 
