@@ -285,7 +285,7 @@ class Timeline:
     def _exchange(self, act: Act, masked: bool) -> Iterable[tuple[str, str]]:
         """What was sent and answered, or run; recorded without secrets. The text of a mail is kept as it is."""
         for name, value in act.did.items():
-            if value not in (None, "", {}, []) and name not in ("blobs", "left_to_do"):
+            if value not in (None, "", {}, []) and name not in ("blobs", "left_to_do", "made"):  # the target says it
                 yield name, _written(value)
         if act.domain == "email" and act.did.get("blobs"):
             try:

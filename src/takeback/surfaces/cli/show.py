@@ -285,7 +285,7 @@ def _outside(terminal: Terminal, found: Shown, act: Act) -> Iterator[str]:
 def _facts(terminal: Terminal, known: Mapping[str, Any]) -> Iterator[str]:
     """Evidence, a line for each; what is long is cut, and --json has all of it."""
     for name, value in known.items():
-        if value not in (None, "", {}, []) and name != "left_to_do":
+        if value not in (None, "", {}, []) and name not in ("left_to_do", "made"):  # the target says it
             line = f"           {safe(name)}: {safe(_brief(value))}"
             yield terminal.style(clip(line, max(60, terminal.width)), "dim")
 
