@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import takeback
+from sampling import SAME
 from support import PORTABLE
 from takeback.ancestry import MARKERS
 from takeback.workspace import Workspace
@@ -18,8 +19,10 @@ from takeback.workspace import Workspace
 _KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES", "TAKEBACK_WHOLE_SWEEP")
 
 
-# How fast a busy machine makes examples says nothing about them.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How fast a busy machine makes examples says nothing about them. Without --all they are the same each time.
+settings.register_profile(
+    "untimed", deadline=None, derandomize=SAME, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 WHOLE = os.environ.get("TAKEBACK_WHOLE_SWEEP") == "1"
 _ASKED = os.environ.get("TAKEBACK_TEST_EXAMPLES", "")
+SAME = not WHOLE and not _ASKED  # examples each time
 
 
 def number(few: int, many: int, share: float = 1.0) -> int:
@@ -26,6 +27,6 @@ def examples(few: int, many: int, *, share: float = 1.0, steps: int = 50) -> set
         stateful_step_count=steps,
         deadline=None,
         database=None,
-        derandomize=not WHOLE and not _ASKED,
+        derandomize=SAME,
         suppress_health_check=list(HealthCheck),
     )

@@ -215,7 +215,9 @@ def judged(command: str, root: Path) -> list[str]:
 
 @pytest.mark.parametrize("command", QUIET)
 def test_what_builds_tests_and_reads_stays_quiet(command: str, shop: Path):
-    assert judged(command, shop) == [], gate.shell(command, str(shop), str(shop), "/home/ada")
+    temporary = str(shop).startswith("/tmp/")  # what lies there is somebody's work, if the project does
+    risks = ["delete"] if temporary and "build.sh" in command else []
+    assert judged(command, shop) == risks, gate.shell(command, str(shop), str(shop), "/home/ada")
 
 
 @pytest.mark.parametrize(("command", "kind"), ASKED)
