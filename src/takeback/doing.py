@@ -361,7 +361,7 @@ class Recorder:
         if trouble is not None:
             raise DoneWithoutUndo(
                 f"{call.act.summary} was done, but {facts['did']['left_to_do']}",
-                "do not do it again: what it returned is this error's result; mend undo_args",
+                "go on with what it returned, which is in result, and mend undo_args",
                 result,
             ) from trouble
         return result

@@ -64,7 +64,12 @@ def folder_of(home: Path, root: Path) -> Path:
 
 
 def is_workspace(home: Path, root: Path) -> bool:
-    return (folder_of(home, root) / "workspace.json").is_file()
+    folder = folder_of(home, root)
+    try:
+        return (folder / "workspace.json").is_file()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise TakebackError(f"cannot look into {folder} ({why})", "make it readable, then try again") from error
 
 
 def find_root(home: Path, start: Path) -> Path | None:

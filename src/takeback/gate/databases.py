@@ -48,7 +48,7 @@ _MYSQL = _Client(
     frozenset(),
     named("-h -u -P -D -S --host --user --port --database --socket --default-character-set --protocol --ssl-mode "
           "--connect-timeout"),
-    named("--batch --skip-column-names --table --silent --raw --vertical --force --verbose --html --xml --password "
+    named("--batch --password --skip-column-names --table --silent --raw --vertical --force --verbose --html --xml "
           "--no-auto-rehash --compress --version --help --ssl --quick"),
     "ABbCEfHLnNoqrstvVwX",
     "p",

@@ -106,7 +106,7 @@ def test_help_all_names_every_verb_and_exit_code(bare) -> None:
         (["log", "-C", "dir"], "log", ["-C", "dir"]),
         (["-qy", "undo"], "undo", ["-qy"]),
         ([], "status", ["--bare"]),
-        (["--json"], "status", ["--json", "--bare"]),
+        (["--json"], "status", ["--bare", "--json"]),
         (["--help"], "--help", []),
         (["-C", "dir", "--version"], "--version", []),
     ],
