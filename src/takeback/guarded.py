@@ -198,7 +198,7 @@ class Guarded:
             found = self.observer.open_intents()
             if found is None or self._is_running():
                 return ""
-            return f"{_with_article(found.verb)} was interrupted{' by Ctrl-C' if found.stopped else ''}"
+            return f"{with_article(found.verb)} was interrupted{' by Ctrl-C' if found.stopped else ''}"
 
     def under_way(self) -> str:
         """Which take-back another process is at just now, as a sentence; empty if none is."""
@@ -206,7 +206,7 @@ class Guarded:
             found = self.observer.open_intents()
             if found is None or not self._is_running():
                 return ""
-            return f"{_with_article(found.verb)} is under way in another process"
+            return f"{with_article(found.verb)} is under way in another process"
 
     def was_stopped(self) -> bool:
         """Whether a person stopped what was interrupted: then only a person says whether it is finished."""
@@ -283,7 +283,7 @@ def in_between(what: str) -> TakebackError:
     )
 
 
-def _with_article(verb: str) -> str:
+def with_article(verb: str) -> str:
     return f"{'an' if verb[:1] in 'aeiou' else 'a'} {verb}"
 
 

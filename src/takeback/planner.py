@@ -483,20 +483,18 @@ class Planner:
         taken = [s for s in steps if s.taken and s.domain == "files"]
         goals = {s.path: s.goal for s in taken}
         inside: dict[bytes, bytes] = {}  # folder that is needed → what comes back in it
-        for path, goal in goals.items():
-            above = parent(path) if goal is not None else b""
-            while above and above not in inside and goals.get(above, self.known(above)) is None:
+        for above, path in {parent(path): path for path, goal in goals.items() if goal is not None}.items():
+            while above and above not in inside and (goals[above] if above in goals else self.known(above)) is None:
                 inside[above] = path
                 above = parent(above)
-        found = {folder: self._removal(folder, [s for s in taken if s.path == folder]) for folder in inside}
-        again = {folder: units for folder, units in found.items() if units}
+        found = {folder: [s for s in taken if s.path == folder] for folder in inside}
+        again = {folder: units for folder, mine in found.items() if (units := self._removal(folder, mine))}
         out = [s for s in steps if not (s.path in again and s.taken and s.domain == "files")]
         for folder, units in again.items():
             goal = self.history.change(units[-1]).before
-            mine = [s for s in taken if s.path == folder]
-            segment = max((s.segment for s in mine), default=0)
+            segment = max((s.segment for s in found[folder]), default=0)
             out.append(Step("files", folder, self.known(folder), goal, EXACT, units, segment))
-            if made := tuple(u for s in mine for u in s.units if u not in units):
+            if made := tuple(u for s in found[folder] for u in s.units if u not in units):
                 out.append(Step("files", folder, goal, goal, DRIFTED, made, -1, _still_holds(inside[folder])))
         return out
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from .effects import DONE, FAILED, KEPT, Outcome, Unit, domain_of, text, thread_of
 from .errors import TakebackError
+from .guarded import with_article
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -104,11 +105,10 @@ def _called(path: bytes) -> str:
 
 def finished(workspace: Workspace, outcome: Outcome) -> Finished:
     request, said = outcome.plan.request, Finished(*outcome)
-    verb = f"{'an' if request.verb[:1] in 'aeiou' else 'a'} {request.verb}"
     of = f" of thread {listed(request.threads)}" if request.threads else ""
     did = "brought back" if request.verb == "redo" else "took back"
     said.back, said.stayed = found = named(workspace, outcome)
-    said.message = f"finished {verb}{of} that was interrupted: {sentence(found, did)}"
+    said.message = f"finished {with_article(request.verb)}{of} that was interrupted: {sentence(found, did)}"
     return said
 
 

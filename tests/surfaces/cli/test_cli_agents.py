@@ -296,13 +296,18 @@ def test_an_agent_that_runs_undo_in_its_shell_keeps_the_turn_that_asks(cli):
     }  # fmt: skip
 
 
-def test_a_take_back_that_an_agent_asks_for_is_told_as_its_own(cli):
+def rolled_back_by_claude(cli) -> None:
+    """A person's file is there, and a command in a call of Claude's takes all back."""
     (cli.project / "mine").write_text("a person's\n")
     done = subprocess.run(
         [sys.executable, "-c", ASKING.replace("undo --yes", "rollback start --all --yes"), str(cli.project)],
         env=os.environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done
+
+
+def test_a_take_back_that_an_agent_asks_for_is_told_as_its_own(cli):
+    rolled_back_by_claude(cli)
     assert not (cli.project / "mine").exists()
     (row,) = rows(cli, "kind:takeback", "actor:claude")
     (turn,) = {each["turn"] for each in rows(cli, "/undo", "kind:checkpoint")}
@@ -324,12 +329,7 @@ def test_a_take_back_that_an_agent_asks_for_is_told_as_its_own(cli):
 
 
 def test_a_take_back_that_an_agent_asked_for_is_redone_as_any_other(cli):
-    (cli.project / "mine").write_text("a person's\n")
-    done = subprocess.run(
-        [sys.executable, "-c", ASKING.replace("undo --yes", "rollback start --all --yes"), str(cli.project)],
-        env=os.environ, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done
+    rolled_back_by_claude(cli)
     cli.ok("redo", "--yes")
     assert (cli.project / "mine").exists() and (cli.project / "made").exists()
     (redo, *_) = rows(cli, "kind:takeback")
