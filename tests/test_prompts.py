@@ -363,7 +363,9 @@ def test_what_others_do_while_a_command_is_not_begun_is_theirs_at_once(ws, agent
     agent.ends()
     put(ws, "later.txt", "whose?\n")
     ws.checkpoint("a person's")
-    assert whose(ws)[2:] == [("shared.txt", "claude, codex?"), ("later.txt", "claude?")], "it may have begun"
+    shared, later = whose(ws)[2:]
+    assert shared == ("shared.txt", "claude, codex?"), "it may have begun"
+    assert later[1] in ("claude?", ""), "never anybody's for certain: its process may have ended unseen"
 
 
 def _until(is_so) -> None:
