@@ -424,10 +424,19 @@ class Workspace:
         ):  # what earlier ones kept, and is still not free, is theirs
             asked = lambda s: any(self.turns(u.seq) & set(request.target) for u in s.units)
             steps = [s for s in steps if s.verdict in TAKEN or asked(s)]
+        if request.verb == "rollback":  # of what is as it was then there is nothing to say
+            moved = {s.path for s in steps if s.verdict in TAKEN and s.expected != s.target}
+            says = lambda path: path in moved or path.startswith("act:") or not self.is_as_at(path, request.target[0])
+            steps = [s for s in steps if s.verdict != DRIFTED or says(s.path)]
+            left = {u for u in left if says(u.path)}
         steps.sort(key=lambda s: (s.verdict not in TAKEN, -s.segment, not s.path.startswith("act:"), s.path))
         asked = {"uncertain", "people"} if request.verb == "rollback" and not request.actors else {"uncertain"}
         asks = frozenset(u for u in left if self.asked_about(u) in asked)
         return Plan(request, tuple(steps), frozenset(left), asks)
+
+    def is_as_at(self, path: str, target: int) -> bool:
+        changes = (row.changes[path] for _, row in self.rows(target) if path in row.changes)
+        return next((change.before for change in changes), self.known[path]) == self.known[path]
 
     def forced(self, path: str, ours: set[Unit]) -> set[Unit]:
         """Ours and all above, but no take-back without what it took: that would be live again."""
@@ -484,7 +493,8 @@ class Workspace:
             raise Stale
         rows = []
         taken = [s for s in plan.steps if s.verdict in TAKEN]
-        if plan.request.verb not in ("undo", "redo") and all(s in taken and s.expected == s.target for s in plan.steps):
+        moves_on = self.moves_on(plan.request)
+        if not moves_on and all(s in taken and s.expected == s.target for s in plan.steps):
             return plan  # all is as it should be already
         for (_, outside), group in groupby(taken, key=lambda s: (s.segment, s.path.startswith("act:"))):
             steps = list(group)
@@ -499,11 +509,17 @@ class Workspace:
             self.journal.append(Effect(frozenset(), changes, steps[0].verdict, by_takeback=True))
         kept = plan.left.union(*(s.units for s in plan.steps if s.verdict not in TAKEN))
         request = plan.request
-        if rows or (request.verb in ("undo", "redo") and request.target):  # these two move on even when all was kept
+        if rows or moves_on:
             turns = frozenset(request.target if request.verb == "undo" else ())
             redid = frozenset(request.target if request.verb == "redo" else ())
             self.journal.append(Takeback(request.verb, turns, redid, tuple(rows), kept))
         return plan
+
+    def moves_on(self, request: Request) -> bool:
+        """Undo and redo do, even when all was kept; a take-back that stands no more is redone already."""
+        if request.verb == "redo":
+            return not self.standing().keys().isdisjoint(request.target)
+        return request.verb == "undo" and bool(request.target)
 
     def tree(self) -> dict[str, Lines]:
         return {path: state for path, state in self.world.items() if state is not None}

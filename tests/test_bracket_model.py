@@ -53,8 +53,7 @@ class Bracket(model.Bracket):
     session: str = ""
     key: str = ""
     is_over: bool = False  # as anybody can tell
-    may_have: frozenset[str] = frozenset()  # paths that changed when it may have been over
-    has_not: frozenset[str] = frozenset()  # … and when it was
+    may_have: frozenset[str] = frozenset()  # paths that changed when it may have been over, or was
 
 
 @dataclass
@@ -100,9 +99,8 @@ class Model(model.Workspace):
 
     def calls(self, path: str) -> tuple[Bracket, ...]:
         """The open calls that named the path, else those that scan."""
-        at_work = [b for b in self.brackets if path not in b.has_not]
-        naming = tuple(b for b in at_work if b.paths is not None and path in b.paths)
-        return naming or tuple(b for b in at_work if b.paths is None)
+        naming = tuple(b for b in self.brackets if b.paths is not None and path in b.paths)
+        return naming or tuple(b for b in self.brackets if b.paths is None)
 
     def of(self, session: str) -> list[Bracket]:
         return [b for b in self.brackets if b.session == session]
@@ -182,7 +180,7 @@ class Agents(Both):
 
     def runs_on(self, agent: str, named: tuple[str, ...], when: tuple[int, ...]) -> None:
         """A call goes on in the background, and its agent tells of its end later: paths are changed before its agent
-        turned to something else, before it was over, or after that."""
+        turned to something else, before it was over, or after that, when it may have had a part in them too."""
         self.call(agent, named)
         bracket, moments = self.model.brackets[-1], []
         assert isinstance(bracket, Bracket)
@@ -193,10 +191,10 @@ class Agents(Both):
             time.sleep(0.02)  # files have the time of the kernel's last tick
             moments.append(time.time())
             time.sleep(0.02)
-        bracket.may_have, bracket.has_not = (frozenset(p for p, its in zip(NAMED, when) if its == n) for n in (1, 2))
+        bracket.may_have = frozenset(path for path, its in zip(NAMED, when, strict=True) if its)
         bracket.is_over = True
         told = End(moments[0], goes_on=True, over=moments[1])
-        self.ws.observer.end_of = lambda b: told if b.call.key == bracket.key else ends.end_of(b)
+        self.ws.observer.end_of = lambda b: told if b.call.key == bracket.key else ends.end_of(b, self.ws.outlives)
         self.checkpoint(False)
 
     def rests(self, agent: str) -> None:

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import takeback
-from takeback import ancestry, calls
+from takeback import ancestry, calls, results
 from takeback.acts import NewAct
 from takeback.ancestry import Process
 from takeback.brackets import Call, Caller
@@ -107,6 +107,106 @@ def test_what_two_agents_may_have_done_is_shared(ws):
     ]
     ws.undo()
     assert (ws.root / "whose.txt").exists() and not (ws.root / "codex.txt").exists()
+
+
+@pytest.fixture
+def at_once(ws):
+    """The ids of claude's and codex's turns, each with a file of its own; whose.txt is of both."""
+    for caller, path in ((CLAUDE, "claude.txt"), (CODEX, "codex.txt")):
+        ws.begin_turn(caller, f"{caller.agent}, make it")
+        ws.begin_call(caller, write("1", path))
+        (ws.root / path).write_text("its own\n")
+        ws.end_call(caller, write("1", path))
+    for caller in (CLAUDE, CODEX):
+        ws.begin_call(caller, bash("2"))
+    (ws.root / "whose.txt").write_text("?\n")
+    for caller in (CLAUDE, CODEX):
+        ws.end_call(caller, bash("2"))
+    return [asked.id for asked in ws.history().agent_turns.values()]
+
+
+def there(ws):
+    return sorted(set(os.listdir(ws.root)) - {"a.txt"})
+
+
+def calls_of(ws, turn):
+    return [b.id for b in ws.history().brackets.values() if b.turn.number == turn]
+
+
+@pytest.mark.parametrize("verb", ["undo", "revert"])
+def test_shared_work_is_kept_and_named_by_a_take_back_of_one_turn_and_goes_with_the_last(ws, at_once, verb):
+    claudes, codexs = at_once
+    outcome = getattr(ws, verb)(claudes)
+    assert there(ws) == ["codex.txt", "whose.txt"] and outcome.left == (b"whose.txt",)
+    stays = [(left.name, left.why) for left in results.others_work(ws.history(), outcome)]
+    assert stays == [("whose.txt", "shared: codex was at work at the same time")]
+    assert not getattr(ws, verb)(codexs).left and there(ws) == []
+    ws.redo()
+    ws.redo()
+    assert there(ws) == ["claude.txt", "codex.txt", "whose.txt"]
+
+
+@pytest.mark.parametrize("options", [{}, {"force": True}, {"merge": True}])
+def test_a_revert_of_a_call_keeps_what_another_turn_had_a_part_in(ws, at_once, options):
+    claudes, codexs = (calls_of(ws, turn)[1] for turn in at_once)
+    outcome = ws.revert(claudes, **options)
+    assert outcome.left == (b"whose.txt",) and not outcome.plan.steps and "whose.txt" in there(ws)
+    ws.revert(codexs, **options)
+    assert there(ws) == ["claude.txt", "codex.txt"]
+
+
+def test_undo_and_revert_count_each_others_turns(ws, at_once):
+    claudes, codexs = at_once
+    ws.revert(claudes)
+    ws.undo(codexs)
+    assert there(ws) == []
+
+
+def test_shared_work_goes_with_both_of_its_turns_and_by_its_own_name(ws, at_once):
+    shared = next(e.id for e in ws.history().effects if len(e.turns) > 1)
+    ws.revert(shared)
+    assert there(ws) == ["claude.txt", "codex.txt"]
+    ws.redo()
+    ws.revert(*at_once)
+    assert there(ws) == []
+
+
+def test_of_a_turn_and_paths_only_these_paths_are_kept_and_named(ws, at_once):
+    claudes, codexs = at_once
+    outcome = ws.revert(claudes, "claude.txt")
+    assert (outcome.left, there(ws)) == ((), ["codex.txt", "whose.txt"])
+    assert ws.revert(claudes, "whose.txt").left == (b"whose.txt",)
+    ws.revert(codexs)
+    assert there(ws) == []
+
+
+@pytest.mark.parametrize("verb", ["undo", "revert"])
+@pytest.mark.parametrize("part", ["turn", "call"])
+def test_a_file_that_another_agent_wrote_again_goes_with_the_last_of_them(ws, verb, part):
+    for number, caller in enumerate((CLAUDE, CODEX)):
+        ws.begin_turn(caller, f"{caller.agent}, write it")
+        ws.begin_call(caller, write("1", "same.txt"))
+        (ws.root / "same.txt").write_text("the same\n")
+        os.utime(ws.root / "same.txt", (number, number))
+        ws.end_call(caller, write("1", "same.txt"))
+    first, last = (asked.id for asked in ws.history().agent_turns.values())
+    outcome = getattr(ws, verb)(first if part == "turn" else calls_of(ws, first)[0])
+    assert outcome.left == (b"same.txt",) and there(ws) == ["same.txt"]
+    getattr(ws, verb)(last)
+    assert there(ws) == []
+
+
+@pytest.mark.parametrize("verb", ["undo", "revert"])
+def test_a_take_back_of_a_run_keeps_what_an_agent_may_have_done_meanwhile(ws, verb):
+    since = ws.checkpoint("run", actor=RUN)
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "whose.txt").write_text("?\n")
+    ws.ran(since, "make")
+    ws.end_call(CLAUDE, bash("1"))
+    assert [who for _, who, _ in effects(ws)] == [["claude", "run"]]
+    assert getattr(ws, verb)(since.id).left == (b"whose.txt",) and there(ws) == ["whose.txt"]
+    ws.undo()
+    assert there(ws) == []
 
 
 def test_a_write_is_its_own_while_a_call_runs_that_acts_outside(ws):
@@ -428,8 +528,7 @@ def test_what_an_agent_tells_a_little_late_is_the_calls_unless_a_person_was_aske
     ws.begin_turn(CLAUDE, "build")
     ws.begin_call(CLAUDE, bash("1")._replace(asked=asked))
     (ws.root / "made.txt").write_text("made\n")
-    a_while()
-    ws.end_call(CLAUDE, bash("1"), ran=0.0)
+    ws.end_call(CLAUDE, bash("1"), ran=0.0, at=(ws.root / "made.txt").stat().st_ctime + 0.03)
     assert whose(ws) == {"made.txt": "claude?" if asked else "claude"}
 
 
@@ -460,7 +559,8 @@ def test_a_killed_agent_owns_what_changed_until_it_was_seen_to_be_gone(ws):
     (ws.root / "mine.txt").write_text("a person's\n")
     (ws.root / "late.txt").unlink()
     ws.end_gone(Process(caller.pid, caller.started), died)
-    assert whose(ws) == {"d": "", "made.txt": "claude", "d/early.txt": "claude", "mine.txt": "", "late.txt": "claude?"}
+    later = {"mine.txt": "claude?", "late.txt": "claude?"}  # nobody had looked: the call may have had a part in them
+    assert whose(ws) == {"d": "", "made.txt": "claude", "d/early.txt": "claude", **later}
     (bracket,) = ws.history().brackets.values()
     assert bracket.cut and bracket.ended == died
 

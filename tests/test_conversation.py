@@ -1022,6 +1022,30 @@ Talks.TestCase.settings = examples(15, 100, share=0.25, steps=20)
 TestAgainstAModel = Talks.TestCase
 
 
+def bring_back(ws: Workspace, message: str) -> None:
+    """Does what a message says brings it back."""
+    commands = re.findall(r"takeback revert (\w+)", message)
+    assert commands and all(ws.revert(id).whole for id in commands)
+
+
+def test_a_redo_that_another_take_back_of_the_thread_stands_above_names_what_brings_it_back(
+    ws: Workspace, talk: Conversation, project: Path
+):
+    for name in ("one", "two"):
+        with talk.turn(name):
+            (project / name).write_text(name)
+            talk.append(answer("a"))
+            talk.append(answer("b"))
+    earlier = ws.threads.list(talk.thread)[-2:]
+    talk.undo()
+    for state in earlier:
+        ws.apply(ws.plan("thread", talk.thread, state.id))
+    told = talk.redo()
+    assert not told.done and "the conversation was changed by a take-back since: takeback revert " in told.message
+    bring_back(ws, told.message)
+    assert said(talk) == ["one", "a", "b", "two", "a", "b"] and files(project) == {"one": "one", "two": "two"}
+
+
 def test_a_redo_that_keeps_a_file_which_another_undo_took_says_so(ws: Workspace, project: Path):
     """It was said to have been changed by a take-back that merged, and nothing had merged."""
     one, two = Conversation(ws, thread="one"), Conversation(ws, thread="two")
@@ -1033,4 +1057,68 @@ def test_a_redo_that_keeps_a_file_which_another_undo_took_says_so(ws: Workspace,
         talk.undo()
     assert files(project) == {}
     one.redo()
-    assert one.redo().message.endswith("; kept f.txt, changed by a take-back since")
+    told = one.redo().message
+    assert "; kept f.txt, changed by a take-back since: takeback revert " in told
+    bring_back(ws, told)
+    assert files(project) == {"f.txt": "one alone"}
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "in the next turn"])
+def test_what_a_turn_records_after_it_was_cancelled_is_its_own_or_is_kept_and_named(
+    ws: Workspace, shop: payments.Payments, others: bool
+):
+    """Its thread goes on when it is cancelled; in the next turn it may be at work for that one."""
+    cancelled, over = threading.Event(), threading.Event()
+
+    def works() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        cancelled.wait(30)
+        charge(ws, shop, 5)
+        over.set()
+
+    async def run() -> list[takeback.Said]:
+        nonlocal loop, begun
+        loop, begun = asyncio.get_running_loop(), asyncio.Event()
+        talk = AsyncConversation(ws, approve=lambda plan: True)
+
+        async def turn() -> None:
+            async with talk.turn("one"):
+                await asyncio.to_thread(works)
+
+        running = asyncio.create_task(turn())
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        if others:
+            async with talk.turn("two"):
+                cancelled.set()
+                await asyncio.to_thread(over.wait, 30)
+        cancelled.set()
+        await asyncio.to_thread(over.wait, 30)
+        return [await talk.undo() for _ in range(1 + others)]
+
+    loop: Any = None
+    begun: Any = None
+    said = asyncio.run(run())
+    (act,) = ws.effects()
+    assert act.shown_state == ("live" if others else "undone")
+    assert all(f"takeback revert {act.id[:8]}" in each.message for each in said) is others
+
+
+def test_async_whoever_approves_may_be_named_later(ws: Workspace, shop: payments.Payments):
+    asked = []
+
+    async def ask(plan: takeback.Plan) -> bool:
+        asked.append(plan)
+        return True
+
+    async def main() -> None:
+        talk = AsyncConversation(ws)
+        async with talk.turn("pay"):
+            charge(ws, shop, 5)
+        talk.approve = ask
+        assert (await talk.undo()).done and talk.approve is ask
+
+    asyncio.run(main())
+    assert len(asked) == 1 and standing(shop) == []

@@ -113,8 +113,24 @@ def test_it_is_known_where_work_was_handed_over(ws: Workspace, how: str):
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_what_comes_after_its_end_is_not_its_own(ws: Workspace, how: str):
-    """A thread may live longer than what it was started in."""
+def test_what_comes_after_its_end_is_its_own_while_nothing_else_is_open(ws: Workspace, how: str):
+    over, found = threading.Event(), list[Any]()
+
+    def late() -> None:
+        over.wait(30)
+        found.append(at_work())
+
+    with opened(ws) as recorder:
+        running = threading.Thread(target=WAYS[how], args=(late,))
+        running.start()
+    over.set()
+    running.join(30)
+    assert found[-1] is recorder
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_comes_after_its_end_may_be_anybodys_once_others_are_open(ws: Workspace, how: str):
+    """A thread may live longer than what it was started in, and serve others then."""
     over, found = threading.Event(), list[Any]()
 
     def late() -> None:
@@ -128,6 +144,17 @@ def test_what_comes_after_its_end_is_not_its_own(ws: Workspace, how: str):
         over.set()
         running.join(30)
     assert [type(each).__name__ for each in found][-1] == "_NobodyKnows"
+
+
+def test_what_comes_after_the_end_of_an_inner_one_is_of_the_one_around_it(ws: Workspace):
+    over, found = threading.Event(), list[Any]()
+    with opened(ws) as outer:
+        with ws.recording():
+            running = threading.Thread(target=lambda: (over.wait(30), found.append(at_work())))
+            running.start()
+        over.set()
+        running.join(30)
+    assert found == [outer]
 
 
 def test_a_thread_of_a_pool_forgets_for_whom_it_worked(ws: Workspace):

@@ -468,3 +468,13 @@ def test_what_an_older_journal_has_of_a_program_is_not_called(ws: Workspace, tmp
     assert isinstance(domain, python.Python)
     with pytest.raises(takeback.TakebackError, match="another program"):
         domain.run(Inverse(python.OP, {"function": "__main__:main", "kwargs": {}}), "")
+
+
+@pytest.mark.parametrize("reference", ["{reslt.id}", "{Result.id}", "{result[id]}", "{arg.amount}", "{ args.amount }"])
+def test_a_misspelled_reference_is_refused_before_anything_is_done(ws: Workspace, reference: str):
+    LEDGER.clear()
+    with pytest.raises(takeback.UsageError, match="refers to nothing"):
+        takeback.tool(undo=refund, undo_args={"charge": reference})(charge)
+    with ws.step("charge") as step, pytest.raises(takeback.UsageError, match="refers to nothing"):
+        step.do(charge, 5, undo=refund, undo_args={"charge": reference})
+    assert LEDGER == [] and ws.effects() == []

@@ -203,6 +203,19 @@ def test_revert_of_a_take_back_is_the_redo_of_just_that_one(ws: Workspace):
         ws.revert(ws.log("kind:takeback")[0].id)
 
 
+def test_revert_of_a_take_back_that_is_redone_already_is_no_entry(ws: Workspace):
+    turn(ws, "A", p="1")
+    first = ws.undo()
+    ws.redo()
+    entries = len(ws.log())
+    for _ in range(2):
+        done = ws.revert(first.id)
+        assert not done.id and not done.results and len(ws.log()) == entries
+    again = ws.undo()
+    assert not ws.revert(first.id).id, "it is the other one that stands"
+    assert ws.revert(again.id).id and content(ws) == {"p": "1"}
+
+
 def test_revert_path_goes_to_the_last_checkpoint_else_to_before_its_last_change(ws: Workspace):
     for n in "12":
         (ws.root / "p").write_text(n)

@@ -335,6 +335,11 @@ def test_guarantee_10_the_plan_lists_exactly_what_fires_and_another_plan_needs_a
     assert [line in told for line, told in zip(lines(ledger), described)] == [True, True]
 
 
+def test_what_stays_is_named_newest_first_as_what_goes(ws: Workspace):
+    told = [ws.record(NewAct("ledger", f"letter {n}", "letter", None, IRREVERSIBLE)).id for n in range(9)]
+    assert [step.path.decode() for step in ws.plan("rollback").kept] == told[::-1]
+
+
 def test_guarantee_11_what_cannot_be_taken_back_is_named_in_plan_and_outcome(ws: Workspace, ledger: Path):
     gone = ws.record(NewAct("ledger", "sent a letter", "letter", None, IRREVERSIBLE, {"left_to_do": "write another"}))
     record(ws, ledger, "refund")
@@ -1066,6 +1071,41 @@ def test_by_force_it_goes_and_the_other_stays(ws: Workspace, ledger: Path):
     record(ws, ledger, "item", target="https://shop/orders/1/items", by={"actor": "bob"})
     approved(ws, "rollback", before.id, actors=["ada"], force=True)
     assert lines(ledger) == ["shop"]
+
+
+CHARGES = "http://127.0.0.1:9/charges"
+REFUND = {"url": "/refunds", "json": {"charge": "{response.body.id}"}}
+KNOWN_REFUND = {"url": "/refunds", "json": {"charge": "ch_0"}}
+
+
+@pytest.mark.parametrize("inverse", [REFUND, KNOWN_REFUND, None], ids=["by its answer", "known", "none"])
+@pytest.mark.parametrize("status", [503, None])
+@pytest.mark.parametrize("newer", [{"status": 201, "response_body": {"id": "ch_2"}}, {"status": 503}, {"status": 201}])
+def test_requests_beside_each_other_are_so_too_while_the_older_one_is_in_doubt(
+    ws: Workspace, inverse: Any, status: int | None, newer: Any
+):
+    """What it made is not known, so that its address stands for it; the newer one made something else there."""
+    older = ws.record_http("POST", CHARGES, status=status, inverse=inverse)
+    beside = ws.record_http("POST", CHARGES, **newer, inverse=KNOWN_REFUND)
+    assert (ws.show(older.id).carries, ws.show(beside.id).stands_on) == ((), ())
+    notes = {s.path.decode(): s.note for s in ws.plan("rollback").steps}
+    assert older.resolving in notes[older.id] and "stands on" not in notes[older.id]
+
+
+def test_what_was_sent_below_an_address_in_doubt_may_stand_on_what_was_made_there(ws: Workspace):
+    older = ws.record_http("POST", CHARGES, status=503, inverse=REFUND)
+    below = ws.record_http("POST", f"{CHARGES}/ch_1/capture", status=503, inverse={"url": "/releases", "json": {}})
+    assert ws.show(older.id).carries == (below.id,) and ws.show(below.id).stands_on == (older.id,)
+    notes = {s.path.decode(): s.note for s in ws.plan("rollback").steps}
+    assert older.resolving in notes[older.id], "its own doubt comes first: nothing can be tried before that"
+
+
+def test_requests_to_one_address_stand_on_what_the_inverse_would_take_from_both(ws: Workspace):
+    undo = {"method": "DELETE", "url": "/charges"}
+    for status in (201, 503):
+        older = ws.record_http("PUT", CHARGES, status=status, inverse=undo)
+        newer = ws.record_http("PUT", CHARGES, status=status, inverse=undo)
+        assert newer.id in ws.show(older.id).carries and older.id in ws.show(newer.id).stands_on
 
 
 def test_two_requests_to_one_address_stand_beside_each_other(ws: Workspace, ledger: Path):

@@ -181,3 +181,112 @@ def test_sqlalchemy(ws: Workspace, uri: str):
             raise Boom
     engine.dispose()
     assert tables(uri) == ["good"]
+
+
+CAUGHT = "a statement in the transaction failed"  # and the step's own code went on
+
+
+def test_a_commit_that_postgresql_turns_into_a_rollback_fails_the_step(ws: Workspace, project: Path, uri: str):
+    """It answers COMMIT by ROLLBACK after a statement that failed, and no driver raises."""
+    with psycopg.connect(uri) as connection, pytest.raises(takeback.NotDone, match=CAUGHT), ws.step("fill") as step:
+        (project / "f").write_text("1")
+        step.transaction(connection, undo=print).execute("CREATE TABLE t (n int)")
+        with pytest.raises(psycopg.Error):
+            connection.execute("SELECT nothing")
+    assert tables(uri) == [] and not (project / "f").exists() and step.remains == ()
+    assert [act.shown_state for act in ws.effects()] == ["failed"]
+
+
+def test_the_same_of_an_async_connection(ws: Workspace, uri: str):
+    import asyncio
+
+    async def use() -> None:
+        async with await psycopg.AsyncConnection.connect(uri) as connection, ws.astep("fill") as step:
+            await step.transaction(connection).execute("CREATE TABLE t (n int)")
+            with pytest.raises(psycopg.Error):
+                await connection.execute("SELECT nothing")
+
+    with pytest.raises(takeback.NotDone, match=CAUGHT):
+        asyncio.run(use())
+    assert tables(uri) == [] and [act.shown_state for act in ws.effects()] == ["failed"]
+
+
+@pytest.mark.parametrize("kind", ["connection", "session", "own session"])
+def test_the_same_below_sqlalchemy(ws: Workspace, uri: str, kind: str):
+    alchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    orm = pytest.importorskip("sqlalchemy.orm")
+    engine = alchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(uri))
+    own = type("OwnSession", (orm.Session,), {})
+    made = engine.connect() if kind == "connection" else orm.Session(engine) if kind == "session" else own(engine)
+    with made as connection, pytest.raises(takeback.NotDone, match=CAUGHT), ws.step("fill") as step:
+        step.transaction(connection).execute(alchemy.text("CREATE TABLE t (n int)"))
+        with pytest.raises(alchemy.exc.ProgrammingError):
+            connection.execute(alchemy.text("SELECT nothing"))
+    engine.dispose()
+    assert tables(uri) == [] and [act.shown_state for act in ws.effects()] == ["failed"]
+
+
+def test_an_async_engine_of_sqlalchemy(ws: Workspace, uri: str):
+    import asyncio
+
+    alchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    asynchronous = pytest.importorskip("sqlalchemy.ext.asyncio")
+    engine = asynchronous.create_async_engine(
+        "postgresql+psycopg://", async_creator=lambda: psycopg.AsyncConnection.connect(uri)
+    )
+
+    async def use(made: Any) -> None:
+        async with made as connection, ws.astep("fill") as step:
+            await step.transaction(connection).execute(alchemy.text("CREATE TABLE t (n int)"))
+            with pytest.raises(alchemy.exc.ProgrammingError):
+                await connection.execute(alchemy.text("SELECT nothing"))
+
+    async def both() -> None:
+        for made in (engine.connect(), asynchronous.AsyncSession(engine)):
+            with pytest.raises(takeback.NotDone, match=CAUGHT):
+                await use(made)
+        await engine.dispose()
+
+    asyncio.run(both())
+    assert tables(uri) == [] and [act.shown_state for act in ws.effects()] == ["failed", "failed"]
+
+
+@pytest.mark.parametrize("how", ["commit", "statement"])
+def test_a_commit_by_other_code_is_told(ws: Workspace, uri: str, how: str):
+    with psycopg.connect(uri) as connection:
+        with pytest.raises(Boom), ws.step("create") as step:
+            step.transaction(connection).execute("CREATE TABLE good (n int)")
+            connection.commit() if how == "commit" else connection.execute("COMMIT")
+            connection.execute("CREATE TABLE bad (n int)")
+            raise Boom
+        assert [r.what for r in step.remains] == ["commit of a transaction (psycopg) in step 'create'"]
+        with pytest.raises(Boom), ws.step("create more") as step:
+            step.transaction(connection).execute("CREATE TABLE bad (n int)")
+            connection.rollback()
+            raise Boom
+        assert step.remains == ()
+        with pytest.raises(Boom), ws.step("create more") as step:
+            with step.transaction(connection).transaction():  # a savepoint, as a step has the transaction
+                connection.execute("CREATE TABLE bad (n int)")
+            raise Boom
+        assert step.remains == ()
+    assert tables(uri) == ["good"] and [act.shown_state for act in ws.effects()] == ["irreversible"]
+
+
+def test_a_commit_by_other_code_of_an_async_connection(ws: Workspace, uri: str):
+    import asyncio
+
+    async def use() -> Any:
+        async with await psycopg.AsyncConnection.connect(uri) as connection:
+            with pytest.raises(Boom):
+                async with ws.astep("create") as step:
+                    await step.transaction(connection).execute("CREATE TABLE good (n int)")
+                    await connection.commit()
+                    await connection.execute("CREATE TABLE bad (n int)")
+                    raise Boom
+            assert "commit" not in vars(connection)
+        return step
+
+    step = asyncio.run(use())
+    assert [r.what for r in step.remains] == ["commit of a transaction (psycopg) in step 'create'"]
+    assert tables(uri) == ["good"]

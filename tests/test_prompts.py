@@ -185,6 +185,39 @@ def test_what_is_answered_at_once_or_never_asked_is_the_calls(ws, is_asked, monk
     assert dict(whose(ws)) == {"a.txt": "claude", "d/b.txt": "claude"}
 
 
+@pytest.mark.parametrize("call", [BASH, WRITE])
+def test_what_changes_before_a_call_began_is_nobodys_though_nobody_was_asked(ws, call):
+    """Another hook took its time, or the event of a prompt never came."""
+    ws.begin_turn(CLAUDE, "build")
+    ws.begin_call(CLAUDE, call)
+    a_tick()
+    put(ws, "mine.txt", "mine\n")
+    (ws.root / "d/b.txt").unlink()
+    a_while()
+    a_while()
+    began = time.time()
+    a_tick()
+    put(ws, "a.txt", "the call's\n")
+    now = time.time()
+    ws.end_call(CLAUDE, call, ran=now - began, at=now)
+    ws.checkpoint("later")
+    assert dict(whose(ws)) == {"mine.txt": "", "d/b.txt": "", "a.txt": "claude"}
+    assert ws.undo().whole
+    assert (ws.root / "mine.txt").exists() and (ws.root / "a.txt").read_text() == START["a.txt"]
+
+
+def test_a_file_that_a_person_wrote_before_a_call_began_is_not_the_calls_where_it_did_not_write_it(ws):
+    ws.begin_turn(CLAUDE, "build")
+    ws.begin_call(CLAUDE, WRITE)
+    a_tick()
+    put(ws, "a.txt", "a person's\n")
+    a_while()
+    a_while()
+    now = time.time()
+    ws.end_call(CLAUDE, WRITE, failed=True, ran=0.0, at=now)
+    assert whose(ws) == [("a.txt", "")]
+
+
 def test_what_was_found_at_the_prompt_is_settled_by_when_the_call_began(ws):
     prompt = Prompt(ws)
     put(ws, "mine.txt", "mine\n")
@@ -246,6 +279,24 @@ def test_what_a_call_that_failed_names_may_be_a_persons(ws, monkeypatch):
     prompt.begins()
     prompt.over(failed=True)
     assert whose(ws) == [("a.txt", "claude?")]
+
+
+@pytest.mark.parametrize("mine", [False, True])
+def test_what_is_found_right_after_it_ended_is_as_if_it_were_found_by_its_after_event(ws, mine, monkeypatch):
+    """Whoever attends to the prompt may look between the end of the command and the event that tells of it."""
+    monkeypatch.setattr(brackets, "EARLY", 1.0)
+    monkeypatch.setattr(brackets, "SEEN", 0.3)
+    prompt = Prompt(ws)
+    prompt.yes()
+    if mine:
+        put(ws, "mine.txt", "a person's, in the last moment\n")
+        a_while()
+        prompt.began = time.time()
+        a_tick()
+    put(ws, "made.txt", "made\n")
+    ws.attend()
+    prompt.over()
+    assert dict(whose(ws))["made.txt"] == ("claude?" if mine else "claude")
 
 
 def test_what_was_found_while_it_ran_is_its_own(ws):

@@ -1157,12 +1157,70 @@ def test_a_connection_that_is_always_in_a_transaction(ws: Workspace, tmp_path: P
     connection.close()
 
 
-def test_a_commit_by_other_code_is_told(ws: Workspace, db: sqlite3.Connection, tmp_path: Path):
+@pytest.mark.parametrize("follows", [False, True])
+@pytest.mark.parametrize("how", ["script", "commit", "with"])
+def test_a_commit_by_other_code_is_told(ws: Workspace, db: sqlite3.Connection, tmp_path: Path, how: str, follows: bool):
+    db.execute("CREATE TABLE t (n INTEGER)")
     with pytest.raises(Boom), ws.step("fill") as step:
-        step.transaction(db).executescript("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)")  # commits first
+        step.transaction(db)
+        if how == "script":
+            db.executescript("INSERT INTO t VALUES (1)")  # commits first
+        elif how == "commit":
+            db.execute("INSERT INTO t VALUES (1)")
+            db.commit()
+        else:
+            with db:
+                db.execute("INSERT INTO t VALUES (1)")
+        if follows:
+            db.execute("INSERT INTO t VALUES (2)")
         raise Boom
-    assert rows(tmp_path / "db") == [1]
-    assert step.remains[0].what == "a transaction (sqlite3)" and "committed" in step.remains[0].why
+    assert rows(tmp_path / "db") == [1] and states(ws) == ["irreversible"]
+    (remains,) = step.remains
+    assert remains.what == "commit of a transaction (sqlite3) in step 'fill'" and remains.id
+
+
+def test_a_commit_by_other_code_is_taken_back_by_the_undo(ws: Workspace, db: sqlite3.Connection, tmp_path: Path):
+    allow(ws)
+    with pytest.raises(Boom), ws.step("fill") as step:
+        step.transaction(db, undo=drop, undo_args={"path": str(tmp_path / "db")})
+        db.execute("CREATE TABLE t (n INTEGER)")
+        db.commit()
+        raise Boom
+    assert rows(tmp_path / "db") == ["no table"] and states(ws) == ["undone"] and step.remains == ()
+
+
+def test_a_rollback_by_other_code_is_no_commit(ws: Workspace, db: sqlite3.Connection, tmp_path: Path):
+    with pytest.raises(Boom), ws.step("fill") as step:
+        step.transaction(db).execute("CREATE TABLE t (n INTEGER)")
+        db.rollback()
+        raise Boom
+    assert rows(tmp_path / "db") == ["no table"] and states(ws) == [] and step.remains == ()
+
+
+@pytest.mark.parametrize("kind", ["connection", "session"])
+def test_a_commit_by_other_code_through_sqlalchemy(ws: Workspace, tmp_path: Path, kind: str):
+    alchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    orm = pytest.importorskip("sqlalchemy.orm")
+    engine = alchemy.create_engine(f"sqlite:///{tmp_path / 'db'}")
+    with engine.connect() if kind == "connection" else orm.Session(engine) as connection:
+        with ws.step("create") as step:
+            step.transaction(connection).execute(alchemy.text("CREATE TABLE t (n INTEGER)"))
+        with pytest.raises(Boom), ws.step("nested") as step:
+            step.transaction(connection).execute(alchemy.text("INSERT INTO t VALUES (1)"))
+            with connection.begin_nested():
+                connection.execute(alchemy.text("INSERT INTO t VALUES (1)"))
+            raise Boom
+        assert step.remains == ()
+        with pytest.raises(Boom), ws.step("fill") as step:
+            step.transaction(connection).execute(alchemy.text("INSERT INTO t VALUES (2)"))
+            connection.commit()
+            connection.execute(alchemy.text("INSERT INTO t VALUES (3)"))
+            raise Boom
+        assert [r.what for r in step.remains] == ["commit of a transaction (sqlalchemy) in step 'fill'"]
+        connection.execute(alchemy.text("INSERT INTO t VALUES (4)"))
+        connection.commit()  # which no step hears of
+    engine.dispose()
+    assert rows(tmp_path / "db") == [2, 4] and states(ws) == ["irreversible", "irreversible"]
 
 
 def test_a_commit_that_fails_takes_the_step_back(ws: Workspace, project: Path, db: sqlite3.Connection, tmp_path: Path):

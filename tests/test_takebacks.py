@@ -6,14 +6,19 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import takeback
 from support import PORTABLE, picture
+from takeback.callers import Call, Caller
+from takeback.effects import PEOPLE, text
+from takeback.ids import new_id
 from takeback.index import Index
 from takeback.observer import Observer
+from takeback.planner import ALREADY
 from takeback.workspace import Workspace
 
 OLD, NEW = 1_600_000_000_000_000_001, 1_700_000_000_000_000_002
@@ -363,8 +368,8 @@ LINES = "1\n2\n3\n4\n5\n6\n7\n8\n"
 def edited(project: Path, **lines: str) -> str:
     """The file with these lines (`_4="agent"`) written anew."""
     found = (project / "f").read_text().splitlines()
-    for number, text in lines.items():
-        found[int(number[1:]) - 1] = text
+    for number, line in lines.items():
+        found[int(number[1:]) - 1] = line
     (project / "f").write_text("\n".join(found) + "\n")
     return (project / "f").read_text()
 
@@ -406,6 +411,59 @@ def test_of_a_path_that_no_agent_changed_it_is_the_persons(ws: Workspace, projec
     ws.plan("undo")  # a look
     edited(project, _2="mine")
     assert ws.revert("./f").whole and (project / "f").read_text() == LINES
+
+
+def test_of_a_folder_it_is_the_agents_files_and_the_persons_stay_and_are_named(ws: Workspace, project: Path):
+    (project / "d").mkdir()
+    (project / "d/q").write_text("q\n")
+    ws.checkpoint("base")
+    (project / "d/early").write_text("mine\n")
+    ws.checkpoint(named=False)
+    (project / "d/z").write_text("agent\n")
+    point = ws.track(["d/z"], actor="claude").id
+    (project / "d/mine").write_text("mine\n")
+    (project / "d/q").write_text("mine\n")
+    ws.checkpoint("later")
+    (project / "d/y").write_text("agent\n")
+    ws.track(["d/y"], actor="claude")
+    (project / "d/new").write_text("mine\n")
+
+    def reverted(*what: str) -> set[str]:
+        before = picture(project, times=False)
+        outcome = ws.revert(*what)
+        found = {text(r.path) for r in outcome.results}
+        gone = {"d/y"} if what == ("d",) else {"d/y", "d/new"}
+        assert outcome.whole and found == gone
+        ws.redo()
+        assert picture(project, times=False) == before
+        return {text(path) for path in outcome.left}
+
+    assert reverted("d") == {"d/new"}, "nothing before the last checkpoint goes, whoever did it"
+    assert reverted("d", "d/new") == set(), "what is named itself goes by its own rule"
+    assert ws.revert("d").whole
+    assert {text(s.path) for s in ws.plan("revert", "d").steps} == {"d/z"}, "else their newest change in it"
+    assert ws.plan("revert", point).steps == (), "d/z has not changed since"
+    point = ws.track(["d"]).id
+    (project / "d/z").write_text("agent again\n")
+    ws.track(["d/z"], actor="claude")
+    (project / "d/q").write_text("mine again\n")
+    plan = ws.plan("revert", point)
+    assert [text(s.path) for s in plan.steps] == ["d/z"] and {u.path for u in plan.left} == {b"d/q"}
+
+
+def test_of_a_folder_that_no_agent_changed_it_is_what_people_did_since_the_last_checkpoint(
+    ws: Workspace, project: Path
+):
+    (project / "d").mkdir()
+    ws.checkpoint("base")
+    (project / "f").write_text("agent\n")
+    ws.checkpoint(actor="claude", named=False)
+    (project / "d/old").write_text("1\n")
+    ws.checkpoint("later")
+    (project / "d/new").write_text("1\n")
+    assert {text(s.path) for s in ws.plan("revert", "d").steps} == {"d/new"}
+    ws.checkpoint("latest")
+    assert {text(s.path) for s in ws.plan("revert", "d").steps} == {"d/new"}, "else their newest change"
 
 
 def test_a_track_is_a_point_that_restore_and_revert_can_name(ws: Workspace, project: Path):
@@ -458,6 +516,63 @@ def test_restore_of_a_tracked_folder_never_deletes_what_was_made_there_since(ws:
         assert (project / kept).read_text() == "a person's\n"
 
 
+def test_what_was_not_there_goes_if_it_is_named_itself_and_else_stays_and_is_named(ws: Workspace, project: Path):
+    """The same of a checkpoint, of a track, and of the moment before an effect."""
+    (project / "d/e").mkdir(parents=True)
+    (project / "d/old").write_text("old\n")
+    (project / ".takebackignore").write_text("*.log\n")
+    points = [ws.checkpoint("base").id, ws.track(["d", "new"]).id]
+    (project / "other").write_text("made\n")
+    ws.checkpoint(named=False)
+    points.append(ws.log()[0].id if ws.log()[0].kind == "change" else ws.log()[1].id)
+    (project / "d/mine").write_text("mine\n")
+    (project / "d/e/sub").mkdir()
+    (project / "d/e/sub/f").write_text("mine\n")
+    (project / "d/debug.log").write_text("not captured\n")
+    (project / "new").mkdir()
+    (project / "new/f").write_text("mine\n")
+    for point in points:
+        before = picture(project, times=False)
+        outcome = ws.restore(point, "d")
+        assert not outcome.results and outcome.left == (b"d/e/sub", b"d/mine"), point
+        assert {text(s.path) for s in ws.plan("restore", point, "d", "d/mine").steps} == {"d/mine"}
+        outcome = ws.restore(point, "d/mine", "d/e/sub", "new")
+        assert outcome.whole and outcome.left == ()
+        assert [p.name for p in (project / "d").iterdir() if p.name in ("mine", "e")] == ["e"]
+        assert not list((project / "d/e").iterdir()) and not (project / "new").exists()
+        ws.redo()
+        assert picture(project, times=False) == before
+        with pytest.raises(takeback.NotFound, match="d/typo is not in"):
+            ws.restore(point, "d/typo")
+    (project / "d/old").write_text("changed\n")
+    outcome = ws.restore("base", ".")
+    assert {r.path for r in outcome.results} == {b"d/old"}
+    assert outcome.left == (b"d/e/sub", b"d/mine", b"new", b"other")
+
+
+def test_what_may_have_been_there_is_never_deleted_by_its_name(ws: Workspace, project: Path):
+    """Nothing was seen of an ignored file at the checkpoint: that it is not in it says nothing."""
+    (project / ".takebackignore").write_text("f\n")
+    (project / "f").write_text("there\n")
+    ws.checkpoint("base")
+    (project / ".takebackignore").write_text("")
+    ws.checkpoint("covered")
+    with pytest.raises(takeback.NotFound, match="f "):
+        ws.restore("base", "./f")
+    ws.restore("base", ".")
+    assert (project / "f").read_text() == "there\n"
+
+
+def test_a_new_folder_goes_by_its_name_only_with_all_in_it_stored(ws: Workspace, project: Path):
+    (project / ".takebackignore").write_text("*.log\n")
+    ws.checkpoint("base")
+    (project / "new").mkdir()
+    (project / "new/f").write_text("f\n")
+    (project / "new/debug.log").write_text("not captured\n")
+    outcome = ws.restore("base", "new")
+    assert not outcome.whole and sorted(p.name for p in (project / "new").iterdir()) == ["debug.log", "f"]
+
+
 def test_revert_of_a_path_counts_from_its_track(ws: Workspace, project: Path):
     (project / "f").write_text(LINES)
     ws.checkpoint("base")
@@ -508,3 +623,60 @@ def test_where_somebody_wrote_in_between_force_merges(ws: Workspace, project: Pa
     ws.revert(reverted.id, merge=True)
     assert ws.undo(force=True).whole
     assert (project / "f").read_text() == LINES.replace("8", "mine")
+
+
+# -- what is as it was ------------------------------------------------------------
+
+
+@pytest.fixture
+def beside(ws: Workspace, project: Path) -> Workspace:
+    """Claude has made a file since the checkpoint `start`."""
+    ws.checkpoint("start")
+    by_claude(ws, lambda: (project / "made.txt").write_text("claude's\n"))
+    return ws
+
+
+def by_claude(ws: Workspace, does: Callable[[], object]) -> None:
+    caller, call = Caller("claude", "s1"), Call(new_id(), "Bash", "Bash: make")
+    ws.begin_call(caller, call)
+    does()
+    ws.end_call(caller, call)
+
+
+def by_hand(ws: Workspace, does: Callable[[], object]) -> None:
+    does()
+    ws.look()
+
+
+@pytest.mark.parametrize("hands", ["hand, hand", "claude, hand", "hand, claude, hand", "hand, hand, claude, hand"])
+def test_a_rollback_says_nothing_of_what_was_made_and_deleted_since(beside: Workspace, project: Path, hands: str):
+    *makers, last = ({"hand": by_hand, "claude": by_claude}[who] for who in hands.split(", "))
+    gone = project / "gone.txt"
+    for number, maker in enumerate(makers):
+        maker(beside, lambda number=number: gone.write_text(f"{number}\n"))
+    last(beside, gone.unlink)
+    plan = beside.plan("rollback", "start")
+    assert [step.path for step in plan.steps if step.note != ALREADY] == [b"made.txt"]
+    assert not plan.left and not plan.asks
+    outcome = beside.take_back("rollback", "start")
+    assert outcome.whole and not outcome.left
+    assert os.listdir(project) == [], "the world of the checkpoint"
+
+
+def test_a_rollback_says_nothing_of_what_was_changed_and_changed_back(ws: Workspace, project: Path):
+    (project / "f").write_text("as it was\n")
+    ws.checkpoint("start")
+    by_claude(ws, lambda: (project / "made.txt").write_text("claude's\n"))
+    by_hand(ws, lambda: (project / "f").write_text("otherwise\n"))
+    by_hand(ws, lambda: (project / "f").write_text("as it was\n"))
+    plan = ws.plan("rollback", "start")
+    assert not plan.left and not plan.asks
+
+
+def test_what_a_rollback_brings_back_of_others_is_still_asked_about(beside: Workspace, project: Path):
+    by_hand(beside, lambda: (project / "mine.txt").write_text("a person's\n"))
+    by_claude(beside, (project / "mine.txt").unlink)
+    plan = beside.plan("rollback", "start")
+    assert {unit.path for unit in plan.asks[PEOPLE]} == {b"mine.txt"}
+    beside.take_back("rollback", "start")
+    assert os.listdir(project) == ["mine.txt"]

@@ -17,7 +17,7 @@ import pytest
 
 import takeback
 from conformance.domain import World, domain_conformance
-from takeback import store
+from takeback import store, thread_turns
 from takeback.brackets import Call, Caller
 from takeback.domains.state import ThreadStates
 from takeback.effects import FILE, KEPT, path_of_thread, state_of_thread
@@ -307,7 +307,7 @@ def test_an_actors_turn_takes_its_own_and_keeps_what_others_moved(ws: Workspace,
     ws.threads.save("yours", {"n": 0})
     ws.checkpoint("start")
     (project / "a").write_text("agent's")
-    ws.threads.save("main", {"n": 1})
+    ws.threads.save("main", {"n": 1}, agent="agent")
     ws.checkpoint(actor="agent")
     ws.threads.save("main", {"n": 2})
     ws.threads.save("yours", {"n": 2})
@@ -319,6 +319,143 @@ def test_an_actors_turn_takes_its_own_and_keeps_what_others_moved(ws: Workspace,
     assert not (project / "a").exists() and state(ws) == {"n": 2} and state(ws, "yours") == {"n": 2}
     ws.rollback("start", state=True)
     assert state(ws) == {"n": 0} and state(ws, "yours") == {"n": 0}, "asked for threads, it takes whose they are"
+
+
+def saved_by(ws: Workspace, words: str = "domain:state") -> list[tuple[str, str]]:
+    """Whose each row of threads is, oldest first, and what it says."""
+    return [(row.actor, row.summary) for row in reversed(ws.log(words))]
+
+
+def test_what_was_saved_is_whose_saved_it_and_never_of_who_takes_the_next_checkpoint(ws: Workspace, project: Path):
+    for n in (1, 2):
+        ws.threads.save("main", {"n": n}, agent="bob")
+    ws.threads.save("mine", {"n": 1})
+    (project / "a").write_text("ann's")
+    ws.checkpoint(actor="ann")
+    assert saved_by(ws) == [
+        ("bob", "thread main · 2 state checkpoints · bob"),
+        ("", "thread mine · 1 state checkpoint"),
+    ]
+    outcome = ws.undo(actors=["ann"], state=True)
+    assert results(outcome) == [("a", "done")] and state(ws) == {"n": 2} and state(ws, "mine") == {"n": 1}
+    ws.undo(actors=["bob"], state=True)
+    assert state(ws) is None and state(ws, "mine") == {"n": 1}
+
+
+def test_of_several_who_saved_one_thread_each_has_what_he_saved(ws: Workspace, project: Path):
+    ws.threads.save("main", {"n": 0})
+    ws.checkpoint("start")
+    for n, agent in enumerate(("bob", "ann", "ann", "bob", "", "ann"), 1):
+        ws.threads.save("main", {"n": n}, agent=agent)
+    ws.threads.save("other", {"n": 1}, agent="bob")
+    (project / "a").write_text("carl's")
+    ws.checkpoint(actor="carl")
+    assert saved_by(ws)[1:] == [
+        ("bob", "threads main, other · 2 state checkpoints · bob"),
+        ("ann", "thread main · 2 state checkpoints · ann"),
+        ("bob", "thread main · 1 state checkpoint · bob"),
+        ("", "thread main · 1 state checkpoint"),
+        ("ann", "thread main · 1 state checkpoint · ann"),
+    ]
+    plan = ws.plan("rollback", "start", actors=["ann"], state=True)
+    assert [(s.path, s.verdict, s.note) for s in plan.steps] == [
+        (b"//main", "exact", ""),
+        (b"//main", "drifted", "changed by bob, you since"),
+    ], "down to what a person saved"
+    ws.apply(plan)
+    assert state(ws) == {"n": 5} and state(ws, "other") == {"n": 1}
+    (step,) = ws.plan("rollback", "start", actors=["ann", "bob"], state=True).kept
+    assert (step.path, step.note) == (b"//main", "changed by you since")
+    ws.rollback("start", state=True)
+    assert state(ws) == {"n": 0} and state(ws, "other") is None
+    assert ws.verify().ok
+
+
+def test_what_was_saved_after_a_take_back_is_that_alone(ws: Workspace):
+    first = ws.threads.save("main", {"n": 1}, agent="bob")
+    ws.threads.save("main", {"n": 2}, agent="ann")
+    ws.roll_back_thread("main", first.id)
+    ws.threads.save("main", {"n": 3}, agent="carl")
+    ws.checkpoint(actor="ann")
+    *_, last = saved_by(ws, "domain:state kind:effect")
+    assert last == ("carl", "thread main · 2 state checkpoints · carl")
+    ws.undo(actors=["carl"], state=True)
+    assert state(ws) == {"n": 1}
+
+
+def test_what_was_made_good_before_anybody_looked_is_nobodys(ws: Workspace):
+    ws.threads.save("main", {"n": 1})
+    ws.checkpoint("start")
+    for n, agent in ((2, "bob"), (1, "ann")):
+        ws.threads.save("main", {"n": n}, agent=agent)
+    ws.checkpoint("same")
+    assert len(saved_by(ws)) == 1
+    ws.threads.save("main", {"n": 2}, agent="bob")
+    ws.threads.save("main", {"n": 1}, agent="ann")
+    ws.threads.save("main", {"n": 3}, agent="carl")
+    ws.checkpoint("later")
+    assert [actor for actor, _ in saved_by(ws)] == ["", "carl"]
+
+
+def test_that_a_thread_was_removed_is_nobodys_work(ws: Workspace):
+    ws.threads.save("main", {"n": 1}, agent="bob")
+    ws.checkpoint("there")
+    ws.threads.save("main", {"n": 2}, agent="bob")
+    ws.threads.remove("main")
+    ws.checkpoint(actor="ann")
+    assert saved_by(ws)[-1] == ("", "thread main · gone")
+
+
+def test_what_an_actor_saves_is_the_actors(ws: Workspace, project: Path):
+    (project / "a").write_text("1")
+    assert ws.threads.save("main", {"n": 1}, capture=True, actor="ann").agent == "ann"
+    assert ws.threads.save("main", {"n": 2}, capture=True, actor="ann", agent="planner").agent == "planner"
+    (project / "a").write_text("2")
+    ws.checkpoint(actor="bob")
+    assert [actor for actor, _ in saved_by(ws)] == ["ann", "planner"]
+    ws.undo(actors=["planner"], state=True)
+    assert state(ws) == {"n": 1}
+    ws.undo(actors=["ann"], state=True)
+    assert state(ws) is None, "with the file that it was saved with"
+    assert (project / "a").read_text() == "2"
+
+
+def test_an_agent_that_only_remembers_leaves_a_persons_stretch_a_turn(ws: Workspace, project: Path):
+    ws.checkpoint("start")
+    ws.threads.save("main", {"n": 1}, agent="bob")
+    (project / "mine").write_text("x")
+    ws.undo()
+    assert not (project / "mine").exists() and state(ws) == {"n": 1}
+
+
+def test_a_thread_that_an_open_turn_is_of_is_that_turns_whoever_looks(ws: Workspace, project: Path):
+    ws.checkpoint("start")
+    turn = thread_turns.begin(ws, "graph", "main", "do it")
+    ws.threads.save("main", {"n": 1}, agent="graph")
+    ws.threads.save("other", {"n": 1}, agent="bob")
+    ws.checkpoint(actor="ann")
+    thread_turns.end(ws, turn)
+    ws.threads.save("main", {"n": 2}, agent="graph")
+    ws.checkpoint(actor="ann")
+    assert [actor for actor, _ in saved_by(ws)] == ["graph", "bob", ""], "between its turns a person may have saved it"
+
+
+def test_what_a_hooked_agent_saves_between_its_calls_is_its_newest_turns(ws: Workspace, project: Path):
+    caller = Caller("claude", "s1")
+    ws.begin_turn(caller, "plan it")
+    ws.threads.save("main", {"n": 1}, agent="claude")
+    ws.checkpoint(actor="ann")
+    (row,) = ws.log("domain:state")
+    assert row.actor == "claude" and row.prompt == "plan it"
+
+
+def test_beside_a_call_that_names_its_paths_a_thread_is_its_savers(ws: Workspace, project: Path):
+    caller, call = Caller("claude", "s1"), Call("1", "Write", "Write a", (b"a",), scans=False)
+    ws.begin_turn(caller, "write it")
+    ws.begin_call(caller, call)
+    ws.threads.save("main", {"n": 1}, agent="bob")
+    ws.checkpoint("now")
+    assert saved_by(ws) == [("bob", "thread main · 1 state checkpoint · bob")]
 
 
 def test_state_that_somebody_saved_keeps_no_file(ws: Workspace, project: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -112,6 +113,52 @@ def test_what_was_shared_goes_with_the_last_of_those_who_share_it(ws: Workspace)
     assert kept.left == (b"both",) and (ws.root / "both").exists()
     ws.roll_back_thread("bob", first["bob"].id, with_files=True)
     assert not (ws.root / "both").exists()
+
+
+def test_what_another_thread_wrote_first_with_the_same_bytes_is_left_to_it_and_named(ws: Workspace):
+    first = {}
+    for number, name in enumerate(("bob", "alice")):
+        first[name] = ws.threads.save(name, {"n": 0})
+        turn = thread_turns.begin(ws, "agent", name, "")
+        (ws.root / "both").write_text("x")
+        os.utime(ws.root / "both", (number, number))
+        ws.threads.save(name, {"n": 1})
+        thread_turns.end(ws, turn)
+    kept = ws.roll_back_thread("alice", first["alice"].id, with_files=True)
+    assert kept.left == (b"both",) and (ws.root / "both").exists()
+    ws.roll_back_thread("bob", first["bob"].id, with_files=True)
+    assert not (ws.root / "both").exists()
+
+
+def test_what_was_shared_goes_with_the_last_of_them_also_if_it_was_away_meanwhile(ws: Workspace):
+    first = {name: ws.threads.save(name, {"n": 0}) for name in THREADS}
+    turns = {name: thread_turns.begin(ws, "agent", name, "") for name in THREADS}
+    (ws.root / "both").write_text("x")
+    for name in THREADS:
+        ws.threads.save(name, {"n": 1})
+        thread_turns.end(ws, turns[name])
+    (ws.root / "both").unlink()
+    ws.look()
+    removal = ws.history().effects[-1].id
+    ws.roll_back_thread("alice", first["alice"].id, with_files=True)
+    ws.revert(removal)
+    assert (ws.root / "both").exists()
+    ws.roll_back_thread("bob", first["bob"].id, with_files=True)
+    assert not (ws.root / "both").exists()
+
+
+def test_a_rollback_says_nothing_of_what_others_made_and_deleted_since(ws: Workspace):
+    first = ws.threads.save("alice", {"n": 0})
+    turn = thread_turns.begin(ws, "agent", "alice", "")
+    (ws.root / "hers").write_text("x")
+    ws.threads.save("alice", {"n": 1})
+    thread_turns.end(ws, turn)
+    (ws.root / "gone").write_text("a person's")
+    ws.look()
+    (ws.root / "gone").unlink()
+    ws.look()
+    assert ws.roll_back_thread("alice", first.id, with_files=True).left == ()
+    assert files(str(ws.root)) == {}
 
 
 @pytest.mark.parametrize("everything", [False, True])

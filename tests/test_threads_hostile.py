@@ -265,8 +265,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_undo_takes_what_an_agent_saved_with_the_files_of_that_turn(project: Path, looks_between: bool) -> None:
     for n in (1, 2, 3):
         (project / "a").write_text(str(n))
-        run(project, "thread", "save", "main", "--state", f'{{"n": {n}}}', actor="bot")
-        if looks_between:
+        run(project, "thread", "save", "main", "--state", f'{{"n": {n}}}', "--state-only", actor="bot")
+        for _ in range(1 + looks_between):
             run(project, "checkpoint", actor="bot")
     assert "thread main stays, 1 state checkpoint ahead" in run(project, "undo", "--dry-run")
     for n in (2, 1):

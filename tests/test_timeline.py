@@ -164,11 +164,12 @@ def test_shared_work_is_part_of_each_of_its_turns_and_is_called_shared(ws, at_on
     found = {item.agent: item for item in timeline.turns() if item.kind == "agent"}
     assert set(found) == {"claude", "codex"}
     for item in found.values():
-        assert (item.totals, item.lines, item.shared, item.badges) == ({"files": 2}, (3, 0), 1, {"exact": 2})
+        assert (item.totals, item.lines, item.shared, item.badges) == ({"files": 2}, (3, 0), 1, {"exact": 1})
         assert item.badges == verdicts(ws.plan("revert", *item.revert))
         call = timeline.children(item.id)[0]
-        assert (call.totals, call.shared) == ({"files": 1}, 1)
+        assert (call.totals, call.shared, call.badges) == ({"files": 1}, 1, {})
         (effect,) = timeline.children(call.id)
+        assert effect.badge == "exact" and verdicts(ws.plan("revert", *effect.revert)) == {"exact": 1}
         assert effect.shared and effect.agent == "claude, codex" and effect.paths == ("both.txt",)
 
 

@@ -183,6 +183,31 @@ def test_a_turn_of_which_something_cannot_go_back_does_not_stop_those_before_it(
     assert made.undo().message == f"nothing to take back{still}"
 
 
+@pytest.mark.parametrize("meanwhile", ["end_turn", "begin_turn", "end_turn begin_turn", "join"])
+def test_a_call_that_ends_after_its_turn_is_that_turns_with_its_result(ws: Workspace, shop, meanwhile: str):
+    made = calls(ws, undo={"charge": refunds(shop)})
+    made.begin_turn("one")
+    made.begin("1", "charge", {"amount": 10})
+    answer = charge(shop, 10)
+    for what in meanwhile.split():
+        getattr(made, what)(*{"begin_turn": ["two"], "join": ["another"]}.get(what, []))
+    (begun,) = ws.effects()
+    assert made.commit("1", answer) == [begun.id] and made.commit("1", answer) == []
+    (act,) = ws.effects()
+    assert (act.state, act.verdict) == ("done", COMPENSATING)
+    assert calls(ws).undo().message == "took back the turn 'one': charge(amount=10)" and len(shop.refunds) == 1
+
+
+def test_a_call_of_a_new_turn_may_have_the_id_of_one_that_was_left(ws: Workspace, shop):
+    made = calls(ws, undo={"charge": refunds(shop)})
+    for amount in (10, 20):
+        made.begin_turn(f"charge {amount}")
+        made.begin("1", "charge", {"amount": amount})
+    later, left = ws.effects()
+    assert made.commit("1", charge(shop, 20)) == [later.id] and made.commit("1", charge(shop, 30)) == []
+    assert [act.state for act in ws.effects()] == ["done", left.state]
+
+
 async def _no(*_: Any) -> bool:
     await asyncio.sleep(0)
     return False
@@ -256,7 +281,9 @@ def _undo_killed_at(project: Path, point: int) -> bool:
 
 
 @pytest.mark.parametrize("then", ["undo", "turn"])
-def test_an_undo_that_was_killed_is_finished_by_what_comes_next(project: Path, then: str):
+def test_an_undo_that_was_killed_is_finished_by_what_comes_next(
+    project: Path, then: str, caplog: pytest.LogCaptureFixture
+):
     with takeback.open(project, create=True) as ws:
         made = calls(ws, thread="main")
         made.begin_turn("write")
@@ -278,6 +305,8 @@ def test_an_undo_that_was_killed_is_finished_by_what_comes_next(project: Path, t
                 assert told == "finished an undo of thread main that was interrupted: took back f, thread main"
             else:
                 made.begin_turn("the next")
+                assert made.finished is not None and made.finished.back == ("f", "thread main")
+                assert caplog.messages == [made.finished.message]
                 assert made.begin("2", "write_file", {"path": "g"}) == Decision("allow")
                 made.commit("2", "ok")
             assert not (project / "f").exists() and ws.threads.find("main") is None
@@ -409,6 +438,10 @@ def test_a_registered_function_takes_back(ws: Workspace):
     assert UNDONE == ["o1", {"id": 7}]
 
 
+def anything(**given: Any) -> None:
+    """Takes back whatever it is told to."""
+
+
 @pytest.mark.parametrize(
     "undo",
     [
@@ -421,11 +454,43 @@ def test_a_registered_function_takes_back(ws: Workspace):
         {"command": ["rm"], "typo": 1},
         {"python": {}},
         "no function",
+        {"http": {"url": "https://pay.example/refunds", "jsn": {"charge": "{result.id}"}}},
+        {"http": {"url": "https://pay.example/refunds", "json": {"charge": "{result.id}"}, "timeout": "soon"}},
+        {"http": {"url": "https://pay.example/refunds", "headers": {"Authorization": "Bearer sk_live_0123456789abcd"}}},
+        {"http": {"url": "https://pay.example/refunds", "json": {"charge": "{reslt.id}"}}},
+        {"http": {"url": "https://pay.example/refunds", "json": {"charge": "{response.body.id}"}}},
+        {"http": {"url": "https://pay.example/refunds/{result[id]}"}},
+        {"command": []},
+        {"command": ["rm", "{arg.name}"]},
+        {"command": {"argv": ["rm"], "timeout": "soon"}},
+        {"command": ["curl", "-H", "Authorization: Bearer sk_live_0123456789abcd"]},
+        {"python": {"function": anything, "kwarg": {"order": "{args.order}"}}},
+        {"python": {"function": anything, "kwargs": {"order": "{ result.id }"}}},
     ],
 )
 def test_a_declaration_from_which_no_inverse_can_come_is_refused(ws: Workspace, undo: Any):
     with pytest.raises(takeback.UsageError):
         calls(ws, undo={"charge": undo})
+
+
+def test_a_table_of_undos_is_a_table(ws: Workspace):
+    for wrong in ([1], "charge", 7):
+        with pytest.raises(takeback.UsageError, match="names tools"):
+            calls(ws, undo=wrong)
+
+
+@pytest.mark.parametrize(
+    "undo",
+    [
+        {"http": {"url": "https://pay.example/c/{result.items.0.id}/x", "json": {"n": "{args.n}"}}},
+        {"http": {"url": "https://pay.example/c", "body": '{"results": 1}', "headers": {"X-Key": "${env:PAY_KEY}"}}},
+        {"http": {"url": "https://pay.example/c", "json": {"id": "{result}"}}},
+        {"command": {"argv": ["rm", "{args.name}"], "run_in": "/folder/that/is/made/later"}},
+        {"python": {"function": anything, "kwargs": {"all": "{result}", "id": "{result.id}", "text": "{name}"}}},
+    ],
+)
+def test_what_may_be_filled_in_later_is_not_refused(ws: Workspace, undo: Any):
+    calls(ws, undo={"charge": undo})
 
 
 # -- the gate ---------------------------------------------------------------------

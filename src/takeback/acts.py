@@ -313,23 +313,27 @@ class Waiting(NamedTuple):
 
 
 def depends(newer: Act, older: Act) -> bool:
-    """Whether an act stands on an older one: it says so, or it touched the same thing or something inside it."""
+    """Whether an act stands on an older one: it says so, or it touched the same thing or something inside it. Two
+    requests to one address stand beside each other, unless the inverse acts on that very address or on what the older
+    one made: then it would undo both."""
+    if newer.seq <= older.seq:
+        return False
     if older.id in newer.depends_on:
         return True
     if newer.domain != older.domain or not older.target or not newer.target:
         return False
-    a, b = older.target, newer.target
-    return a == b or b.startswith(a.rstrip("/") + "/")
+    is_inside = newer.target == older.target or newer.target.startswith(older.target.rstrip("/") + "/")
+    return is_inside and not _are_beside(newer, older)
 
 
-def carries(older: Act, newer: Act) -> bool:
-    """Whether taking the older one back would take away what the newer stands on. Two requests to one address stand
-    beside each other, unless the inverse acts on that very address: then it would undo both."""
-    if newer.seq <= older.seq or not depends(newer, older):
+def _are_beside(newer: Act, older: Act) -> bool:
+    """Whether they are requests to one address, and what takes the older one back goes elsewhere. What a request made
+    is not known while it is in doubt, so that its address stands for it, and what others made there lies below that."""
+    address = older.did.get("url", older.target)
+    if older.domain != "http" or newer.did.get("url", newer.target) != address:
         return False
-    if older.id in newer.depends_on or older.target != newer.target or older.inverse is None:
-        return True
-    return str(older.inverse.args.get("url", older.target)) == older.target
+    inverse = older.inverse.args if older.inverse is not None else older.did.get("undo", {}).get("args", {})
+    return inverse.get("url", "") not in (address, older.target)
 
 
 _PORTS = {"http": ":80", "https": ":443"}

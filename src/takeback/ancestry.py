@@ -153,6 +153,34 @@ def is_at_work(pid: int, since: float, until: float) -> bool | None:
     return any(since < started_at(child) <= until for child in _children(pid))
 
 
+def marked_in(folder: str, since: float) -> Iterator[int]:
+    """Processes at work in a folder that began since a moment and have an agent's mark; none where nobody can tell."""
+    try:
+        found = [int(name) for name in os.listdir(_PROC) if name.isdigit()]
+    except OSError:
+        return
+    top = os.path.realpath(folder)
+    for pid in found:
+        if started_at(pid) >= since and _is_in(pid, top) and _is_marked(pid):
+            yield pid
+
+
+def _is_in(pid: int, folder: str) -> bool:
+    try:
+        return (os.readlink(f"{_PROC}/{pid}/cwd") + "/").startswith(folder.rstrip("/") + "/")
+    except OSError:
+        return False
+
+
+def _is_marked(pid: int) -> bool:
+    try:
+        with open(f"{_PROC}/{pid}/environ", "rb") as file:
+            said = dict(part.partition("=")[::2] for part in os.fsdecode(file.read()).split("\0"))
+    except OSError:
+        return False
+    return any(said.get(variable, "") not in _UNSET for variable in MARKERS)
+
+
 def _children(pid: int) -> Iterator[int]:
     """Processes that one has begun, by whichever of its threads; none where the system does not list them."""
     try:

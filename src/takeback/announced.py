@@ -42,21 +42,21 @@ _EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "not
 
 
 def acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[NewAct, ...]:
-    """What a call that may run does where nothing is captured."""
+    """What a call that may run does where nothing is captured. A request that it sends twice is two acts."""
     from .acts import NewAct
     from .effects import IRREVERSIBLE, UNCOVERED
 
     domain = "command" if event.does == kinds.SHELL else "note"
-    found: dict[str, NewAct] = {}
+    found: dict[str, list[NewAct]] = {}
     for risk in risks:
         if risk.kind != _UNSEEN and not risk.outside:
             did = {"why": risk.why, "left_to_do": risk.why if risk.request else risk.undo or risk.why}
             did |= {"request": risk.request} if risk.request else {}
-            found[risk.what] = NewAct(domain, risk.what, risk.what, None, IRREVERSIBLE, did)
+            found[risk.what] = [NewAct(domain, risk.what, risk.what, None, IRREVERSIBLE, did)] * risk.times
     uncovered = {"left_to_do": "it lies outside the workspace, where nothing is captured"}
     for path in (*outside, *(path for risk in risks for path in risk.outside)):
-        found[path] = NewAct("note", f"{_said(event)} {path}", path, None, UNCOVERED, uncovered)
-    return tuple(found.values())
+        found[path] = [NewAct("note", f"{_said(event)} {path}", path, None, UNCOVERED, uncovered)]
+    return tuple(act for acts in found.values() for act in acts)
 
 
 def nothing_came_of(event: Event) -> str:

@@ -285,9 +285,10 @@ class Board:
             stands = PART if rows[0].redone == views.IN_PART else stands
             undone_by = () if stands == WHOLE else tuple(self._redone_by(takeback))
             revert = (group.id,) if takeback.verb != "redo" and rows[0].live and took else ()
+        badges = self._badges(group.effects, group.asked.turn if group.asked is not None else None)
         return TurnItem(
             group.id, group.kind, self._title(group), group.agent, first, last, self._totals(group.effects), None,
-            self._badges(group.effects), stands, undone_by, took, marks, len(group.brackets), len(group.effects),
+            badges, stands, undone_by, took, marks, len(group.brackets), len(group.effects),
             any(bracket.is_open for bracket in group.brackets), revert,
             oldest, rows[0].number if group.kind == CHECKPOINT else 0,
             len(turns.shared_paths(self.history, group.effects)),
@@ -318,7 +319,7 @@ class Board:
         seen = turns.state_of(bracket)
         return CallItem(
             id, CALL, bracket.call.summary, bracket.caller.agent, bracket.caller.lane, bracket.call.tool, bracket.at,
-            seen, self._totals(effects), self._badges(effects), stands, undone_by,
+            seen, self._totals(effects), self._badges(effects, bracket.turn), stands, undone_by,
             tuple(effect.id for effect in effects), (id,) if effects else (), id,
             len(turns.shared_paths(self.history, effects)),
         )  # fmt: skip
@@ -384,8 +385,9 @@ class Board:
                 paths.setdefault(effect.domain, set()).update(mine or effect.changes)
         return {domain: len(found) for domain, found in sorted(paths.items(), key=_states_first)}
 
-    def _badges(self, effects: Iterable[Effect]) -> dict[str, int]:
-        """What the plan that takes them back would say of each path; of what is taken back already, how well it was."""
+    def _badges(self, effects: Iterable[Effect], turn: Turn | None = None) -> dict[str, int]:
+        """What the plan that takes them back, as part of a turn, would say of each path; of what is taken back already,
+        how well it was."""
         found: dict[str, int] = {}
         inside: list[Effect] = []
         for effect in effects:
@@ -394,18 +396,23 @@ class Board:
                 continue
             badge = act.verdict if act.shown_state in ("live", "undone") else act.shown_state
             found[badge] = found.get(badge, 0) + 1
-        for badge in self._verdicts(inside):
+        for badge in self._verdicts(inside, turn):
             found[badge] = found.get(badge, 0) + 1
         return dict(sorted(found.items(), key=lambda each: _ORDER.get(each[0], 9)))
 
-    def _verdicts(self, effects: Sequence[Effect]) -> list[str]:
-        """What may be somebody else's has no other verdict: the plan keeps it, and asks."""
+    def _verdicts(self, effects: Sequence[Effect], turn: Turn | None) -> list[str]:
+        """What may be somebody else's has no other verdict: the plan keeps it, and asks. What it leaves since others
+        had a part in it has none, and is called shared."""
         found = [UNCERTAIN] * len(turns.uncertain_paths(self.history, effects))
         sure = [effect for effect in effects if not turns.is_uncertain(effect)]
         if sum(len(effect.changes) for effect in sure) > _MOST_JUDGED:
             return found
-        units = [Unit(effect.seq, path) for effect in sure for path in effect.changes]
-        found += [step.verdict for step in self._planner.judged(units)]
+        units = {Unit(effect.seq, path) for effect in sure for path in effect.changes}
+        live = [unit for unit in units if unit in self.history.live]
+        shared = self._planner.shared(live, (turn,)) if turn is not None else set()
+        found += [step.verdict for step in self._planner.judged(units - shared)]
+        if shared:
+            return found
         return found or [UNCERTAIN if turns.is_uncertain(effect) else effect.verdict for effect in effects]
 
     def _badge(self, effect: Effect) -> str:

@@ -11,13 +11,14 @@ for certain; where its end is told then, a close row says only that, and its bra
 A change belongs to the open brackets that named its path; else to those that watch the whole tree; else to nobody
 known. Where a call was not at work all the time that its bracket was open, the time of the change decides:
 
-    announced ····· at a prompt ····· [ at work ] ····· over, though nobody had said so yet
-                    nobody's          the call's        nobody's, or uncertain where no end is known
+    announced ····· not begun ····· [ at work ] ····· over, though nobody had said so yet
+                    nobody's        the call's        uncertain: it may have been the call's before
 
-When it began is told late, if at all: what changed in the second before may be a person's who was about to answer, and
-is uncertain. Nor does the time of a path's last change tell what was done to it before. So what a call did after a
-prompt is its own for certain only if somebody looked at the tree right before it began (prompts.py). What is found
-while the prompt is open is uncertain until the close row says when the call began, or that it never did.
+It has not begun while a person is asked about it, or another hook is at work that its agent waits for. When it began is
+told late, if at all: what changed in the second before is the call's, or, after a prompt, uncertain: it may be a
+person's who was about to answer. Nor does the time of a path's last change tell what was done to it before. So what a
+call did after a prompt is its own for certain only if somebody looked at the tree right before it began (prompts.py).
+What is found while the prompt is open is uncertain until the close row says when the call began, or that it never did.
 
 Each open and close row says where the oldest bracket lies that was still open then, so that a hook reads a few rows,
 however long the journal is.
@@ -61,7 +62,7 @@ class Bracket(NamedTuple):
     failed: bool = False  # its agent said so
     refused: bool = False  # it never ran
     goes_on: bool = False  # it left a command running in the background
-    began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
+    began: float = 0.0  # when it began its work; 0: nobody knows
     ended: float = 0.0  # when it was over, as far as is known; else when it was closed
     ran: bool = False  # its agent has written down that it did, though not when it began
     unseen: bool = False  # nobody could look at the tree when it was announced
@@ -96,8 +97,14 @@ class End(NamedTuple):
     goes_on: bool = False  # its agent turned to something else, and its command went on in the background
     awaited: bool = False  # … and its agent may still tell of its end: until then its bracket stays open
     over: float = 0.0  # when nothing of it can have been done any more, if that is known and later than its end
-    began: float = 0.0  # when it began its work, after a person was asked about it; 0: nobody knows
+    began: float = 0.0  # when it began its work; 0: nobody knows
     ran: bool = False  # that it did is known, though not when
+    untold: bool = False  # no event will tell of it
+
+    @property
+    def is_outlived(self) -> bool:
+        """Whether its agent is gone, nobody knows since when, and its command goes on."""
+        return self == End(goes_on=True, awaited=True)
 
     @property
     def has_run(self) -> bool:
@@ -205,7 +212,7 @@ def _end_body(bracket: Bracket, end: End, oldest: int) -> dict[str, Any]:
     body |= {name: True for name, is_so in said if is_so}
     body |= {"ran": True} if end.ran and bracket.prompted else {}
     body |= {"ended": end.at} if end.at else {}
-    body |= {"began": end.began} if end.began and bracket.prompted else {}
+    body |= {"began": end.began} if end.began else {}
     return body
 
 
@@ -315,17 +322,17 @@ class Span(NamedTuple):
 
     since: float | None = 0.0  # 0: since it was announced; None: a person was asked until nobody knows when
     until: float | None = math.inf  # inf: to this day; None: it is over, and nobody knows since when
-    over: float = 0.0  # until when something of it may have been done after that
     sure: float = 0.0  # from when on it was at work for certain
     seen: bool = True  # whether somebody looked at the tree when it began and ended, so that all changes are its own
     behind: bool = False  # it goes on in the background: what another call does is not its work
 
     def holds(self, moment: Moment | None) -> bool | None:
-        """Whether a change of that moment is the call's; None if nobody can tell."""
+        """Whether a change of that moment is the call's; None if nobody can tell, as of what was changed after its end,
+        and may have been its own before."""
         if self.since and moment is not None and moment.at < self.since:
             return False
         if self.until is not None and moment is not None and moment.at > self.until:
-            return None if moment.is_latest or moment.at <= self.over else False
+            return None
         if not self.seen or (moment is not None and moment.at < self.sure):
             return None
         if self.since is None or self.until is None or (moment is None and self.until != math.inf):
@@ -337,9 +344,7 @@ def span_of(bracket: Bracket, end: End | None, began: float = 0.0, seen: float =
     """What is known of a call's work: how it ended, if it has; when it began, if that was told; and when the tree was
     last seen to be as it was known. What a call names is its own, however long a person was asked, unless it failed or
     this was found while they are asked."""
-    ended: tuple[float | None, float] = (math.inf, 0.0)
-    if end is not None:
-        ended = (end.at or None, end.over or (math.inf if end.goes_on else 0.0))
+    ended = math.inf if end is None else end.at or None
     began = began or (end.began if end is not None else 0.0)
     behind = end is not None and end.awaited
     span = _span_of(bracket, ended, began, seen, is_asking)
@@ -349,22 +354,21 @@ def span_of(bracket: Bracket, end: End | None, began: float = 0.0, seen: float =
     return span._replace(behind=behind, seen=is_seen)
 
 
-def _span_of(bracket: Bracket, ended: tuple[float | None, float], began: float, seen: float, is_asking: bool) -> Span:
-    if not bracket.prompted:
-        return Span(0.0, *ended)
+def _span_of(bracket: Bracket, ended: float | None, began: float, seen: float, is_asking: bool) -> Span:
     if not began:
-        return Span(None if bracket.call.scans or is_asking else 0.0, *ended)
+        is_anybodys = bracket.prompted and (bracket.call.scans or is_asking)
+        return Span(None if is_anybodys else 0.0, ended)
     since, is_named = max(began - EARLY, 0.0), not bracket.call.scans
-    since = since if since > bracket.at else 0.0  # else the answer came at once
-    if is_named and not bracket.failed:
-        return Span(since, *ended)  # it has written what it names, and nobody did so after it
-    return Span(since, *ended, began, is_named or max(seen, bracket.at) >= began - SEEN)
+    since = since if since > bracket.at else 0.0  # else it began at once
+    if not bracket.prompted or (is_named and not bracket.failed):
+        return Span(since, ended)  # it has written what it names, and nobody did so after it
+    return Span(since, ended, began, is_named or max(seen, bracket.at) >= began - SEEN)
 
 
 def settled(effect: Effect, bracket: Bracket, calls: Iterable[Bracket]) -> Effect:
     """What was found while a person was asked about a call that is closed now: none of it if the call never ran, or
     began later, so that it belongs to the others alone, or to nobody; its own if that began before anything of it can
-    have been done."""
+    have been done, or as it would be had it been found when the call was over."""
     since, until = effect.between
     unsure = tuple(id for id in effect.unsure if id != bracket.id)
     if bracket.refused or until <= bracket.began - EARLY:
@@ -372,7 +376,8 @@ def settled(effect: Effect, bracket: Bracket, calls: Iterable[Bracket]) -> Effec
         turns = (effect.turns - {bracket.turn}) | {b.turn for b in left}
         told = effect._replace(turns=turns, calls=tuple(b.id for b in left), uncertain=bool(unsure), unsure=unsure)
         return told if left else told._replace(summary="")
-    if bracket.began and since >= bracket.began + SEEN:
+    is_later = since >= bracket.began + SEEN
+    if bracket.began and (is_later or (since >= bracket.began - SEEN and effect.first >= bracket.began)):
         return effect._replace(uncertain=bool(unsure), unsure=unsure)
     return effect
 

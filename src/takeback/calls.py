@@ -75,7 +75,7 @@ def begin_turn(
         (seq,) = journal.append([begun], ws.clock())
         return Begun(Turn(caller.agent, begun.id), "", told, seq=seq)
     look = _scan(ws, tree, thorough=True)
-    found = ws.observer.rows_of(look, over=ends.ends_of_left(left))
+    found = ws.observer.rows_of(look, over=ends.ends_of_left(left, ws.outlives))
     if before is not None and not found and not told and is_heard_twice(ws, before, line):
         ws.observer.journal_look(look, [])
         return Begun(before.turn, "", (), seq=before.seq)
@@ -124,7 +124,7 @@ def begin_call(
         look = _named(ws, tree, [*call.paths, *(path for b in over for path in b.call.paths)])
     if unless is not None and unless():
         return None
-    rows = ws.observer.rows_of(look, over=ends.ends_of_left(over), at_work=found)
+    rows = ws.observer.rows_of(look, over=ends.ends_of_left(over, ws.outlives), at_work=found)
     turn = brackets.newest_turn(journal, caller)
     if turn is None:
         rows.append(brackets.turn_row(caller, ""))
@@ -166,9 +166,8 @@ def end_call(
     goes_on: bool = False,
 ) -> Ended:
     """A call is over, as was told at some moment: what changed since it began is its work, with what it did outside the
-    files, unless it was denied after all. Where a person was asked about it, and it is known for how many seconds it
-    ran, what changed before that is not its work. One that nobody announced owns nothing, and is looked at all the
-    same."""
+    files, unless it was denied after all. Where it is known for how many seconds it ran, what changed before that is
+    not its work. One that nobody announced owns nothing, and is looked at all the same."""
     found = brackets.open_ones(ws.store.journal)
     bracket = announced(found, caller, call)
     asked = bracket.call if bracket is not None else call
@@ -190,17 +189,18 @@ def refuse_call(ws: Guarded, tree: OpenFolder, caller: Caller, call: Call, at: f
     """A person said no to a call that was announced: it owns nothing. Ids of what was found meanwhile."""
     found = brackets.open_ones(ws.store.journal)
     bracket = announced(found, caller, call)
-    return _close(ws, tree, {bracket.id: End(at, refused=True)} if bracket is not None else {}, thorough=False)
+    return close(ws, tree, {bracket.id: End(at, refused=True)} if bracket is not None else {})
 
 
-def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool) -> tuple[str, ...]:
-    """A session, or a subagent of it, rests: the brackets that it left open are closed. Ids of what they did."""
-    return _close(ws, tree, left_by(ws, caller, whole_session), thorough=whole_session)
+def end(ws: Guarded, tree: OpenFolder, caller: Caller, whole_session: bool, at: float = 0.0) -> tuple[str, ...]:
+    """A session, or a subagent of it, rests, or ends at some moment: the brackets that it left open are closed. Ids of
+    what they did."""
+    return close(ws, tree, left_by(ws, caller, whole_session, at), thorough=whole_session)
 
 
 def end_gone(ws: Guarded, tree: OpenFolder, process: ancestry.Process, at: float) -> tuple[str, ...]:
     """An agent's process was seen to end at that moment: its calls ended with it. Ids of what they did."""
-    return _close(ws, tree, left_at_death(ws, process, at), thorough=False)
+    return close(ws, tree, left_at_death(ws, process, at))
 
 
 def over_outside(ws: Guarded) -> list[tuple[Bracket, End]]:
@@ -211,14 +211,15 @@ def over_outside(ws: Guarded) -> list[tuple[Bracket, End]]:
 
 def close_outside(ws: Guarded, tree: OpenFolder) -> tuple[str, ...]:
     """Closes them. Ids of what they did to the files."""
-    return _close(ws, tree, {b.id: end for b, end in over_outside(ws)}, thorough=False)
+    return close(ws, tree, {b.id: end for b, end in over_outside(ws)})
 
 
 def began_of(ws: Guarded, bracket: Bracket, ran: float | None, at: float) -> float:
-    """When a call began its work that is over, if a person was asked about it and that is known; else 0."""
-    if not bracket.prompted:
-        return 0.0
-    return (at or ws.clock()) - ran if ran is not None else ends.began(bracket)
+    """When a call began its work that is over: as its agent tells, or, where a person was asked about it, has written
+    down; 0: nobody knows."""
+    if ran is not None:
+        return (at or ws.clock()) - ran
+    return ends.began(bracket) if bracket.prompted else 0.0
 
 
 def ends_with(bracket: Bracket, caller: Caller) -> bool:
@@ -231,20 +232,24 @@ def announced(found: Iterable[Bracket], caller: Caller, call: Call) -> Bracket |
     return next((b for b in found if b.is_open and _same_session(b.caller, caller) and b.is_of(call.key)), None)
 
 
-def left_by(ws: Guarded, caller: Caller, whole_session: bool) -> dict[str, End]:
-    """How the calls ended that a session, or a subagent of it, has left open, by the ids of their brackets."""
+def left_by(ws: Guarded, caller: Caller, whole_session: bool, at: float = 0.0) -> dict[str, End]:
+    """How the calls ended that a session, or a subagent of it, has left open, by the ids of their brackets; a session
+    that ends does so at some moment."""
     mine = _same_session if whole_session else _same_lane
-    over = ends.ends_of_left(b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller))
+    found = (b for b in brackets.open_ones(ws.store.journal) if mine(b.caller, caller))
+    over = ends.ends_of_left(found, ws.outlives, at)
     return {id: end._replace(awaited=False) for id, end in over.items()} if whole_session else over
 
 
 def left_at_death(ws: Guarded, process: ancestry.Process, at: float) -> dict[str, End]:
     """How those ended that were open in a process which ended at that moment."""
     left = (b for b in brackets.open_ones(ws.store.journal) if (b.caller.pid, b.caller.started) == process)
-    return {id: End(at) if end == End() else end for id, end in ends.ends_of_left(left).items()}
+    found = ends.ends_of_left(left, ws.outlives)
+    return {id: end._replace(at=at) if end == End() or end.is_outlived else end for id, end in found.items()}
 
 
-def _close(ws: Guarded, tree: OpenFolder, over: Mapping[str, End], thorough: bool) -> tuple[str, ...]:
+def close(ws: Guarded, tree: OpenFolder, over: Mapping[str, End], thorough: bool = False) -> tuple[str, ...]:
+    """Closes calls that are over, by the ids of their brackets. Ids of what they did."""
     left = [b for b in brackets.open_ones(ws.store.journal) if b.id in over] if over else []
     if not left:
         return ()

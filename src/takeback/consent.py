@@ -85,7 +85,7 @@ async def _answer(said: Awaitable[Any]) -> Any:
 
 
 def _stands_under(act: Act, live: Iterable[Act], leave: set[str]) -> str:
-    above = [a for a in live if a.id in leave and a.seq > act.seq and depends(a, act)]
+    above = [a for a in live if a.id in leave and depends(a, act)]
     return f"{above[0].summary} stands on it and stays" if above else ""
 
 

@@ -258,7 +258,8 @@ class Conversation:
             plan = ws.planned(Request("redo", takebacks=tuple(t.id for t in undone)))
             mine = [step for step in plan.steps if step.path == path_of_thread(self.thread)]
             if kept := [step for step in mine if not step.taken]:
-                return Said(f"nothing was brought back: the conversation was {kept[0].note}")
+                why = results.why_not_again(ws.history(), kept[0])
+                return Said(f"nothing was brought back: the conversation was {why}")
             turns = self._turns(ws.history(), {turn for t in undone for turn in t.request.turns})
             before = len(self.messages)
             try:
@@ -353,9 +354,10 @@ class Conversation:
         parts += [f"in git {amount(of['git'])}"] if of["git"] else []
         parts += [f"{_count(len(folders), 'folder')} ({_names([text(p) for p in folders])})"] if folders else []
         parts += [f"{_count(len(files), 'file')}: {_names(files)}"] if files else []
-        not_done = [r for r in outcome.results if r.result != DONE]
+        history = self._on.history()
+        not_done = results.not_done(history, outcome)
         kept = [_kept(r.path, r.note or r.result) for r in not_done if r.path not in acts]
-        others = results.others_work(self._on.history(), outcome)
+        others = results.others_work(history, outcome)
         kept += [f"kept {each.name}, {each.why}" for each in others if not each.outside]
         kept = list(dict.fromkeys(kept))
         lists = f" (takeback show {outcome.id[:8]} lists them)" if outcome.id else ""
@@ -450,6 +452,14 @@ class AsyncConversation:
         approve: Approve | None = None,
     ) -> None:
         self._plain = Conversation(workspace, thread, enabled, agent=agent, approve=approve)
+
+    @property
+    def approve(self) -> Approve | None:
+        return self._plain.approve
+
+    @approve.setter
+    def approve(self, ask: Approve | None) -> None:
+        self._plain.approve = ask
 
     @property
     def thread(self) -> str:

@@ -17,8 +17,9 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
+from . import redact
 from .acts import Inverse
-from .doing import REFERENCE, filled
+from .doing import REFERENCE, filled, refuse_misspelled
 from .domains import command, http, python
 from .errors import UsageError
 from .typed import TYPE_CHECKING, Any, NamedTuple
@@ -56,6 +57,39 @@ class Declared(NamedTuple):
         kwargs = python.as_json(filled(self.args["kwargs"], known))
         _refuse_credentials(kwargs, self.args["kwargs"])
         return workspace.outside("python").check(Inverse(python.OP, {**self.args, "kwargs": kwargs}))
+
+
+def read_all(workspace: Workspace, undo: Mapping[str, Undo]) -> dict[str, Declared]:
+    """What a harness declares, by tool name; UsageError where no inverse can ever come of it."""
+    if not isinstance(undo, Mapping):
+        raise UsageError("undo names tools, each with how it is taken back", 'such as {"charge": {"http": {"url": …}}}')
+    found = {tool: read(tool, how) for tool, how in undo.items()}
+    for tool, declared in found.items():
+        refuse_misspelled(tool, declared.args)
+        try:
+            _try_out(workspace, declared)
+        except UsageError as error:
+            raise UsageError(f"the undo of {tool} could never be done: {error.message}", error.hint) from None
+    return found
+
+
+def _try_out(workspace: Workspace, declared: Declared) -> None:
+    """The inverse as it would be made of a call that returns whatever is referred to."""
+    if not declared.domain:
+        return
+    # A folder that it runs in may be made later.
+    tried = declared._replace(args={name: value for name, value in declared.args.items() if name != "run_in"})
+    known: dict[str, Any] = {}
+    for kind, path in REFERENCE.findall(json.dumps(dict(tried.args), default=str)):
+        inside = known
+        names = f"{kind}{path}".split(".")
+        for name in names[:-1]:
+            below = inside.get(name)
+            inside[name] = inside = below if isinstance(below, dict) else {}
+        inside.setdefault(names[-1], "x")
+    inverse = tried.inverse(workspace, known.get("args", {}), known.get("result"))
+    if told := redact.secret_at(inverse.args, names=False):
+        raise UsageError(f"it holds {told}", "name an environment variable instead: ${env:NAME}")
 
 
 def read(tool: str, undo: Undo) -> Declared:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import difflib
 import functools
 import hashlib
 import inspect
@@ -25,13 +26,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from . import ancestry, handed, redact
 from .acts import BEGUN, Act, Inverse, NewAct, unknown_owner
 from .domains import python
-from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
+from .effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN, Turn
 from .errors import ApprovalNeeded, DoneWithoutUndo, InProgress, NotDone, RepeatedEffect, TakebackError, UsageError
 from .handed import handed_over
 from .policy import ASK, REFUSE
 
 if TYPE_CHECKING:
-    from .effects import Turn
     from .guarded import Guarded
     from .workspace import Workspace
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 Undo = str | Callable[..., Any]
 REFERENCE = re.compile(r"\{(result|args)((?:\.[\w-]+)*)\}")
+_MEANT = re.compile(r"\{\s*(\w+)[^{}]*\}")  # what may be meant as one
+_ALIKE = 0.75  # how much of two names is the same where one is taken for the other, misspelled
 _SUMMARY = 160  # characters
 _LONGEST = 100_000  # characters of a result, or of an undo's arguments
 _NO_UNDO = "no undo was given"
@@ -61,18 +63,21 @@ def around_here() -> tuple[Recorder, ...]:
     return () if (here := current()) is None else (here, *here.around)
 
 
-def at_work(among: Sequence[Recorder] | None = None) -> Recorder | None:
+def at_work(workspace: Workspace | None = None) -> Recorder | None:
     """The same for a thread of its own too, which knows of no context: the one that it was started in, or that its work
-    was submitted in. Where nobody saw that, and some are open, one that says so: the act may be of any of them, or of
-    none."""
-    if (here := current()) is not None and (among is None or here in among):
-        return here
-    found = list(_everywhere if among is None else among)
-    handed_here: Recorder | None = handed_over()
-    if handed_here in found:
-        return handed_here
-    places = {id(each.workspace): each.workspace for each in found}
-    return _NobodyKnows(places.popitem()[1]) if len(places) == 1 else None
+    was submitted in. What goes on after that is over is still its work, while nothing else is open. Where nobody can
+    tell, one that says so: the act may be of any of those, or of none."""
+    known: list[Recorder] = [
+        each for each in (current(), handed_over()) if each and workspace in (None, each.workspace)
+    ]
+    found = list(_everywhere if workspace is None else workspace.open_steps)
+    for here in known:
+        if (open_here := next((each for each in (here, *here.around) if each in found), None)) is not None:
+            return open_here
+        if here.is_told or not found:
+            return here
+    places = {id(each.workspace): each.workspace for each in (*found, *known)}
+    return _NobodyKnows(places.popitem()[1], known) if len(places) == 1 else None
 
 
 def _here() -> Recorder | None:
@@ -120,6 +125,7 @@ class Recorder:
     around: Sequence[Recorder] = ()  # those that it is inside of
     was_alone = True  # no other one was open at the same time, but those around it and inside it
     journals_tools = True  # unless what a tool does is journaled around it
+    is_told = False  # a framework says what is done in it, also when it is over
 
     def __init__(self, workspace: Workspace, actor: str = "") -> None:
         self.workspace = workspace
@@ -368,11 +374,17 @@ class Recorder:
 
 
 class _NobodyKnows(Recorder):
-    """Journals what is done where nobody can tell whose it is."""
+    """Journals what is done where nobody can tell whose it is; it may be of those that are over, too."""
+
+    is_told = True
+
+    def __init__(self, workspace: Workspace, over: Iterable[Recorder]) -> None:
+        super().__init__(workspace)
+        self._over = [Turn(each.turn["actor"], each.turn["turn"]) for each in over if each.turn.get("turn")]
 
     @property
     def owner(self) -> Mapping[str, str]:
-        return unknown_owner(self.workspace.open_turns())
+        return unknown_owner(self.workspace.open_turns().union(self._over))
 
 
 async def to_the_end(work: Callable[..., T], *args: Any) -> T:
@@ -394,7 +406,7 @@ def note_inside(workspace: Guarded, whose: Turn | str) -> None:
 
 def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, Mapping[str, str]]:
     """An act as part of the step, or of the turn of a conversation, that it is recorded in."""
-    here = at_work(workspace.open_steps)
+    here = at_work(workspace)
     if here is None or (act.step and isinstance(here, _NobodyKnows)):
         return act, by
     if not by.get("actor"):
@@ -439,7 +451,7 @@ def done_before(ledger: list[Act], act: NewAct, how: Undoing) -> Act | None:
             if old.undone_by:
                 raise RepeatedEffect(
                     f"{old.summary} was done before and taken back by {old.undone_by[:8]}",
-                    "do something else, or say again=True to do it once more",
+                    "do something else, or do it once more on purpose: step.do(…, again=True), which takes a tool too",
                 )
             break
     return None
@@ -637,15 +649,27 @@ def _must_fit(undo: str, how: Undoing) -> None:
 
 
 def _must_refer(name: str, how: Undoing, known: Iterable[str]) -> None:
-    """The same of an undo that refers to an argument which the call does not have."""
+    """The same of an undo that refers to an argument which the call does not have, or to nothing, misspelled."""
     names = set(known)
     given = {} if how.undo_args is None or callable(how.undo_args) else how.undo_args
+    refuse_misspelled(name, given)
     for kind, path in REFERENCE.findall(json.dumps(given, default=str)):
         wanted = path.split(".")[1] if path else ""
         if kind == "args" and wanted and wanted not in names and not wanted.isdecimal():
             raise UsageError(
                 f"the undo of {name} refers to {{args.{wanted}}}, and it has no argument of that name",
                 f"it has {', '.join(sorted(n for n in names if not n.isdecimal())) or 'none'}",
+            )
+
+
+def refuse_misspelled(name: str, given: Mapping[str, Any]) -> None:
+    """A text that looks like a reference and is none would be sent as it stands."""
+    for found in _MEANT.finditer(json.dumps(dict(given), default=str)):
+        meant = difflib.get_close_matches(found[1].lower(), ("result", "args"), 1, _ALIKE)
+        if meant and not REFERENCE.fullmatch(found[0]):
+            raise UsageError(
+                f"the undo of {name} holds {found[0][:100]}, which refers to nothing",
+                f"write {{{meant[0]}.name}}, with the names that lead there",
             )
 
 

@@ -92,6 +92,11 @@ def same(a: State, b: State) -> bool:
     return a[:6] == b[:6]
 
 
+def is_within(path: bytes, named: Iterable[bytes]) -> bool:
+    """Whether it is one of these paths, or lies below one; b"" is the root, with all in it."""
+    return any(not each or path == each or path.startswith(each + b"/") for each in named)
+
+
 class Change(NamedTuple):
     path: bytes
     before: State
@@ -145,6 +150,7 @@ class Effect(NamedTuple):
     uncertain: bool = False  # its call was over at some moment that nobody knows: it may be somebody else's
     between: tuple[float, float] = (0.0, 0.0)  # when it was done, where it was found while a person was asked
     unsure: tuple[str, ...] = ()  # of its calls, those for which it is uncertain
+    first: float = 0.0  # when the first of it was last changed, where it was found while a person was asked
 
     @property
     def actors(self) -> frozenset[str]:
@@ -196,7 +202,7 @@ class Track(NamedTuple):
     paths: tuple[bytes, ...]
 
     def has(self, path: bytes) -> bool:
-        return any(not each or path == each or path.startswith(each + b"/") for each in self.paths)
+        return is_within(path, self.paths)
 
 
 class Takeback(NamedTuple):
@@ -239,7 +245,7 @@ class Request(NamedTuple):
     """What was asked, every name resolved, so that it means the same when it is planned again."""
 
     verb: str
-    turns: tuple[Turn, ...] = ()  # undo; of a thread, with files: whose work goes with it
+    turns: tuple[Turn, ...] = ()  # undo; revert of whole turns; of a thread, with files: whose work goes with it
     takebacks: tuple[str, ...] = ()  # redo
     since: int = 0  # rollback: rows after this one
     label: str = ""  # what the target is called, for people
@@ -259,6 +265,7 @@ class Request(NamedTuple):
     also: tuple[str, ...] = ()  # kinds of work that are asked about, and to be taken: a person said so
     own: bool = False  # of a thread, with files: what was done in its own turns, and nothing else
     bound: bool = False  # threads go back only where all else that is taken back did
+    calls: tuple[str, ...] = ()  # revert: ids of the calls that were named
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
@@ -283,6 +290,8 @@ class Request(NamedTuple):
             out["threads"] = list(self.threads)
         if self.also:
             out["also"] = list(self.also)
+        if self.calls:
+            out["calls"] = list(self.calls)
         plain = ("since", "label", "checkpoint", "everything", "merge", "markers", "force", "state", "own", "bound")
         for name in plain:
             if getattr(self, name):
@@ -302,6 +311,7 @@ class Request(NamedTuple):
         known["leave"] = tuple(data.get("leave", ()))
         known["threads"] = tuple(data.get("threads", ()))
         known["also"] = tuple(data.get("also", ()))
+        known["calls"] = tuple(data.get("calls", ()))
         return cls(**known)
 
 
@@ -366,7 +376,9 @@ class Plan(NamedTuple):
     own: frozenset[bytes] = frozenset()  # left too, as they are an agent's own: taken back only by name
     distance: Distance = Distance()
     asks: Mapping[str, frozenset[Unit]] = _NO_UNITS  # of what is left, by kind: a person may say that it goes too
+    new: tuple[bytes, ...] = ()  # restore: what is in the named folders now and was not then, its top; it stays
     marks: Mapping[str, str] = _NO_MARKS  # of the values of variables that its outside steps use (marks.py)
+    forced: frozenset[Unit] = frozenset()  # others' work that goes by force, above what was asked for
 
     @property
     def taken(self) -> list[Step]:
@@ -380,6 +392,12 @@ class Plan(NamedTuple):
     def outside(self) -> list[Step]:
         """The steps that would act on the world beyond the files and their repository."""
         return [s for s in self.steps if s.taken and s.domain not in STATES]
+
+    @property
+    def others_work(self) -> frozenset[Unit]:
+        """What it leaves because others did it, or had a part in it; what it asks about stands apart."""
+        asked = frozenset().union(*self.asks.values())
+        return frozenset(unit for unit in self.left - asked if unit.path not in self.own)
 
     @property
     def idle(self) -> bool:
@@ -426,7 +444,7 @@ class Outcome(NamedTuple):
     plan: Plan
     id: str
     results: tuple[Result, ...]
-    left: tuple[bytes, ...] = ()  # others' work in range, kept
+    left: tuple[bytes, ...] = ()  # others' work in range, kept; of a restore, what was not there then, and stays
     finished_earlier: bool = False  # an interrupted take-back was finished instead of starting this one
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from . import ancestry
 from .brackets import Bracket, End
@@ -19,34 +19,58 @@ if TYPE_CHECKING:
 
 _WRITING = 0.4  # seconds until an agent has written down what it has already acted upon
 _AGAIN = 0.05
+_EARLY = 0.05  # seconds by which the start of a process may be told too early
+
+Outlives = Callable[[Bracket], bool]  # whether something of a call is at work, though its agent is gone
 
 
-def end_of(bracket: Bracket) -> End | None:
+def end_of(bracket: Bracket, outlives: Outlives) -> End | None:
     """None where the call is at work, as far as anybody can tell."""
     if bracket.told is not None:
         return bracket.told
     found = _written(bracket)
-    if bracket.caller.is_gone:
-        return (found or End())._replace(awaited=False)  # nobody tells any more
-    return found
+    return _end_of_gone(bracket, found or End(), outlives) if bracket.caller.is_gone else found
 
 
-def ends_of_left(left: Iterable[Bracket]) -> dict[str, End]:
+def ends_of_left(left: Iterable[Bracket], outlives: Outlives, at: float = 0.0) -> dict[str, End]:
     """The same of calls whose session has gone on, by the ids of their brackets: they are over, and that may just be
-    being written down. Waits once for all of them."""
+    being written down. Waits once for all of them. Where their agent tells that the session ends at some moment, those
+    of which it has written down nothing were at work until then."""
     until = time.monotonic() + _WRITING
-    return {bracket.id: _end_of_left(bracket, until) for bracket in left}
+    return {bracket.id: _end_of_left(bracket, until, outlives, at) for bracket in left}
 
 
-def _end_of_left(bracket: Bracket, until: float) -> End:
+def outlives(bracket: Bracket, root: str, agents: Callable[[], Iterable[ancestry.Process]]) -> bool:
+    """Whether a command that an agent has begun in the root since a call was announced is at work, and no agent that is
+    known to live has begun it: one that outlived the agent of that call."""
+    if not bracket.call.scans or not (found := list(ancestry.marked_in(root, bracket.at - _EARLY))):
+        return False
+    living, here = set(agents()), set(ancestry.ancestors(os.getpid()))
+    above = (list(ancestry.ancestors(pid)) for pid in found)
+    return any(chain[0] not in here and living.isdisjoint(chain) for chain in above)
+
+
+def _end_of_gone(bracket: Bracket, end: End, outlives: Outlives) -> End:
+    """Nobody tells any more. Where its command lives on, it is not over: until that has ended, nobody knows what is
+    its work."""
+    goes_on = not (end.done or end.refused) and outlives(bracket)
+    return end._replace(goes_on=end.goes_on or goes_on, awaited=goes_on)
+
+
+def _end_of_left(bracket: Bracket, until: float, outlives: Outlives, at: float) -> End:
     if bracket.told is not None:
         return bracket.told
     can_wait = not bracket.caller.is_gone and os.path.exists(bracket.call.transcript)
     while (end := _written(bracket)) is None:
         if not can_wait or time.monotonic() > until:
-            return End()
+            end = End(at if can_wait else 0.0)
+            break
         time.sleep(_AGAIN)
-    return end._replace(awaited=False) if bracket.caller.is_gone else end
+    if not bracket.caller.is_gone:
+        return end
+    while (gone := _end_of_gone(bracket, end, outlives)).awaited and time.monotonic() < until:
+        time.sleep(_AGAIN)  # most commands die with their agent, a moment after it
+    return gone
 
 
 def began(bracket: Bracket) -> float:

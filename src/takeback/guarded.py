@@ -16,6 +16,7 @@ from contextlib import ContextDecorator, contextmanager, suppress
 from pathlib import Path
 
 from . import ends, store, workers
+from .ancestry import Process
 from .errors import Interrupted, Locked, Off, TakebackError, UsageError
 from .history import History
 from .observer import Observer, Progress
@@ -25,6 +26,7 @@ from .settings import Settings
 from .typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .brackets import Bracket
     from .doing import Recorder
     from .executor import Told
     from .takebacks import Takebacks
@@ -51,7 +53,7 @@ class Guarded:
         self.settings = settings
         self.clock = clock
         self.observer = Observer(root, opened, settings, clock)
-        self.observer.end_of = ends.end_of
+        self.observer.end_of = lambda bracket: ends.end_of(bracket, self.outlives)
         self._inode = inode
         self._mutex = RLock()
         self._closed = False
@@ -63,6 +65,13 @@ class Guarded:
         self.asked_by = ""  # the agent that asks, where no process above this one tells
         self.by_command = False  # asked by a command, which an agent runs in a call; not by a tool of ours
         self.client = ""  # of a tool of ours: who calls it
+
+    def outlives(self, bracket: Bracket) -> bool:
+        """Whether something of a call is at work, though its agent is gone."""
+        return ends.outlives(bracket, str(self.root), self._agents)
+
+    def _agents(self) -> Iterator[Process]:
+        return (Process(each["pid"], each["started"]) for each in self.observer.history().sessions)
 
     def close(self) -> None:
         with self._mutex:

@@ -25,6 +25,11 @@ def handed_over() -> Any:
     return _from.get()
 
 
+def is_followed() -> bool:
+    """Whether anything was open in this process that work could have been handed over from."""
+    return _is_followed
+
+
 def start_apart(thread: threading.Thread) -> None:
     """Starts a thread that serves whoever asks it, and belongs to nobody."""
     Context().run(thread.start)

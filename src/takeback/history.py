@@ -10,6 +10,7 @@ from binascii import a2b_base64, b2a_base64
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 
 from . import changes as change_lists
 from .acts import BEGUN, DECLINED, UNDONE, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
@@ -19,6 +20,7 @@ from .effects import (
     FAILED,
     FILE,
     PEOPLE,
+    RUN,
     STATES,
     UNCERTAIN,
     UNCOVERED,
@@ -259,7 +261,7 @@ class History:
         since, until = body.get("between", (0.0, row.at))
         unsure = tuple(body.get("unsure", calls)) if uncertain else ()
         effect = Effect(row.seq, row.id, row.at, turns, found, by, domain, "exact", told, calls, uncertain)
-        self.effects.append(effect._replace(between=(since, until), unsure=unsure))
+        self.effects.append(effect._replace(between=(since, until), unsure=unsure, first=body.get("first", 0.0)))
 
     def _fold_turn(self, row: Row, body: Mapping[str, Any]) -> None:
         asked = turn_of(row, body)
@@ -670,11 +672,11 @@ class History:
 
     @cached_property
     def passed(self) -> set[tuple[Turn, Unit]]:
-        """What standing undos, and rollbacks of threads, addressed and had to keep."""
+        """What standing undos, reverts of turns and calls, and rollbacks of threads addressed and had to keep."""
         found: set[tuple[Turn, Unit]] = set()
         for takeback in self.standing.values():
             request = takeback.request
-            turns = request.turns or (self.turns_of(request.threads) if request.own else ())
+            turns = self.turns_named(request) or (self.turns_of(request.threads) if request.own else ())
             then = [t for t in turns if t not in self.agent_turns or self.agent_turns[t].seq < takeback.seq]
             found.update((turn, unit) for turn in then for unit in takeback.kept)
         return found
@@ -691,14 +693,15 @@ class History:
 
     @cached_property
     def _agent_seqs(self) -> list[int]:
-        """Where an agent was at work, whether or not anything came of it."""
+        """Where an agent was at work, whether or not anything came of it. One that only remembers is not."""
         calls = (seq for b in self.brackets.values() for seq in (b.seq, b.closed) if seq)
-        return sorted([*(e.seq for e in self.effects if e.has_agent and e.domain in STATES), *calls])
+        known = (e.seq for e in self.effects if e.has_agent and e.domain in STATES and e.domain != "state")
+        return sorted([*known, *calls])
 
     @cached_property
     def has_agents(self) -> bool:
-        """Whether any agent has ever been at work here."""
-        return bool(self._agent_seqs)
+        """Whether any agent has ever been at work here, or has saved what it remembers."""
+        return bool(self._agent_seqs) or any(e.has_agent and e.domain == "state" for e in self.effects)
 
     @cached_property
     def _stretch_seqs(self) -> list[int]:
@@ -732,6 +735,11 @@ class History:
         """The turns of these threads: whatever was done in them, by whichever of their agents."""
         wanted = set(threads)
         return frozenset(b.turn for b in self.brackets.values() if b.call.thread in wanted)
+
+    def turns_named(self, request: Request) -> frozenset[Turn]:
+        """The turns that a request names, or of which it names calls."""
+        calls = (self.brackets[id].turn for id in request.calls if id in self.brackets)
+        return frozenset((*request.turns, *calls))
 
     def whose(self, unit: Unit) -> frozenset[Turn]:
         """The turns whose work it is; of a take-back, those whose work it took."""
@@ -777,8 +785,12 @@ class History:
     def side(self, turn: Turn) -> tuple[str, str, str]:
         """Whose turn it is: the thread that it is of, or the session."""
         asked = self.agent_turns.get(turn)
-        thread = self._threads_of_turns.get(turn, "")
+        thread = self.thread_of(turn)
         return ("", "", thread) if thread or asked is None else (asked.caller.agent, asked.caller.session, "")
+
+    def thread_of(self, turn: Turn) -> str:
+        """The thread that a turn is of, if it is of one."""
+        return self._threads_of_turns.get(turn, "")
 
     @cached_property
     def _threads_of_turns(self) -> dict[Turn, str]:
@@ -797,7 +809,7 @@ class History:
     def authors(self, unit: Unit) -> frozenset[str]:
         """Who changed it, in words: a thread by its name, as one agent has many; whoever reads it, where nobody is
         known."""
-        threads = {t: self._threads_of_turns.get(t, "") for t in self.whose(unit)}
+        threads = {t: self.thread_of(t) for t in self.whose(unit)}
         named = {f"thread {thread}" for thread in threads.values() if thread}
         in_threads = {turn.actor for turn, thread in threads.items() if thread}
         return frozenset(named | {actor or "you" for actor in self.actors(unit) - in_threads})
@@ -955,10 +967,30 @@ class History:
         """What a path was just before a row, from what it is now."""
         return next((change.before for at, change in self._by_path.get(path, ()) if at >= seq), now)
 
+    def is_made_since(self, path: bytes, seq: int) -> bool:
+        """Whether a path was seen to be absent just before its first change after a row, and nothing that could tell
+        otherwise is lost: only so is it known that it was not there."""
+        if seq < self.horizon or any(lost >= seq for lost in self.damaged):
+            return False
+        changes = (change for at, change in self._by_path.get(path, ()) if at >= seq)
+        return any(change.before is None for change in islice(changes, 1))
+
     @cached_property
     def all_paths(self) -> set[bytes]:
         """Every path of the tree that has ever changed."""
         return {path for effect in self.effects if effect.domain == "files" for path in effect.changes}
+
+    def recorded_below(self, path: bytes) -> list[bytes]:
+        """The paths that ever changed at this one or below it."""
+        found = self._sorted_paths
+        if not path:
+            return found
+        inside = found[bisect_left(found, path + b"/") : bisect_left(found, path + b"0")]  # "0" comes next to "/"
+        return [path, *inside] if path in self.all_paths else inside
+
+    @cached_property
+    def _sorted_paths(self) -> list[bytes]:
+        return sorted(self.all_paths)
 
     def act_of(self, seq: int) -> Act | None:
         """The outside effect of a row; None for files and for take-backs."""
@@ -993,6 +1025,12 @@ class History:
             return [e.id for e in self.effects if id in e.calls]
         turns = {turn for turn, asked in self.agent_turns.items() if asked.id == id}
         return [e.id for e in self.effects if turns & e.turns] if turns else None
+
+    def turn_called(self, id: str) -> Turn | None:
+        """The agent's turn that has this id, or the run that began with this checkpoint."""
+        run = Turn(RUN, id)
+        found = next((turn for turn, asked in self.agent_turns.items() if asked.id == id), run)
+        return found if found is not run or any(run in effect.turns for effect in self.effects) else None
 
     @cached_property
     def here(self) -> Checkpoint | None:

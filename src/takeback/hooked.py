@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .brackets import AgentTurn, Bracket, Call, Caller, End
     from .effects import Turn
     from .prompts import Attendance
+    from .stops import Stops
 
 
 class Hooked(Guarded):
@@ -100,9 +101,9 @@ class Hooked(Guarded):
         nothing: str = "",
         goes_on: bool = False,
     ) -> calls.Ended:
-        """An agent's call is over: journals what it did, as one effect, with what it did outside the files. Where a
-        person was asked about it, what changed before it began to work (`ran` seconds before `at`, when its agent
-        told of its end) is not its work. `nothing` says why, where nothing came of it outside the files; `goes_on`
+        """An agent's call is over: journals what it did, as one effect, with what it did outside the files. What
+        changed before it began to work (`ran` seconds before `at`, when its agent told of its end) is not its work.
+        `nothing` says why, where nothing came of it outside the files; `goes_on`
         that it left a command running."""
         from . import calls, unseen
 
@@ -117,13 +118,13 @@ class Hooked(Guarded):
         with self._hooked(lambda: unseen.end_gone(self, process, at)) as tree:
             return calls.end_gone(self, tree, process, at)
 
-    def end_turn(self, caller: Caller, whole_session: bool = False) -> tuple[str, ...]:
-        """An agent rests, or a session ends: calls that nobody said were over are taken to be. While it rests nobody
-        waits, so that room is made then."""
+    def end_turn(self, caller: Caller, whole_session: bool = False, at: float = 0.0) -> tuple[str, ...]:
+        """An agent rests, or a session ends, at this moment: calls that nobody said were over are taken to be. While it
+        rests nobody waits, so that room is made then."""
         from . import calls, unseen
 
-        with self._hooked(lambda: unseen.end_turn(self, caller, whole_session)) as tree:
-            found = calls.end(self, tree, caller, whole_session)
+        with self._hooked(lambda: unseen.end_turn(self, caller, whole_session, at)) as tree:
+            found = calls.end(self, tree, caller, whole_session, at)
             if not whole_session:
                 with suppress(TakebackError):  # the next one makes it; what was captured stands
                     budget.stay_within(self)
@@ -285,6 +286,32 @@ class Hooked(Guarded):
 
         with self.alone():
             return bool(prompts.asked_about(self))
+
+    def close_stopped(self) -> bool:
+        """While calls are at work, again and again: closes those of which only their agents' files tell that they are
+        over. Whether any are left whose agents write that down."""
+        from . import calls
+
+        with self.alone():
+            over = self._stops.over(self)
+        if over:
+            with self._hooked() as tree:
+                calls.close(self, tree, over)
+        return self.is_written_down
+
+    @cached_property
+    def _stops(self) -> Stops:
+        from .stops import Stops
+
+        return Stops()
+
+    @property
+    def is_written_down(self) -> bool:
+        """Whether a call is at work whose agent writes down how it ends."""
+        from . import stops
+
+        with self.alone():
+            return bool(stops.written_down(self))
 
     def tend(self) -> None:
         """Between calls of a process that stays, if none is at work just now."""

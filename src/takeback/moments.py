@@ -67,8 +67,10 @@ class Moments:
             body = row.body or {}
             if row.kind == "checkpoint":
                 self._agent_acted = self._agent_acted and not body.get("named")
-            elif row.kind == "open" or any(turn[0] not in PERSONS for turn in body.get("turns", ())):
+            elif row.kind == "open":
                 self._agent_acted = True
+            elif body.get("domain") != "state":  # an agent that only remembers has done nothing here
+                self._agent_acted |= any(turn[0] not in PERSONS for turn in body.get("turns", ()))
         return self._agent_acted
 
 

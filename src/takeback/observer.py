@@ -37,7 +37,7 @@ from .workers import DamagedThere
 if TYPE_CHECKING:
     from .capture.git_state import GitState
     from .capture.suspects import Suspects
-    from .capture.thread_state import Seen, ThreadState
+    from .capture.thread_state import Moved, Seen, ThreadState
     from .executor import Told
     from .threads import Threads
 
@@ -357,17 +357,21 @@ class Observer:
         if not self.has_threads:
             return
         seen = self.thread_state.look()
-        rows: list[New] = []
-        at_work, running = self._at_work()
-        ends = self._ends(at_work, {})
-        spans, times = self._spans(at_work, ends), ChangeTimes(None, seen)
-        for owners, changes in self._by_owner(seen.changes, at_work, running, ends, spans, times, seen):
-            told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
-            rows += self._row_of(changes, owners, told, _STATE, seen)
+        rows = self._rows_of_threads(seen, *self._at_work())
         self.store.blobs.flush()
         if rows:
             self.store.journal.append(rows, self.clock())
         self.thread_state.journaled(seen)
+
+    def _rows_of_threads(self, seen: Seen, at_work: Sequence[Bracket], running: Sequence[Turn]) -> list[New]:
+        """What was found of the threads alone."""
+        ends = self._ends(at_work, {})
+        spans, times = self._spans(at_work, ends), ChangeTimes(None, seen)
+        rows: list[New] = []
+        for owners, changes, found in self._by_owner(seen.changes, at_work, running, ends, spans, times, seen):
+            told = owners.calls[0].call.summary if len(owners.calls) == 1 else ""
+            rows += self._row_of(changes, owners, told, _STATE, found)
+        return rows
 
     def rows_of(
         self,
@@ -391,7 +395,7 @@ class Observer:
         done."""
         if look.first and look.threads is None:
             return []
-        if actor and not turns:
+        if vouched := bool(actor and not turns):
             turns = [Turn(actor, self.history().current_turn(actor))]
         git = look.git.changes if look.git is not None and not look.first else ()
         seen = look.threads
@@ -403,8 +407,12 @@ class Observer:
             rows = []
             for found_there, domain in ((found_files, {}), (git, _GIT)):
                 rows += self._row_of(found_there, owners, summary, also | domain)
-            apart = [(owners, moved)] if takeback or seen is None else self._by_saver(moved, seen, owners)
-            return rows + [row for o, some in apart for row in self._row_of(some, o, summary, also | _STATE, seen)]
+            if seen is None or takeback:
+                return rows + self._row_of(moved, owners, summary, also | _STATE, seen)
+            if vouched:
+                return self._rows_of_saved(seen) + rows  # so that the newest is of whom the checkpoint is
+            apart = self._by_saver(moved, seen, owners)
+            return rows + [row for o, some, of in apart for row in self._row_of(some, o, summary, _STATE, of)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
         ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
@@ -414,7 +422,7 @@ class Observer:
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
-            for owners, changes in self._by_owner(all_of_it, ran, running, ends, spans, times, seen):
+            for owners, changes, of in self._by_owner(all_of_it, ran, running, ends, spans, times, seen):
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 between: dict[str, Any] = {}
                 if asked := [b for b in owners.calls if b.id in asking and owners.uncertain]:
@@ -423,7 +431,8 @@ class Observer:
                         max(self.seen_at, min(0.0 if b.unseen else b.at for b in asked)),
                         max(moments),
                     ]
-                rows += self._row_of(changes, owners, told, {**domain, **between}, seen)
+                    between["first"] = min(moments)
+                rows += self._row_of(changes, owners, told, {**domain, **between}, of)
         return rows + self._closing(found, ends if look.whole else over, over)
 
     def whose(self, look: Look) -> dict[bytes, Owners]:
@@ -432,7 +441,7 @@ class Observer:
         times, ends = ChangeTimes(look.tree, None), self._ends(found, {})
         spans = self._spans(found, ends)
         apart = self._by_owner(look.changes, found, running, ends, spans, times, None) if found or running else ()
-        return {change.path: owners for owners, some in apart for change in some}
+        return {change.path: owners for owners, some, _ in apart for change in some}
 
     def _at_work(self) -> tuple[list[Bracket], list[Turn]]:
         """The calls and the runs that are open."""
@@ -464,43 +473,56 @@ class Observer:
         spans: Mapping[str, Span],
         times: ChangeTimes,
         seen: Seen | None,
-    ) -> Iterable[tuple[Owners, Sequence[Change]]]:
+    ) -> Iterable[tuple[Owners, Sequence[Change], Seen | None]]:
         """Changes apart by whose they are. Of threads that nobody is at work on it is who saved them."""
         ran = [bracket for bracket in found if bracket.id not in ends or not ends[bracket.id].refused]
         for owners, some in _by_owner(changes, Ownership(ran, running, spans, times.of)):
-            is_saved = seen is not None and some is seen.changes and not owners.turns and not owners.calls
-            yield from self._by_saver(some, seen, owners) if is_saved and seen is not None else [(owners, some)]
+            if seen is not None and changes is seen.changes and not owners.turns and not owners.calls:
+                yield from self._by_saver(some, seen, owners)
+            else:
+                yield owners, some, seen
 
     def _by_saver(
         self, changes: Sequence[Change], seen: Seen, owners: Owners
-    ) -> Iterable[tuple[Owners, Sequence[Change]]]:
-        """Threads apart by the turn in which their newest state was saved; else they are the owners'."""
-        apart: dict[Owners, list[Change]] = {}
-        for change in changes:
-            moved = seen.moved.get(change.path)
-            turn = self._turn_of(moved.agent, moved.seq, moved.at) if moved is not None and moved.agent else None
-            apart.setdefault(Owners((turn,)) if turn is not None else owners, []).append(change)
-        return list(apart.items())
+    ) -> Iterable[tuple[Owners, Sequence[Change], Seen]]:
+        """Threads apart by the turn in which each who saved them did so; what nobody is known to have saved is the
+        owners'."""
+        for some in seen.by_saver(change.path for change in changes):
+            apart: dict[Owners, list[Change]] = {}
+            for change in some.changes:
+                turn = self._turn_of(some.moved[change.path])
+                apart.setdefault(Owners((turn,)) if turn is not None else owners, []).append(change)
+            yield from ((whose, found, some) for whose, found in apart.items())
 
-    def _turn_of(self, actor: str, seq: int, at: float) -> Turn | None:
-        """The turn of an actor that a row is in: what the row saved goes with the checkpoint of its own moment, which
-        ended that turn. None of an agent whose turns are told, and of one that has none."""
+    def _turn_of(self, saved: Moved) -> Turn | None:
+        """The turn of whoever saved a state: what was saved goes with the checkpoint of its own moment, which ended
+        that turn. Of an agent whose turns are told it is the newest, and none where they are turns of threads: what is
+        saved between these is nobody's."""
+        if saved.turn is not None or not (actor := saved.agent):
+            return saved.turn
         history = self.history()
-        own = [(effect.seq, turn) for effect in history.effects for turn in effect.turns if turn.actor == actor]
-        if not own or not all(str(turn.number).isdecimal() for _, turn in own):
-            return None
-        ends = [c.seq for c in history.checkpoints if c.actor == actor and (c.seq > seq or c.at == at)]
+        told = [(turn, asked) for turn, asked in history.agent_turns.items() if turn.actor == actor]
+        if told:
+            newest = next((turn for turn, asked in reversed(told) if asked.seq < saved.seq), None)
+            return newest if newest is not None and not history.thread_of(newest) else None
+        ends = [c.seq for c in history.checkpoints if c.actor == actor and (c.seq > saved.seq or c.at == saved.at)]
         if not ends:
             return Turn(actor, history.current_turn(actor))
-        return next((turn for begun, turn in reversed(own) if begun < min(ends)), None)
+        own = ((effect.seq, turn) for effect in reversed(history.effects) for turn in effect.turns)
+        begun = (turn for seq, turn in own if turn.actor == actor and seq < min(ends))
+        return next(begun, Turn(actor, str(saved.seq)))
 
     def rows_of_threads(self, look: Look) -> list[New]:
         """What was saved in threads since the last look at them, if a turn has ended meanwhile: it is that turn's."""
         if not self.has_threads or not self.thread_state.is_behind:
             return []
-        seen = look.threads = self.thread_state.look()
-        apart = self._by_saver(seen.changes, seen, Owners())
-        return [row for owners, some in apart for row in self._row_of(some, owners, "", _STATE, seen)]
+        look.threads = self.thread_state.look()
+        return self._rows_of_saved(look.threads)
+
+    def _rows_of_saved(self, seen: Seen) -> list[New]:
+        """What was found of the threads where somebody vouches for the files: they are whose call named them, else of
+        whoever saved them, and never of who happens to look."""
+        return self._rows_of_threads(seen, [b for b in brackets.open_ones(self.store.journal) if b.call.paths], ())
 
     def _row_of(
         self,

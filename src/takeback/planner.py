@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from .acts import BEGUN, Act, carries, depends
+from .acts import BEGUN, Act, depends
 from .agent_files import is_agents_own, may_hold_own, own_below
 from .effects import (
     DRIFTED,
@@ -38,6 +38,7 @@ from .effects import (
     Turn,
     Unit,
     domain_of,
+    is_within,
     path_of_thread,
     same,
     text,
@@ -122,6 +123,8 @@ class Planner:
     def select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         """The units to take back, and those in range that are left because they are others' work."""
         ours, left = self._with_all_owners(*self._select(request), request)
+        if request.verb == "revert" and request.paths:
+            ours, left = ({u for u in units if self._is_file_in(u, request.paths)} for units in (ours, left))
         ours, left = self._without_uncertain(ours, left, request)
         own = set() if request.paths else {u for u in ours if may_hold_own(u.path) and self._is_own(u.path)}
         if own := {u for u in own if not self._is_outside(u.seq)}:
@@ -133,6 +136,9 @@ class Planner:
         if not (request.only or request.without or request.leave or self.left_alone or self._has_threads()):
             return ours, left
         return {u for u in ours if self._is_in_scope(u, request)}, {u for u in left if self._is_in_scope(u, request)}
+
+    def _is_file_in(self, unit: Unit, paths: Sequence[bytes]) -> bool:
+        return self.history.by_seq[unit.seq].domain == "files" and is_within(unit.path, paths)
 
     def _select(self, request: Request) -> tuple[set[Unit], set[Unit]]:
         history = self.history
@@ -204,9 +210,9 @@ class Planner:
         touched = {u for u in live if turns[u.seq] & wanted}
         if request.everything and touched:
             return history.shown(min(touched).seq), set()
-        # With what earlier undos kept: it may be free by now. Shared work goes with the last who share it.
+        # With what earlier undos kept: it may be free by now.
         passed = {(t, u) for t, u in history.passed if not request.actors or t.actor in request.actors}
-        ours = {u for u in live if all(t in wanted or (t, u) in passed for t in turns[u.seq])}
+        ours = {u for u in live if _goes_with(u, turns[u.seq], wanted, passed)}
         ours, left = (ours & touched if request.force else ours), touched - ours
         return self._conversation(request, turns, ours, left) if request.threads else (ours, left)
 
@@ -282,22 +288,33 @@ class Planner:
         """Who wrote a file once more with the same bytes, another thread or another agent's session, is one more owner
         of it: it goes with the last of them, and stays until then."""
         history, passed = self.history, self.history.passed
-        wanted = set(request.turns) or history.turns_of(request.threads if request.own else ())
-        if not wanted or request.everything or request.force or request.verb not in ("undo", "rollback"):
+        wanted = self._turns_of(request)
+        in_part = history.turns_named(request) - wanted  # of these only what is selected
+        if not (wanted or in_part) or request.everything or request.force:
             return ours, left
         ours, left = set(ours), set(left)
         for unit, again in history.rewritten.items():
             owners = {**dict.fromkeys(history.turns(unit.seq), unit.seq), **again}
-            going = {turn for turn, seq in owners.items() if turn in wanted and seq >= request.since}
+            asked = wanted | in_part if unit in ours or unit in left else wanted
+            going = {turn for turn, seq in owners.items() if turn in asked and seq >= request.since}
             if not going and unit not in ours:
                 continue
-            if all(turn in going or (turn, unit) in passed for turn in owners):
+            if _goes_with(unit, owners, going, passed):
                 ours.add(unit)
                 left.discard(unit)
             else:
                 ours.discard(unit)
                 left |= {unit} if going else set()
         return ours, left
+
+    def _turns_of(self, request: Request) -> frozenset[Turn]:
+        """The turns whose work is to go, where a request is of turns or of a thread."""
+        return frozenset(request.turns) or self.history.turns_of(request.threads if request.own else ())
+
+    def _has_others_too(self, unit: Unit, turns: frozenset[Turn]) -> bool:
+        """Whether it is the work of these turns and of others: it goes with the last of them."""
+        owners = self.history.whose(unit).union(self.history.rewritten.get(unit, ()))
+        return not owners.isdisjoint(turns) and not owners <= turns
 
     def _asks(self, left: Iterable[Unit], request: Request) -> dict[str, frozenset[Unit]]:
         """What is left, by kind, where a person may say that it goes too. A take-back that is narrow by itself, or was
@@ -322,11 +339,7 @@ class Planner:
         whose = {u: history.whose(u) for u in inside}
         passed = history.passed
 
-        def is_ours(unit: Unit) -> bool:
-            turns = whose[unit]
-            return bool(turns & wanted) and all(t in wanted or (t, unit) in passed for t in turns)
-
-        ours = set(filter(is_ours, inside))
+        ours = {u for u in inside if whose[u] & wanted and _goes_with(u, whose[u], wanted, passed)}
         left = {u for u in inside - ours if whose[u] & wanted or not (request.turns or u in across)}
         for unit in ours & across:
             ours |= {t for seq in history.change(unit).took if (t := Unit(seq, unit.path)) in shown}
@@ -336,28 +349,39 @@ class Planner:
         history = self.history
         by_id = {e.id: e.seq for e in history.effects}
         units = {u for u in history.units(by_id[id] for id in request.rows if id in by_id) if u in history.live}
-        if request.rows and request.paths:
-            return {u for u in units if u.path in set(request.paths)}, set()
-        left: set[Unit] = set()
+        left = self.shared(units, history.turns_named(request))
+        units -= left
+        if request.rows or request.turns or request.calls:
+            return units, left
         for path in request.paths:
             ours, others = self._of_path(path, request.since)
             units |= ours
             left |= others
-        return units, left
+        return units, left - units
 
-    def _of_path(self, path: bytes, since: int) -> tuple[set[Unit], set[Unit]]:
-        """What agents did to a path since a point, else their newest change; and what people did there meanwhile. Of a
-        path that no agent ever changed, what people did."""
+    def shared(self, units: Iterable[Unit], turns: Collection[Turn]) -> set[Unit]:
+        """What of these a take-back of turns leaves, as others were at work at the same time."""
+        whose, passed = {u: self.history.turns(u.seq) for u in units}, self.history.passed
+        return {u for u in whose if not whose[u].isdisjoint(turns) and not _goes_with(u, whose[u], turns, passed)}
+
+    def _of_path(self, named: bytes, since: int) -> tuple[set[Unit], set[Unit]]:
+        """What agents did to a path, of a folder to all in it, since a point, else their newest change; and what people
+        did there meanwhile. Of a path in which no agent ever changed anything, what people did."""
         history = self.history
-        point = since or history.last_point(path)
-        layers = history.layers(path, 0)
-        if not history.has_agent_changed(path):
-            return set(history.layers(path, point)) or set(layers[-1:] if not since else ()), set()
+        point = since or history.last_point(named)
+        paths = history.recorded_below(named)
+        layers = [u for path in paths for u in history.layers(path, 0)]
+        if not any(map(history.has_agent_changed, paths)):
+            ours = {u for path in paths for u in history.layers(path, point)}
+            return ours or (_newest(layers) if not since else ours), set()
         shown = [u for u in layers if u in history.live and not history.by_seq[u.seq].takeback]
         mine = [u for u in shown if history.by_seq[u.seq].is_agents]
-        ours = [u for u in mine if u.seq > point] or (mine[-1:] if not since else [])
-        lowest = min((u.seq for u in ours), default=point)
-        return set(ours), {u for u in shown if u.seq > lowest and u not in ours}
+        ours = {u for u in mine if u.seq > point}
+        if not ours and not since:
+            ours = _newest(mine)
+        lowest = {path: min(units).seq for path, units in groupby(sorted(ours, key=_path), key=_path)}
+        start = min((point, *lowest.values()))
+        return ours, {u for u in shown if u.seq > lowest.get(u.path, start) and u not in ours}
 
     # -- planning ------------------------------------------------------------
 
@@ -370,9 +394,11 @@ class Planner:
         beyond = self.history.outside_rows
         for unit in ours:
             (outside if unit.seq in beyond else grouped).setdefault(unit.path, []).append(unit)
+        forced: frozenset[Unit] = frozenset()
         if request.force:  # everything above ours goes too, and is listed as taken
             by_path = {path: self._forced(path, min(units).seq, units) for path, units in grouped.items()}
             self._add_folders(by_path)
+            forced = self._others_among(by_path.values(), ours)
             grouped = {path: list(units) for path, units in by_path.items()}
         self._waits = self._waiting() if outside and not self._alone else {}
         self._carrying = self._carrying_others(outside) if outside and not (self._alone or request.force) else {}
@@ -391,9 +417,38 @@ class Planner:
         steps = self._with_real_groups(self._standing_on(steps), request.since)
         steps = self._asked_for(steps, request)
         steps += self._unread_then(request, {step.path for step in steps})
-        steps.sort(key=lambda s: (not s.taken, -s.segment, _ORDER.get(s.domain, 0), s.path))
-        plan = Plan(self.workspace, request, tuple(steps), folder_times=self._times(steps, left, request))
-        return self.leaving(plan, left)
+        if forced:  # what of it is taken is not left
+            gone = frozenset().union(*(s.units for s in steps if s.taken))
+            left, forced = left - gone, forced & gone
+        left = left - self._within_merged(steps, left, request)
+        if unmoved := self._as_they_were(steps, left, request):
+            steps = [s for s in steps if s.verdict != DRIFTED or s.path not in unmoved]
+            left = {u for u in left if u.path not in unmoved or self._is_outside(u.seq)}
+        steps.sort(key=lambda s: (not s.taken, -s.segment, _ORDER.get(s.domain, 0), -_newest_act(s), s.path))
+        times = self._times(steps, left, request)
+        return self.leaving(Plan(self.workspace, request, tuple(steps), folder_times=times, forced=forced), left)
+
+    def _within_merged(self, steps: Iterable[Step], left: Iterable[Unit], request: Request) -> set[Unit]:
+        """What people wrote to a path that is reverted by its name, and stays in what is merged: the agents' part goes
+        whole, and that is all that was asked for. What may be an agent's is asked about all the same."""
+        if request.verb != "revert" or not request.merge or request.rows or request.turns or request.calls:
+            return set()
+        merged = {s.path for s in steps if s.verdict == MERGED}.difference(s.path for s in steps if not s.taken)
+        return {u for u in left if u.path in merged and u.seq not in self.history.uncertain_rows}
+
+    def _as_they_were(self, steps: Iterable[Step], left: Iterable[Unit], request: Request) -> set[bytes]:
+        """Paths that a rollback leaves alone, and that are now what they were where it leads, as what was made and
+        deleted since: nothing is to be said of them. But what a thread shares with others, and leaves
+        to them, is named and noted all the same: it goes with the last of them."""
+        if request.verb != "rollback":
+            return set()
+        mine = self._turns_of(request)
+        named = {u.path for u in left if mine and self._has_others_too(u, mine)}
+        moved = {s.path for s in steps if s.taken and not same(s.expected, s.goal)}
+        stay = {u.path for u in left if not self._is_outside(u.seq)}
+        stay |= {s.path for s in steps if s.verdict == DRIFTED and s.domain in STATES}
+        known = ((path, self.known(path)) for path in sorted(stay - moved - named) if domain_of(path) != "state")
+        return {path for path, now in known if same(now, self.history.state_before(path, request.since, now))}
 
     def leaving(self, plan: Plan, left: Iterable[Unit]) -> Plan:
         """A plan that leaves these: what of them is an agent's own, and what a person may say goes too."""
@@ -450,6 +505,12 @@ class Planner:
         if taken <= deeper and not any(u in history.live for u in deeper - found):
             return deeper
         return found - reviving
+
+    def _others_among(self, found: Iterable[set[Unit]], ours: Collection[Unit]) -> frozenset[Unit]:
+        """What stood of others' work that force takes with ours."""
+        history = self.history
+        taken = (unit for units in found for unit in units if unit not in ours and unit in history.live)
+        return frozenset(unit for unit in taken if not history.by_seq[unit.seq].takeback)
 
     def _add_folders(self, by_path: dict[bytes, set[Unit]]) -> None:
         """By force: also the folders that a path needs and that are gone, and what others put into one that goes."""
@@ -630,20 +691,22 @@ class Planner:
                 return tuple(units)
         return ()
 
-    def restore(self, request: Request, goals: dict[bytes, State]) -> Plan:
-        """Named paths to the states a checkpoint has for them, whoever changed them since."""
-        steps = []
+    def restore(self, request: Request, goals: Mapping[bytes, State], new: Collection[bytes] = ()) -> Plan:
+        """Named paths to the states a checkpoint has for them, whoever changed them since; what is new there stays."""
+        found: dict[bytes, Step] = {}
         for path, goal in sorted(goals.items()):
             present = self.known(path)
-            if same(present, goal):
+            if same(present, goal) or path in found:
                 continue
-            if _is_folder(present) and goal is not None and not _is_folder(goal):
-                steps += self._emptied(path, goal, request.since)
+            if _is_folder(present) and not _is_folder(goal):
+                found.update((step.path, step) for step in self._emptied(path, goal, request.since))
             else:
-                steps.append(self._restored(path, goal, request.since))
-        steps = self._with_real_groups(self._standing_on(steps), request.since)
+                found[path] = self._restored(path, goal, request.since)
+        steps = self._with_real_groups(self._standing_on(list(found.values())), request.since)
         steps.sort(key=lambda s: (not s.taken, s.path))
-        return Plan(self.workspace, request, tuple(steps), folder_times={})
+        stay = {p for p in new if p not in found and not _unseen(self.known(p))}
+        own = frozenset(filter(self._is_own, stay))
+        return Plan(self.workspace, request, tuple(steps), folder_times={}, own=own, new=tuple(sorted(stay - own)))
 
     def _restored(self, path: bytes, goal: State, since: int) -> Step:
         present = self.known(path)
@@ -821,10 +884,11 @@ class Planner:
         found: dict[int, str] = {}
         in_doubt = [a for a in self.history.live_acts if self._is_in_doubt(a)]
         for act in self.history.live_acts if in_doubt else ():  # newest first
-            above = next((a for a in in_doubt if a.seq > act.seq and depends(a, act)), None)
+            above = next((a for a in in_doubt if depends(a, act)), None)
             if above is not None and act not in in_doubt:
-                found[act.seq] = above.id
                 in_doubt.append(act)
+                if act.inverse is not None:  # else there is nothing to try, and its note says what is left to do
+                    found[act.seq] = above.id
         return found
 
     def _carrying_others(self, selected: Collection[bytes]) -> dict[int, Act]:
@@ -832,7 +896,7 @@ class Planner:
         found: dict[int, Act] = {}
         staying: list[Act] = []
         for act in self.history.live_acts:  # newest first
-            above = next((a for a in staying if carries(act, a)), None) if act.path in selected else act
+            above = next((a for a in staying if depends(a, act)), None) if act.path in selected else act
             if above is None:
                 continue
             staying.append(act)
@@ -865,7 +929,7 @@ class Planner:
             return "in doubt: its probe, or its key, decides whether anything is sent"
         if not self._alone:
             return ""
-        standing = [a for a in self.history.live_acts if a.seq > act.seq and depends(a, act) and a.seq not in acts]
+        standing = [a for a in self.history.live_acts if depends(a, act) and a.seq not in acts]
         if standing:
             ids = ", ".join(a.id[:8] for a in standing[:3])
             return f"{ids} stands on it and stays; to take both back: takeback rollback {act.id[:8]}"
@@ -899,7 +963,12 @@ class Planner:
                 was = next((c.before for s, c in moved if s >= seq), None) or present
                 found[folder] = present._replace(mtime_ns=was.mtime_ns, uid=was.uid, gid=was.gid)
         for path, records in self.history.times.items():
-            if path in found or path in own or path in disturbed or (request.paths and path not in request.paths):
+            if (
+                path in found
+                or path in own
+                or path in disturbed
+                or (request.paths and not is_within(path, request.paths))
+            ):
                 continue
             now, earliest = self.known(path), None
             for seq, change in reversed(records):
@@ -943,6 +1012,21 @@ def can_settle(act: Act) -> bool:
     return bool(args.get("probe") or (args.get("idempotent") and act.state != BEGUN))
 
 
+def _goes_with(unit: Unit, owners: Iterable[Turn], wanted: Collection[Turn], passed: Collection[object]) -> bool:
+    """Work of several goes with the last of them: where others stand, it stays."""
+    return all(turn in wanted or (turn, unit) in passed for turn in owners)
+
+
+def _newest(units: Collection[Unit]) -> set[Unit]:
+    """Those of the newest row."""
+    newest = max((u.seq for u in units), default=0)
+    return {u for u in units if u.seq == newest}
+
+
+def _path(unit: Unit) -> bytes:
+    return unit.path
+
+
 def _is_folder(state: State) -> bool:
     return state is not None and state.kind == FOLDER
 
@@ -966,15 +1050,20 @@ def _unseen(state: State) -> bool:
 
 
 def revert_request(history: History, ids: Iterable[str], options: Request) -> Request:
-    """What `revert ID…` means: rows of effects, or the redo of just these take-backs."""
+    """What `revert ID…` means: rows of effects, or the redo of just these take-backs. An effect that is named itself
+    goes, however uncertain it is whose it was, and whoever else had a part in it."""
     rows: list[str] = []
     takebacks: list[str] = []
-    by_name = True  # whether each of these effects was named: then it goes, however uncertain it is whose it was
+    turns: list[Turn] = []
+    calls: list[str] = []
     by_id: dict[str, Effect] = {e.id: e for e in history.effects}
     for id in ids:
-        if (of_call := history.rows_of_call(id)) is not None:
-            rows += of_call
-            by_name = False
+        if id in history.brackets:
+            calls.append(id)
+            rows += history.rows_of_call(id) or ()
+        elif (turn := history.turn_called(id)) is not None:
+            turns.append(turn)
+            rows += [e.id for e in history.effects if turn in e.turns and not e.takeback]
         elif id in history.takebacks:
             if history.takebacks[id].verb == "redo":
                 raise UsageError(
@@ -993,12 +1082,19 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
         raise UsageError("effects and take-backs cannot be reverted in one go", "revert them one after the other")
     if takebacks:
         return options._replace(verb="redo", takebacks=tuple(takebacks))
+    by_name = not (turns or calls)
     also = tuple(sorted({*options.also, UNCERTAIN})) if by_name and _has_uncertain(history, rows) else options.also
-    return options._replace(verb="revert", rows=tuple(rows), also=also)
+    unique = tuple(dict.fromkeys(rows))
+    return options._replace(verb="revert", rows=unique, turns=tuple(turns), calls=tuple(calls), also=also)
 
 
 def _has_uncertain(history: History, rows: Iterable[str]) -> bool:
     return any(effect.uncertain for effect in history.effects if effect.id in set(rows))
+
+
+def _newest_act(step: Step) -> int:
+    """Where an outside act stands among others: its path is an id, which tells nothing of that."""
+    return max(step.units).seq if step.domain not in STATES and step.units else 0
 
 
 def changes_of(steps: Iterable[Step]) -> list[Change]:

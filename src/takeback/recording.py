@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from . import ancestry, names, redact
+from . import ancestry, handed, names, redact
 from .acts import (
     BEGUN,
     DID_NOT_HAPPEN,
@@ -46,7 +46,7 @@ _LARGEST = 1 << 20  # bytes of an act as JSON
 
 def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, dict[str, str]]:
     """An act as it may be stored, checked by its domain and part of the step it is recorded in; and by whom."""
-    if ws.open_steps:
+    if _is_of_a_harness(ws):
         from . import doing
 
         act, by = doing.belonging(ws, act, by)
@@ -58,6 +58,15 @@ def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct,
         act = act._replace(inverse=ws.outside(act.domain).check(act.inverse))
         act = act._replace(marks=_marks(ws, act.domain, act.inverse))
     return act, redact.value(dict(by))
+
+
+def _is_of_a_harness(ws: Workspace) -> bool:
+    """Whether it is recorded in a step or turn of this process, or in what goes on after one."""
+    if ws.open_steps or not handed.is_followed():
+        return bool(ws.open_steps)
+    from . import doing
+
+    return doing.at_work(ws) is not None
 
 
 def _owner_above(ws: Workspace, by: Mapping[str, str]) -> Mapping[str, str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from . import names, trees
-from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Track, Turn, short_id, text
+from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Track, Turn, is_within, short_id, text
 from .errors import Damaged, NotFound, UsageError
 from .history import History
 from .planner import Planner, revert_request
@@ -14,7 +14,6 @@ from .typed import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .threads import Threads
 
-Goals = dict[bytes, State]
 Relative = Callable[[str], bytes]  # a path as typed → below the root
 IsPath = Callable[[str], bool] | None  # whether a word is called like a path of the project
 
@@ -94,7 +93,7 @@ def _restore_tracked(history: History, track: Track, paths: tuple[bytes, ...], o
         if not track.has(path):
             named = ", ".join(map(text, track.paths[:3]))
             raise NotFound(f"{text(path)} was not tracked by {track.id[:8]}", f"it tracked {named}")
-    return options._replace(checkpoint=track.id, since=track.seq, label=tracked(track), paths=paths or track.paths)
+    return options._replace(checkpoint=track.id, since=track.seq, label=tracked(track), paths=paths)
 
 
 def _must_be_kept(history: History, track: Track) -> None:
@@ -110,27 +109,31 @@ def tracked(track: Track) -> str:
 
 
 def tracked_goals(history: History, track: Track, paths: Sequence[bytes], known: Callable[[bytes], State]) -> Goals:
-    """What tracked paths were then, as the changes since tell. What was absent goes only where the track named it
-    itself: what was made since in a folder that it named stays, as it does with a checkpoint."""
-    within = Track(0, "", 0.0, tuple(paths))
-    found: Goals = {}
+    """What tracked paths were then, as the changes since tell. Where none are named they are those of the track: then a
+    folder that was absent goes only if nothing is in it, which nobody named."""
+    named = tuple(paths) or track.paths
+    found: dict[bytes, State] = {}
     made: list[bytes] = []
     for path in history.changed_since(track.seq):
-        if within.has(path):
+        if is_within(path, named):
             state = history.state_before(path, track.seq, known(path))
-            if state is None and path not in track.paths:
+            if state is None and path not in named:
                 made.append(path)
             elif state is None or state.kind != UNSEEN:
                 found[path] = state
-    for path in [p for p, state in found.items() if state is None]:
+    for path in named:
+        if path not in track.paths and known(path) is None and found.get(path) is None:
+            raise NotFound(f"{text(path)} is not in {tracked(track)}", "it was not there then, and is not there now")
+    for path in [p for p, state in found.items() if state is None and not paths]:
         if any(below.startswith(path + b"/") and known(below) is not None for below in made):
             del found[path]
+            made.append(path)
     for path in list(found):  # the folders that they need
         above = trees.parent(path)
         while found[path] is not None and above and above not in found and known(above) is None:
             found[above] = history.state_before(above, track.seq, known(above))
             above = trees.parent(above)
-    return found
+    return Goals(found, tops(path for path in made if known(path) is not None))
 
 
 def _rollback(history: History, name: str, options: Request, is_path: IsPath) -> Request:
@@ -186,10 +189,9 @@ def _revert(
     for word in what:
         if is_path(word):
             must_be_no_entry(history, word)
-            below = recorded_below(history, relative(word))
-            if not below:
+            if not history.recorded_below(relative(word)):
                 raise _unchanged(history, text(relative(word)))
-            paths += below
+            paths.append(relative(word))
             continue
         found, unknown = _resolved(history, word, prompts="/" not in word)
         if found is None:
@@ -198,7 +200,7 @@ def _revert(
         if found.kind == "track":
             points.append(history.tracks[found.id])
         else:
-            ids += _entries(history, found)
+            ids.append(names.work(history, found).id)
     if points:
         options, paths = _since_track(history, points, ids, paths, options)
     options = options._replace(paths=tuple(sorted(set(paths))))
@@ -235,11 +237,6 @@ def _unchanged(history: History, word: str) -> NotFound:
     return NotFound(f"nothing recorded is called {word!r}, and no such path has changed", "see takeback log")
 
 
-def recorded_below(history: History, path: bytes) -> list[bytes]:
-    """The paths that ever changed at this one or below it."""
-    return [p for p in history.all_paths if p == path or not path or p.startswith(path + b"/")]
-
-
 def _since_track(
     history: History, points: list[Track], ids: list[str], paths: list[bytes], options: Request
 ) -> tuple[Request, list[bytes]]:
@@ -248,8 +245,7 @@ def _since_track(
         raise UsageError("a track is reverted alone, or with paths of it", "takeback revert TRACK [PATH…]")
     track = points[0]
     _must_be_kept(history, track)
-    tracked_paths = [p for p in history.changed_since(track.seq) if track.has(p)]
-    return options._replace(since=track.seq, label=tracked(track)), paths or tracked_paths
+    return options._replace(since=track.seq, label=tracked(track)), paths or list(track.paths)
 
 
 def is_known(history: History, relative: Relative, known: Callable[[bytes], State], word: str) -> bool:
@@ -258,7 +254,7 @@ def is_known(history: History, relative: Relative, known: Callable[[bytes], Stat
         path = relative(word)
     except UsageError:
         return False
-    return bool(word) and (not path or known(path) is not None or bool(recorded_below(history, path)))
+    return bool(word) and (not path or known(path) is not None or bool(history.recorded_below(path)))
 
 
 def _resolved(
@@ -270,15 +266,14 @@ def _resolved(
         return None, unknown
 
 
-def _entries(history: History, named: names.Named) -> list[str]:
-    """The ids that `revert` takes for something: of a run all that it did."""
-    found = names.work(history, named)
-    if found.kind == "run":
-        return [e.id for e in history.effects if Turn(RUN, found.id) in e.turns and not e.takeback]
-    return [found.id]
-
-
 # -- points in time ----------------------------------------------------------
+
+
+class Goals(NamedTuple):
+    """What a restore is to lead to."""
+
+    states: Mapping[bytes, State]  # of what the named paths were, None where something goes
+    new: tuple[bytes, ...]  # what is in folders among them and was not then: the top of each
 
 
 class Point(NamedTuple):
@@ -358,6 +353,12 @@ def goals(load: trees.Load, point: Point, paths: Sequence[bytes]) -> dict[bytes,
         found = {p: entry for p, entry in found.items() if p not in later}
         found.update((p, state) for p, state in later.items() if state is not None and state.kind != UNSEEN)
     return found
+
+
+def tops(paths: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Without those that lie in another of them."""
+    found = set(paths)
+    return tuple(sorted(path for path in found if trees.parent(path) not in found))
 
 
 def called(checkpoint: Checkpoint) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Container, Iterable, Iterator, Set
 from contextlib import contextmanager
 
 from .effects import DONE, FAILED, KEPT, Outcome, Unit, domain_of, text, thread_of
@@ -12,11 +12,12 @@ from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .acts import Act
-    from .effects import Result, Turn
+    from .effects import Request, Result, Step, Turn
     from .history import History
     from .workspace import Workspace
 
 _NAMED = 8  # of a kind, in a sentence
+SHARED = "shared: "  # how it begins why something stays that several did
 
 
 class Named(NamedTuple):
@@ -61,9 +62,12 @@ def named(workspace: Workspace, outcome: Outcome) -> Named:
 
 def others_work(history: History, outcome: Outcome) -> list[Left]:
     """What was left because it is somebody else's, or may be: each by name, with whose it is."""
-    request, tried = outcome.plan.request, {r.path for r in outcome.results}
-    mine = history.turns_of(request.threads) | set(request.turns)
-    left = {unit.path: unit for unit in sorted(outcome.plan.left)}  # of each the newest
+    return left_by(history, outcome.plan.request, outcome.plan.left, {r.path for r in outcome.results})
+
+
+def left_by(history: History, request: Request, units: Iterable[Unit], tried: Container[bytes] = ()) -> list[Left]:
+    mine = history.turns_of(request.threads) | history.turns_named(request)
+    left = {unit.path: unit for unit in sorted(units)}  # of each the newest
     found = []
     for path, unit in sorted(left.items()):
         if path not in tried and not history.by_seq[unit.seq].takeback:  # what a take-back took is gone, and not left
@@ -79,6 +83,29 @@ def why_not(act: Act, result: Result) -> str:
     if "takeback " in why or act.inverse is None or result.result == KEPT:
         return why
     return f"{why}; {act.resolving if act.sayings else f'takeback revert {act.id[:8]} tries it again'}"
+
+
+def not_done(history: History, outcome: Outcome) -> list[Result]:
+    """What was not done; of a redo, each with what brings it back, where that is known."""
+    found = [r for r in outcome.results if r.result != DONE]
+    if outcome.plan.request.verb != "redo":
+        return found
+    kept = {step.path: step for step in outcome.plan.kept}
+    return [r._replace(note=why_not_again(history, kept[r.path])) if r.path in kept else r for r in found]
+
+
+def why_not_again(history: History, step: Step) -> str:
+    """Why a redo keeps something; where other take-backs came after what it would bring back, with the commands that do
+    it, in their order."""
+    if step.taken or not step.units or max(step.units).seq not in history.by_seq:
+        return step.note
+    since, newest = min(step.units).seq, max(step.units).seq
+    above = [u.seq for u in history.layers(step.path, since) if u.seq > newest and u in history.live]
+    rows = (*reversed(above), *(u.seq for u in sorted(step.units, reverse=True)))
+    ids = dict.fromkeys(history.by_seq[seq].takeback for seq in rows)
+    if not above or not all(id and history.takebacks[id].verb != "redo" for id in ids):
+        return step.note
+    return f"{step.note}: {', then '.join(f'takeback revert {id[:8]}' for id in ids)} bring it back"
 
 
 def still_there(workspace: Workspace, turns: Set[Turn]) -> str:
@@ -147,7 +174,7 @@ def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
         how = "wrote it again" if turns & mine and owners & again.keys() else "wrote it too"
         return f"{told or 'an earlier turn'} {how}, with the same bytes"
     if turns & mine:
-        return f"shared: {listed(others) or 'somebody else'} was at work at the same time"
+        return f"{SHARED}{listed(others) or 'somebody else'} was at work at the same time"
     return f"{listed(others)} did it" if others else "a person's"
 
 

@@ -96,7 +96,7 @@ class WorkStep(Recorder):
             self._unset_current()
             if error is not None:
                 for transaction in reversed(self._transactions):
-                    self._rolled_back(transaction, transaction.roll_back())
+                    self._rolled_back(transaction, transaction.roll_back(self))
                 self._finish(error, self._answered())
 
     # What differs in the async twin is only who waits.
@@ -114,7 +114,7 @@ class WorkStep(Recorder):
             self._unset_current()
             if error is not None:
                 for transaction in reversed(self._transactions):
-                    self._rolled_back(transaction, await transaction.aroll_back())
+                    self._rolled_back(transaction, await transaction.aroll_back(self))
                 await self._afinish(error)
 
     def _begin(self) -> None:

@@ -41,6 +41,7 @@ from .effects import (
     Takeback,
     Unit,
     domain_of,
+    is_within,
     path_of_thread,
     raw,
     same,
@@ -128,7 +129,8 @@ class Takebacks:
         planner = Planner(self.id, history, known, merger, children, links, left_alone)
         request = ask(planner)
         if request.verb == "restore":
-            plan = planner.restore(request, self._goals(request, look.index))
+            goals = self._goals(request, look.index)
+            plan = planner.restore(request, goals.states, goals.new)
         else:
             plan = planner.plan(request, self._thread_goals(request))
             _refuse_across_damage(history, plan)
@@ -383,16 +385,26 @@ class Takebacks:
         kept = [s._replace(goal=s.expected, verdict=UNCOVERED, segment=-1, note=note) for s in steps if s.path in lost]
         return (*(s for s in steps if s.path not in lost), *kept)
 
-    def _goals(self, request: Request, index: Index) -> dict[bytes, State]:
-        """What a checkpoint has at the named paths. What it lacks is never deleted; folders above them come back
-        only where they are gone."""
+    def _goals(self, request: Request, index: Index) -> requests.Goals:
+        """What a checkpoint has at the named paths. What it lacks is deleted only where that is named itself, and known
+        to have been absent; folders above them come back only where they are gone."""
         history = self.observer.history()
         if (track := history.tracks.get(request.checkpoint)) is not None:
             return requests.tracked_goals(history, track, request.paths, index.state)
-        point = requests.find_point(history, request.checkpoint)
-        found = requests.goals(self.store.blobs.get, point, request.paths)
-        wanted = {p for p in found if any(p == w or not w or p.startswith(w + b"/") for w in request.paths)}
-        return {p: e for p, e in found.items() if p in wanted or index.state(p) is None}
+        load, point = self.store.blobs.get, requests.find_point(history, request.checkpoint)
+
+        def is_made(path: bytes) -> bool:
+            is_there = index.state(path) is not None and history.is_made_since(path, request.since)
+            return is_there and requests.state_at(load, point, path) is None
+
+        made = list(filter(is_made, request.paths))
+        named = [path for path in request.paths if path not in made]
+        found = requests.goals(load, point, named)
+        states: dict[bytes, State] = dict.fromkeys(made)
+        states |= {p: e for p, e in found.items() if is_within(p, named) or index.state(p) is None}
+        children = children_of(index)
+        below = {path for each in named for folder in index.below(each) for path in children(folder)}
+        return requests.Goals(states, requests.tops(below.difference(found, made)))
 
     def save(self, plan: Plan) -> Plan:
         id = new_id()
@@ -433,9 +445,9 @@ class Takebacks:
     def run(self, tree: OpenFolder | None, plan: Plan) -> Outcome:
         """Carries out a plan that was made a moment ago, under the same lock. What it does outside the files, a
         person has approved, or the owner's policy allows."""
-        left = tuple(sorted({u.path for u in plan.left}))
-        moves_on = plan.request.verb in ("undo", "redo") and bool(plan.request.turns or plan.request.takebacks)
-        if plan.idle:
+        left = tuple(sorted({*(u.path for u in plan.left), *plan.new}))
+        moves_on = _moves_on(plan, self.observer.history())
+        if not moves_on and all(step.is_so for step in plan.steps):
             return Outcome(plan, "", self._retimed(tree, plan), left)
         if not plan.taken and not moves_on:
             return Outcome(plan, "", tuple(kept_results(plan)), left)
@@ -676,7 +688,7 @@ class Takebacks:
 
         def stands_on(newer: bytes, older: bytes) -> bool:
             a, b = acts.get(text(newer)), acts.get(text(older))
-            return a is not None and b is not None and a.seq > b.seq and depends(a, b)
+            return a is not None and b is not None and depends(a, b)
 
         def look(takeback: str) -> list[Change]:
             assert tree is not None  # nothing outside is done in a take-back of threads alone
@@ -852,6 +864,18 @@ def _not_approved(
         "on a terminal, run it again and type yes; or save it with takeback plan, then takeback approve PLAN and "
         f"takeback apply PLAN; or take back the files alone with --only files{bound}",
     )
+
+
+def _moves_on(plan: Plan, history: History) -> bool:
+    """Whether it is journaled though it takes nothing: undo and redo go on from there, and what several did goes with
+    the last of them, so that it must be known of each that it was asked for. A take-back that stands no more is redone
+    already, and nothing goes on from there."""
+    request = plan.request
+    if request.verb == "revert":
+        return bool(request.turns or request.calls) and bool(plan.others_work)
+    if request.verb == "redo":
+        return not history.standing.keys().isdisjoint(request.takebacks)
+    return request.verb == "undo" and bool(request.turns)
 
 
 def _refuse_across_damage(history: History, plan: Plan) -> None:

@@ -65,6 +65,16 @@ def finish_interrupted(workspace: Workspace) -> Finished | None:
     return results.finished(workspace, outcome) if outcome is not None else None
 
 
+def finish_unasked(workspace: Workspace) -> Finished | None:
+    """The same where a harness's own call returns nothing of ours: its log is told what went back by that."""
+    finished = finish_interrupted(workspace)
+    if finished is not None:
+        import logging
+
+        logging.getLogger("takeback").warning("%s", finished.message)
+    return finished
+
+
 def end(workspace: Workspace, turn: ThreadTurn, failed: bool = False) -> None:
     for call in turn.calls:
         workspace.end_call(turn.caller, call, failed=failed)

@@ -89,7 +89,7 @@ class Threads(ThreadReads, ThreadTwins):
     def put(self, new: NewState, *, capture: bool = False, actor: str = "") -> StateCheckpoint:
         """Journals one state checkpoint; without a parent it follows the head. With `capture` it looks at the files
         first, so that they are known as they were at this moment; what changed there is the actor's, unless a call is
-        at work that may have done it."""
+        at work that may have done it. The actor saves it too, unless an agent is named that does."""
         found = self._put(new, capture, actor)
         if self._puts % _TENDED == 0 and self._together_in != get_ident():
             budget.tend(self.ws, new.thread)
@@ -106,7 +106,7 @@ class Threads(ThreadReads, ThreadTwins):
         with self._writing():
             if new.expect_head is not None or new.codec == "json" or self.held.goes_elsewhere or self.index.lags:
                 self.index.follow()  # else a put asks nothing that it must know
-            new = self._following(new)
+            new = self._following(new._replace(agent=new.agent or actor))
             if not capture:
                 return self._append([new], [refs], fresh, upload)[0]
             with self.ws.open_tree() as tree:
@@ -190,10 +190,19 @@ class Threads(ThreadReads, ThreadTwins):
             "summary": new.summary if new.source == "langgraph" else _one_line(new.summary),  # a number, no words
             "agent": new.agent, "run": new.run, "meta": new.meta, "more": new.part_of_identity,
             "checkpoint": checkpoint, "restored_from": new.restored_from, "forked_from": new.forked_from,
-            "absent": new.absent, "blobs": self.held.packs(refs), "began": new.began,
+            "absent": new.absent, "blobs": self.held.packs(refs), "began": new.began, "turn": self._turn(new),
         }  # fmt: skip
         body |= {name: value for name, value in also.items() if value}
         return body if blob is None else {**body, "blob": blob}
+
+    def _turn(self, new: NewState) -> Sequence[str]:
+        """Of what an agent saves over MCP, the turn it does so in: its client's name is not what its hooks call it."""
+        if not self.ws.client or new.restored_from:
+            return ()
+        from . import calls
+
+        asked = calls.asker(self.ws)
+        return [asked["actor"], asked["turn"]] if "turn" in asked else ()
 
     def _new_id(self, new: NewState) -> str:
         """Of a framework's state: one that sorts after all before it, as its own do."""

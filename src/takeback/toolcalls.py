@@ -28,7 +28,7 @@ from .agents.dialect import PATHS, Dialect, command_of
 from .agents.events import Event
 from .callers import Call, Caller
 from .consent import Stays, allowed, awaiting, is_yes, still_standing
-from .declared import Declared, Undo, read
+from .declared import Declared, Undo, read_all
 from .doing import Recorder, Undoing, done_before, filled, to_the_end, waiting
 from .effects import (
     COMPENSATING,
@@ -47,7 +47,7 @@ from .errors import NotDone, RepeatedEffect, Stale, TakebackError, UsageError
 from .gate import Risk
 from .ids import new_id
 from .repository import amount
-from .thread_turns import finish_interrupted
+from .thread_turns import finish_unasked
 from .trees import LATE
 from .typed import TYPE_CHECKING, Any, NamedTuple
 
@@ -141,10 +141,12 @@ class ToolCalls:
         self.session = session or new_id()[:12]
         self.thread = thread
         self.cursor = ""
+        self.finished: results.Finished | None = None  # of an interrupted take-back that this turn finished first
         self._approve = approve
-        self._declared = {tool: read(tool, how) for tool, how in undo.items()}
+        self._declared = read_all(workspace, undo)
         self._process = os.getpid(), ancestry.started(os.getpid())
         self._calls: dict[str, _Open | None] = {}  # None: nothing was opened for it
+        self._late: dict[str, _Open] = {}  # begun before the turn that is under way: each ends in its own
         self._inside: dict[str, _InCall] = {}  # calls that run in a context of their own
         self._has_turn = False
         self._is_joined = False  # to a turn that somebody else begins and ends
@@ -169,11 +171,10 @@ class ToolCalls:
         if self._is_off:
             return
         try:
-            finish_interrupted(self.workspace)
+            self.finished = finish_unasked(self.workspace)
         except TakebackError as error:
             self._failed("begin_turn", error)
-        self.settle()
-        self._calls.clear()
+        self._leave_calls()
         self._close_conversation()
         self._is_joined = False
         self._new_turn(prompt)
@@ -181,8 +182,7 @@ class ToolCalls:
     def join(self, agent: str) -> None:
         """The calls from now on belong to the turn of this thread that another one has begun, and will end."""
         if not self._is_joined or self.agent != agent:
-            self.settle()
-            self._calls.clear()
+            self._leave_calls()
             self._close_conversation()
         self.agent, self._is_joined, self._has_turn = agent, True, True
 
@@ -234,6 +234,12 @@ class ToolCalls:
             if begun is not None and begun.call.asked:
                 self._declined(begun.question)
                 self._end(id, error=NotDone("it was not approved"))
+
+    def _leave_calls(self) -> None:
+        """Another turn begins, in which a call may have the id of an earlier one."""
+        self.settle()
+        left, self._calls = self._calls, {}
+        self._late.update({id: begun for id, begun in left.items() if begun is not None})
 
     @property
     def turn(self) -> AgentTurn | None:
@@ -302,6 +308,7 @@ class ToolCalls:
         if self._calls.get(call_id) is not None:
             return Decision(ALLOW)  # announced twice
         self._calls[call_id] = None
+        self._late.pop(call_id, None)
         if self._is_off:
             return Decision(ALLOW)
         try:
@@ -469,7 +476,7 @@ class ToolCalls:
         parts += [f"in git {amount(done['git'])}"] if "git" in done else []
         parts += ["the conversation"] * ("state" in done)
         left = []
-        for r in (r for r in outcome.results if r.result != DONE):
+        for r in results.not_done(self.workspace.history(), outcome):
             act = acts.get(r.path) if domains.get(r.path) not in STATES else None
             told_why = results.why_not(act, r) if act is not None else r.note or r.result
             left.append((results.called(act) if act is not None else text(r.path), told_why))
@@ -663,7 +670,7 @@ class ToolCalls:
         if self._is_off:
             return []
         is_known = call_id in self._calls
-        begun = self._calls.pop(call_id, None)
+        begun = self._calls.pop(call_id, None) if is_known else self._late.pop(call_id, None)
         try:
             if begun is None:  # begun in another process, or not at all
                 caller, call = self._caller("", self._process), Call(call_id, "", "")

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .errors import UsageError
+from . import own_commits
+from .errors import NotDone, TakebackError, UsageError
+from .own_commits import below_sqlalchemy, is_async, is_sqlalchemy
 
 if TYPE_CHECKING:
     from .doing import Undo
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 _REFUSED = ("22", "23", "25", "40", "42", "44")  # SQLSTATE: data, constraints, the transaction, the statement
 _NOT_KNOWN = "40003"  # "statement completion unknown"
-_COMMITTED = "committed"
+_IN_ERROR = 3  # PostgreSQL's transaction status: a statement failed, and COMMIT will be answered by ROLLBACK
 
 
 class _NotCommitted(Exception):
@@ -35,7 +37,9 @@ class Transaction:
         self._undo_args = undo_args
         self._savepoint = ""
         self._nested: Any = None  # SQLAlchemy's own savepoint
-        self._ended = ""
+        self._is_over = False  # committed, as the step says
+        self._is_in_doubt = False  # nobody knows whether the step's own commit was done, and the ledger says so
+        self._watch: own_commits.Watch | None = None  # for commits by other code
         for verb in ("commit", "rollback"):
             if not callable(getattr(connection, verb, None)):
                 raise UsageError(f"{type(connection).__name__} has no {verb}()", "pass a database connection")
@@ -57,6 +61,7 @@ class Transaction:
             )
         if _is_sqlite(connection) and not connection.in_transaction:
             connection.execute("BEGIN")  # sqlite3 itself begins none before CREATE TABLE and the like
+        self._watch = own_commits.watch(connection)
 
     def _nest(self) -> None:
         if callable(getattr(self.connection, "begin_nested", None)):
@@ -79,13 +84,14 @@ class Transaction:
         if self._is_inner:
             if inspect.isawaitable(found := self._release()):
                 getattr(found, "close", lambda: None)()
-                raise _is_async()
-        elif inspect.iscoroutinefunction(self.connection.commit):
-            raise _is_async()
+                raise _needs_async()
+        elif is_async(self.connection):
+            raise _needs_async()
         else:
             with _told_plainly():
                 step.do(self._committing, not_done=(_NotCommitted,), **self._how(step))
-        self._ended = _COMMITTED
+        self._is_over = True
+        self._end_watch()
 
     async def acommit(self, step: WorkStep) -> None:
         async def commit() -> None:
@@ -98,7 +104,13 @@ class Transaction:
         else:
             with _told_plainly():
                 await step.ado(commit, not_done=(_NotCommitted,), **self._how(step))
-        self._ended = _COMMITTED
+        self._is_over = True
+        self._end_watch()
+
+    def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.end()
+            self._watch = None
 
     @property
     def _is_inner(self) -> bool:
@@ -116,39 +128,64 @@ class Transaction:
         return {"summary": f"commit of {self.name} in step {step.name!r}", **undo}
 
     def _committing(self) -> Any:
+        if _is_aborted(self.connection):  # a commit would not say so
+            raise _NotCommitted from NotDone(
+                "a statement in the transaction failed, so that PostgreSQL commits nothing of it",
+                "let that failure leave the step, or run the statement in an inner step or a savepoint of its own",
+            )
         try:
             return self.connection.commit()
         except Exception as error:
             is_open = _is_sqlite(self.connection) and self.connection.in_transaction
             if is_open or _is_refused(error):
                 raise _NotCommitted from error
+            self._is_in_doubt = True
             raise
 
-    def roll_back(self) -> str:
-        """Why what was done remains; empty if it is gone."""
+    def roll_back(self, step: WorkStep) -> str:
+        """Why what was done remains; empty if it is gone, or is an effect of the step like others."""
         try:
             if inspect.isawaitable(found := self._roll_back()):
                 getattr(found, "close", lambda: None)()
                 return "the connection is async, and the step is not: roll it back yourself"
         except Exception as error:  # the driver's own
             return f"its rollback failed: {type(error).__name__}: {error}"
-        return self._left()
+        if not self._is_committed_by_others():
+            return ""
+        try:
+            step.do(self._committed, **self._how(step))
+        except TakebackError as error:
+            return _by_others(error)
+        return ""
 
-    async def aroll_back(self) -> str:
+    async def aroll_back(self, step: WorkStep) -> str:
         try:
             if inspect.isawaitable(found := self._roll_back()):
                 await found
         except Exception as error:
             return f"its rollback failed: {type(error).__name__}: {error}"
-        return self._left()
+        if not self._is_committed_by_others():
+            return ""
+        try:
+            await step.ado(self._committed, **self._how(step))
+        except TakebackError as error:
+            return _by_others(error)
+        return ""
+
+    def _is_committed_by_others(self) -> bool:
+        try:
+            return self._watch is not None and self._watch.was_committed() and not self._is_in_doubt
+        except Exception:  # the connection is lost, and what was not committed with it
+            return False
+        finally:
+            self._end_watch()
+
+    def _committed(self) -> None:
+        """A commit that the step's own code made: it is journaled as the step's, and taken back with it."""
 
     def _roll_back(self) -> Any:
-        if self._ended:
+        if self._is_over:
             return None
-        if not self._savepoint and self._nested is None and _is_sqlite(self.connection):
-            if not self.connection.in_transaction:
-                self._ended = "committed by other code in the step"
-                return None
         if self._nested is not None:
             return self._nested.rollback()
         if self._savepoint:
@@ -159,11 +196,6 @@ class Transaction:
     @property
     def name(self) -> str:
         return f"a transaction ({type(self.connection).__module__.partition('.')[0]})"
-
-    def _left(self) -> str:
-        if self._ended in ("", _COMMITTED):  # a commit is an effect like others
-            return ""
-        return f"it was {self._ended}, and no undo was given"
 
 
 @contextmanager
@@ -176,7 +208,11 @@ def _told_plainly() -> Iterator[None]:
         raise error.__cause__ from None
 
 
-def _is_async() -> UsageError:
+def _by_others(error: TakebackError) -> str:
+    return f"it was committed by other code in the step, and that could not be journaled: {error.message}"
+
+
+def _needs_async() -> UsageError:
     return UsageError("the connection is async, and the step is not", "use async with workspace.astep(…)")
 
 
@@ -188,6 +224,34 @@ def _is_refused(error: Exception) -> bool:
     if isinstance(state, str):
         return state[:2] in _REFUSED and state != _NOT_KNOWN
     return any(kind.__name__ == "IntegrityError" for kind in type(said).__mro__)
+
+
+def _is_aborted(connection: Any) -> bool:
+    """Whether a statement failed in the transaction, in a database that then takes no more of it. Drivers do not raise
+    when they commit such a one."""
+    return _status(connection) == _IN_ERROR
+
+
+def _status(connection: Any) -> int:
+    """What psycopg says of the transaction, also from below SQLAlchemy; 0 where nobody says anything."""
+    try:
+        found = getattr(_driver_of(connection), "info", None)
+        status = getattr(found, "transaction_status", 0)
+    except Exception:  # the connection is gone: whoever uses it next is told so
+        return 0
+    return status if isinstance(status, int) else 0
+
+
+def _driver_of(connection: Any) -> Any:
+    """The driver's own connection: what it is given, or what SQLAlchemy has taken from its pool."""
+    if not is_sqlalchemy(connection):
+        return connection
+    connection = below_sqlalchemy(connection)
+    if not connection.in_transaction():
+        return None
+    if callable(connection.connection):  # a session
+        connection = connection.connection()
+    return connection.connection.driver_connection
 
 
 def _is_sqlite(connection: Any) -> bool:
@@ -210,5 +274,4 @@ def _is_busy(connection: Any) -> bool:
         return began and getattr(connection, "autocommit", None) is not False  # which is always in one
     if callable(inside := getattr(connection, "in_transaction", None)):
         return bool(inside())
-    status = getattr(getattr(connection, "info", None), "transaction_status", 0)
-    return isinstance(status, int) and status != 0
+    return _status(connection) != 0

@@ -172,7 +172,8 @@ def calls_of(history: History, turn: Turn) -> list[CallSeen]:
 def at_work(history: History, end_of: Callable[[Bracket], End | None]) -> list[CallSeen]:
     """Calls that are at work, or were when their process ended, oldest first."""
     left = (bracket for bracket in history.brackets.values() if bracket.is_open)
-    return calls_seen(history, (bracket for bracket in left if end_of(bracket) in (None, End())))
+    ends = ((bracket, end_of(bracket)) for bracket in left)
+    return calls_seen(history, (b for b, end in ends if end is None or end == End() or end.is_outlived))
 
 
 def uncertain_paths(history: History, effects: Iterable[Effect]) -> list[bytes]:

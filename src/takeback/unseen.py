@@ -5,7 +5,7 @@ done for somebody's work.
     before call  ─► open row
     after call   ─► close row that only tells the end: the next look finds what the call did, and closes it
 
-What is found then is the call's by its time, and never for certain.
+What is found then, and was not done before the call, may be the call's, and never is for certain.
 
 The caller (hooked.py) holds the store lock.
 """
@@ -42,7 +42,7 @@ def begin_call(ws: Guarded, caller: Caller, call: Call) -> None:
     if known is not None and not call.key.startswith(brackets.BY_CONTENT):
         return
     call = calls.as_kept(ws, call, known is not None)
-    rows = _told_rows(ws, ends.ends_of_left(b for b in found if calls.ends_with(b, caller)))
+    rows = _told_rows(ws, ends.ends_of_left((b for b in found if calls.ends_with(b, caller)), ws.outlives))
     turn = brackets.newest_turn(ws.store.journal, caller)
     if turn is None:
         rows.append(brackets.turn_row(caller, "", unseen=True))
@@ -78,8 +78,8 @@ def end_call(
     _append(ws, [*acts, brackets.told_row(did, end, _oldest(found))])
 
 
-def end_turn(ws: Guarded, caller: Caller, whole_session: bool) -> None:
-    _tell(ws, calls.left_by(ws, caller, whole_session))
+def end_turn(ws: Guarded, caller: Caller, whole_session: bool, at: float) -> None:
+    _tell(ws, calls.left_by(ws, caller, whole_session, at))
 
 
 def end_gone(ws: Guarded, process: ancestry.Process, at: float) -> None:

@@ -491,9 +491,13 @@ def _gate_row(call: Stopped, history: History) -> LogRow:
         call.id, "gate", 0, "", call.at, call.agent, summary, True, (),
         "gate", IRREVERSIBLE, state=call.state, seq=call.seq,
     )  # fmt: skip
-    asked = [t for t in history.agent_turns.values() if t.seq < call.seq and t.caller.session == call.session]
-    mine = [t for t in asked if t.caller.agent == call.agent]
-    return _asked(row, mine[-1:])._replace(sessions=(call.session,))
+    return _asked(row, _turn_of_stopped(call, history))._replace(sessions=(call.session,))
+
+
+def _turn_of_stopped(call: Stopped, history: History) -> list[AgentTurn]:
+    """The turn that a call was stopped in, if that is known."""
+    asked = (t for t in history.agent_turns.values() if t.seq < call.seq and t.caller.session == call.session)
+    return [t for t in asked if t.caller.agent == call.agent][-1:]
 
 
 def _checkpoint_row(c: Checkpoint, history: History, lengths: dict[str, int]) -> LogRow:
@@ -664,6 +668,7 @@ class Shown(NamedTuple):
     calls: tuple[CallSeen, ...] = ()  # of a turn; of what was found in some, these
     effects: tuple[LogRow, ...] = ()  # what was found in a turn or call, oldest first
     asked_for: tuple[LogRow, ...] = ()  # the take-backs that a turn or call asked for, oldest first
+    refused: tuple[LogRow, ...] = ()  # of a turn, the calls that the gate refused before they began, oldest first
     threads: tuple[tuple[str, str, str], ...] = ()  # (thread, state checkpoint before, and after) that it moved
     more: int = 0  # paths that changed too, where only the first ones were asked for
     stopped: Stopped | None = None  # a call that the gate stopped
@@ -785,8 +790,11 @@ def _show_work(
     """An agent's turn, or one call of it, with what was found in it."""
     mine = set(history.rows_of_call(found.id) or ())
     effects = [e for e in history.effects if e.id in mine and not e.takeback]
+    refused: list[LogRow] = []
     if found.kind == "turn":
         asked = next(t for t in history.agent_turns.values() if t.id == found.id)
+        stopped = (call for call in ws.stopped_calls().values() if not call.call)
+        refused = [_gate_row(call, history) for call in stopped if asked in _turn_of_stopped(call, history)]
         calls = tuple(turns.calls_of(history, asked.turn))
         who, at, summary = asked.caller.agent, asked.at, asked.prompt
     else:
@@ -814,6 +822,7 @@ def _show_work(
         calls=calls,
         effects=tuple(listed),
         asked_for=tuple(rows[t.id] for t in turns.asked_for(history, found.id) if t.id in rows),
+        refused=tuple(refused),
     )
 
 
@@ -836,8 +845,8 @@ def turns_of(ws: Workspace, rows: Iterable[LogRow]) -> dict[str, TurnSeen]:
 def _show_act(ws: Workspace, row: LogRow, act: Act) -> Shown:
     history = ws.history()
     inverse = ws.describe(act)
-    older = (a.id for a in history.acts.values() if a.seq < act.seq and depends(act, a))
-    newer = (a.id for a in history.live_acts if a.seq > act.seq and depends(a, act))
+    older = (a.id for a in history.acts.values() if depends(act, a))
+    newer = (a.id for a in history.live_acts if depends(a, act))
     undos = tuple(u for u in history.undos.values() if u.act == act.id)
     by = (act.undone_by,) if act.undone_by else ()
     return Shown(row, undone_by=by, act=act, inverse=inverse, undos=undos, stands_on=tuple(older), carries=tuple(newer))

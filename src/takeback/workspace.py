@@ -464,7 +464,9 @@ class Workspace(Hooked, Twins):
     def restore(
         self, checkpoint: str, *paths: str, to: str | os.PathLike[str] | None = None, force: bool = False
     ) -> Outcome:
-        """Brings single files or folders back from any checkpoint, in place or into another folder."""
+        """Brings single files or folders back from any checkpoint, in place or into another folder. In place, what was
+        not there then goes only if it is named itself, a folder with all in it; what is new in a folder that was there
+        stays (`left`)."""
         if to is None:
             return self.take_back("restore", checkpoint, *paths, force=force)
         from . import requests

@@ -19,9 +19,9 @@ _SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
 FIRST = "toolu_0_0"
 
 
-def _stopped(at: float, ran: bool = True) -> End:
-    """Its command may take a moment to end; where a person stopped it, it is said that it ran."""
-    return End(at, over=at + 0.3, ran=ran)
+def _stopped(at: float, ran: bool = True, untold: bool = True) -> End:
+    """Its command may take a moment to end; where a person stopped it, it is said that it ran, and no event tells."""
+    return End(at, over=at + 0.3, ran=ran, untold=untold)
 
 
 def _at(case: str, key: str = FIRST) -> float:
@@ -77,7 +77,9 @@ def test_a_call_that_a_hook_kept_from_running_never_ran(transcript: Path, case: 
     ],
 )
 def test_a_call_that_was_stopped_ran_until_then(transcript: Path, case: str, prompted: bool, ran: bool):
-    assert end_of(_write(transcript, case), FIRST, prompted) == _stopped(_at(case), ran)
+    assert end_of(_write(transcript, case), FIRST, prompted) == _stopped(
+        _at(case), ran, untold=ran or case == "headless, Ctrl-C"
+    )
 
 
 def test_the_call_before_the_refused_one_is_done(transcript: Path):

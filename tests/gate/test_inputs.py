@@ -38,6 +38,8 @@ FILES = {
     "web/index.js": NODE,
     "other.mk": f"x:\n\t{POST}\n",
     "shell.mk": "SHELL = ./prog\nx:\n\tls\n",
+    "own.mk": f"release:\n\t{POST}\npy: SHELL := /usr/bin/python3\npy:\n\timport requests; requests.post('https://x')\n"
+    f"site: WHAT = {POST}\nsite: made\nquiet: WHAT = ls\nloud: WHAT = {POST}\nmade quiet loud:\n\t$(WHAT)\n",
     "dry.mk": f"x:\n\tls\ny:\n\t+{POST}\nz:\n\techo $(shell {POST})\nquiet:\n\t{POST}\n",
     "prefix.mk": f".RECIPEPREFIX = >\nx:\n> {POST}\n",
     "path.mk": "export PATH := ../bin:$(PATH)\nx:\n\tls\n",
@@ -161,6 +163,7 @@ JUDGED = [
     "bun run deploy", "bun deploy", "bun f.js", "bun run f.js", "node --run deploy", "deno task deploy",
     "deno run -A f.js", "deno eval \"fetch('https://x', {method: 'POST'})\"", "pnpm deploy", "yarn run deploy",
     "make -f other.mk x", "make --file=other.mk", "make -f shell.mk x", "make -f plain.mk x SHELL=./prog",
+    "make -f own.mk release", "make -f own.mk py", "make -f own.mk loud", "make -f own.mk site", "make -f own.mk quiet loud",
     "just deploy", "just d", "just py", "task deploy", "task all", "just -f justfile deploy b",
     # what decides from outside the words
     "BASH_ENV=f.sh bash -c ls", "BASH_ENV=./f.sh bash quiet/a.sh", "ENV=f.sh sh -i -c ls", "env BASH_ENV=f.sh bash -c ls",
@@ -363,7 +366,7 @@ QUIET = [
     "mkdir -p quiet && cd quiet && bash a.sh", "cd quiet; bash a.sh", "(cd quiet && bash a.sh)",
     "for s in quiet/*.sh; do bash $s; done", "find quiet -name '*.sh' -exec bash {} \\;", "cat quiet/a.sh | bash",
     "xargs -n1 bash < quiet.txt", "cp quiet/a.sh b && bash b", "bash quiet/*.sh", "run-parts quiet",
-    "make -f plain.mk x", "BASH_ENV=quiet/a.sh bash -c ls", "just test", "task test", "ENV=production bash -c ls",
+    "make -f own.mk quiet", "make -f plain.mk x", "BASH_ENV=quiet/a.sh bash -c ls", "just test", "task test", "ENV=production bash -c ls",
     "cat > b.sh <<'EOF'\nls\nEOF\nbash b.sh", "mv quiet q2 && bash q2/a.sh", "git -c core.hooksPath=quiet commit -m x",
     "just --list", "git -c core.hooksPath=hooks commit --no-verify -m x", "python3 --version", "node --check f.js",
     "bash -n f.sh", "find . -name '*.sh' -exec bash -n {} \\;", "cat f.sh | bash -n", "cat f.sh", "cp f.sh g.sh",

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gate_commands import DISGUISED, LEAVES_HOOKS, LOOK_ALIKES, OUTSIDE, OWN
+from gate_commands import DISGUISED, LEAVES_HOOKS, LOOK_ALIKES, OUTSIDE, OWN, READ_OUTSIDE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +56,27 @@ def test_disguises_do_not_pass(command: str, kind: str):
 def test_writes_outside_are_told_and_not_asked_for(command: str):
     found = judge(command)
     assert {risk.kind for risk in found} == {"outside"}, found
+
+
+@pytest.mark.parametrize("command", READ_OUTSIDE)
+def test_what_is_only_read_outside_is_no_risk(command: str):
+    assert judge(command) == ()
+
+
+@pytest.mark.parametrize("command", ["CDPATH=/ cd opt && echo a > x", "export CDPATH=/opt; cd x; echo a > y"])
+def test_where_a_folder_is_searched_for_nobody_says_what_is_written(command: str):
+    assert any("lies, which it writes" in what for what in gate.look(command, ROOT, ROOT, HOME).unknown)
+
+
+@pytest.mark.parametrize(
+    ("command", "times"),
+    [("POST", 1), ("POST; POST", 2), ("POST && echo one && POST", 2), ("for i in 1 2 3; do POST; done", 3),
+     ("pay() { POST; }; pay; pay", 2), ("if a; then POST; else POST; fi", 1), ("POST || POST", 1),
+     ("case $x in a) POST;; b) POST; POST;; esac", 2), ("while read x; do POST; done < a", 1), ("POST; sudo POST", 2)],
+)  # fmt: skip
+def test_the_same_request_counts_as_often_as_it_is_sent(command: str, times: int):
+    (risk,) = judge(command.replace("POST", "curl -X POST http://h.example/o -d a=1"))
+    assert risk.kind == "http" and risk.times == times
 
 
 @pytest.mark.parametrize("command", OWN)

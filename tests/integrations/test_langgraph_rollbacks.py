@@ -230,6 +230,20 @@ def test_a_rollback_that_was_killed_is_finished_by_whichever_thread_comes_next(w
     assert graph.get_state(CONFIG).values.get("done", []) == []
 
 
+def test_a_run_that_finishes_a_killed_rollback_tells_the_log_and_the_saver(ws: Workspace, caplog):
+    graph = line(saver := TakebackSaver(ws), write=lambda: (ws.root / "f.txt").write_text("x"))
+    graph.invoke({"done": []}, CONFIG)
+    assert saver.finished is None
+    killed(ws, first_of(graph))
+    other = CONFIG | {"configurable": {"thread_id": "other"}}
+    for _ in range(2):
+        line(saver, look=lambda: None).invoke({"done": []}, other)
+    told = "finished a rollback of thread t that was interrupted: took back f.txt, thread t"
+    assert [r.getMessage() for r in caplog.records if r.name == "takeback"] == [told], "once"
+    assert saver.finished is not None and saver.finished.message == told
+    assert saver.finished.back == ("f.txt", "thread t") and saver.finished.plan.request.threads == ("t",)
+
+
 def killed(ws: Workspace, target: str) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(ws.root), target], timeout=60, env=os.environ)
     assert done.returncode == -signal.SIGKILL and ws.interrupted()
@@ -512,3 +526,63 @@ def test_a_thread_that_stayed_where_it_was_was_not_restored_from_anywhere(ws: Wo
     assert said.checkpoint_id == id_of(graph.get_state(CONFIG))
     assert (said.restored_from, said.rolled_back_from) == ("", "") and said.stayed
     assert any("takeback " in why for _, why in said.stayed), said.stayed
+
+
+def refunded(server: str, charge: str) -> None:
+    request = urllib.request.Request(f"{server}/v1/refunds", json.dumps({"charge": charge}).encode())
+    request.add_header("Content-Type", "application/json")
+    urllib.request.urlopen(request).close()
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "another thread runs"])
+@pytest.mark.parametrize("how", ["record", "tool"])
+def test_what_a_node_begins_after_its_run_was_cancelled_is_its_threads(ws: Workspace, how: str, others: bool):
+    """LangGraph runs a sync node in a thread, which goes on to its end."""
+    cancelled, over = threading.Event(), threading.Event()
+
+    @takeback.tool(undo=refunded, undo_args={"server": "{result.server}", "charge": "{result.id}"})
+    def charge(url: str) -> dict[str, str]:
+        request = urllib.request.Request(f"{url}/v1/charges", b'{"amount": 2000}')
+        request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request) as answer:
+            return {"server": url, "id": json.load(answer)["id"]}
+
+    with serving() as server:
+
+        def works() -> None:
+            (ws.root / "a").write_text("a")
+            loop.call_soon_threadsafe(begun.set)
+            cancelled.wait(30)
+            charge(server.url) if how == "tool" else charged(ws, server)()
+            over.set()
+
+        def waits() -> None:
+            loop.call_soon_threadsafe(begun.set)
+            over.wait(30)
+
+        graph, other = line(saver := TakebackSaver(ws), works=works), line(saver, waits=waits)
+
+        async def run() -> None:
+            nonlocal loop, begun
+            loop, begun = asyncio.get_running_loop(), asyncio.Event()
+            running = asyncio.create_task(graph.ainvoke({"done": []}, CONFIG))
+            await begun.wait()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            begun = asyncio.Event()
+            if others:
+                beside = asyncio.create_task(other.ainvoke({"done": []}, {"configurable": {"thread_id": "u"}}))
+                await begun.wait()
+            cancelled.set()
+            await asyncio.to_thread(over.wait, 30)
+            if others:
+                await beside
+
+        loop: Any = None
+        begun: Any = None
+        asyncio.run(run())
+        (act,) = ws.effects()
+        assert act.by["turn"] in {turn.number for turn in ws.history().turns_of(("t",))}
+        saver.rollback_to("t", first_of(graph), with_files=True, approve=lambda plan: True)
+        assert [act.shown_state for act in ws.effects()] == ["undone"] and len(server.refunds) == 1

@@ -985,6 +985,7 @@ def test_a_call_that_was_interrupted_owns_what_changed_until_then(session, ws, p
     time.sleep(0.03)
     transcript.rejected("1", time.time(), ran=True)
     time.sleep(0.35)  # a command that is stopped may take a moment to end
+    ws.close_stopped()  # as the resident process does, which then looks
     (project / "mine.txt").write_text("mine\n")
     session.prompt("two", **where)
     assert whose(ws) == {"made.txt": "claude", "mine.txt": ""}
@@ -1001,6 +1002,7 @@ def test_a_call_that_was_approved_late_and_then_interrupted_is_uncertain(session
     time.sleep(0.03)
     transcript.rejected("1", time.time(), ran=True)
     time.sleep(0.35)  # a command that is stopped may take a moment to end
+    ws.close_stopped()  # as the resident process does, which then looks
     (project / "mine.txt").write_text("mine\n")
     session.send("Stop", **where)
     ws.checkpoint("a person's")

@@ -166,6 +166,7 @@ def test_what_a_person_allowed_and_then_stopped_is_not_refused(told, ws, process
     item = {"type": "CommandExecution", "id": "call_1", "exit_code": 0}
     item["duration"] = {"secs": 0, "nanos": int((ended - began) * 1e9)}
     codex.write(type="event_msg", payload={"type": "item_completed", "item": item, "completed_at_ms": ended * 1000})
+    ws.close_stopped()  # as the resident process does, which then looks
     codex.put("later.txt")
     ws.checkpoint("a person's")
     (bracket,) = ws.history().brackets.values()
@@ -255,6 +256,7 @@ def test_what_codex_left_running_may_have_done_all_until_the_end_that_it_writes_
     item = {"type": "CommandExecution", "id": "call_1", "exit_code": 0, "duration": {"secs": 2, "nanos": 0}}
     completed = {"type": "item_completed", "item": item, "completed_at_ms": int(time.time() * 1000)}
     codex.write(type="event_msg", payload=completed)
+    ws.close_stopped()  # as the resident process does, which then looks
     codex.put("mine.txt")
     ws.checkpoint("a person's")
     assert whose(ws) == {"made.txt": "codex?", "mine.txt": ""}, "somebody else may have written while it ran"
@@ -357,6 +359,7 @@ def test_copilot_tells_of_a_stopped_call_in_its_events(told, ws, at_the_prompt):
         copilot.write(type="permission.requested", data={"permissionRequest": {"toolCallId": "c1"}})
     copilot.put("before.txt")
     copilot.write(type="abort", data={"reason": "user_initiated"})
+    ws.close_stopped()  # as the resident process does, which then looks
     copilot.put("later.txt")
     ws.checkpoint("a person's")
     assert whose(ws) == {"before.txt": "" if at_the_prompt else "copilot", "later.txt": ""}

@@ -326,7 +326,7 @@ def test_the_command_says_that_it_was_recorded_already(session: Claude, ws: Any,
 def test_another_answer_in_one_call_is_another_act(session: Claude, ws: Any, bank: Payments) -> None:
     session.prompt("charge thrice")
     charge = f"curl -s -X POST {bank.url}/v1/charges -d amount=5; echo"
-    done = ran(session, "toolu_1", f"for i in 1 2 3; do {charge}; done")
+    done = ran(session, "toolu_1", f"for i in $(seq 3); do {charge}; done")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     charged(session, bank, "toolu_2")
     (other, seen) = ws.effects()
@@ -363,6 +363,18 @@ def test_of_several_requests_in_one_call_each_gets_its_own_inverse(session: Clau
     bob = ws.record_http("POST", "http://h.example/o?user=bob", response_body={"id": 3}, **given)
     assert "alice" in first.summary and "bob" in bob.summary and second.by["surface"] == "cli"
     assert len(ws.effects()) == 3
+
+
+def test_the_same_request_twice_in_one_call_is_two_effects(session: Claude, ws: Any, bank: Payments) -> None:
+    session.prompt("charge twice")
+    one = f"curl -s -X POST {bank.url}/v1/charges -d amount=5"
+    done = ran(session, "1", f"{one} && echo && {one}")
+    assert [act.shown_state for act in ws.effects()] == ["irreversible", "irreversible"]
+    first, second = map(json.loads, done.stdout.splitlines())
+    ws.record_http("POST", f"{bank.url}/v1/charges", status=201, response_body=first, **UNDO)
+    assert sorted(act.shown_state for act in ws.effects()) == ["irreversible", "live"], "the other one still stands"
+    ws.record_http("POST", f"{bank.url}/v1/charges", status=201, response_body=second, **UNDO)
+    assert taken_back(ws).whole and len(bank.refunds) == len(ws.effects()) == 2
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,22 @@ def test_an_undo_that_keeps_uncertain_work_is_done_in_part(ws, scene, served):
     assert (ws.root / "whose.txt").exists() and not (ws.root / "a.txt").exists()
 
 
+def test_work_of_several_turns_is_kept_and_named_until_the_last_of_them_goes(ws, scene, served):
+    from scene import CLAUDE, CODEX
+
+    for caller, path in ((CLAUDE, "c.txt"), (CODEX, "x.txt")):
+        ws.begin_turn(caller, f"{caller.agent}, go")
+        scene.write(path, "its own\n", caller)
+    scene.at_once(CLAUDE, CODEX, both_txt="?\n")
+    turns = ids(served)[:2]
+    for turn, is_left in zip(turns, (True, False)):
+        place = served.plan(item=turn, how="revert")
+        assert ("shared work: both.txt" in served.ask(place).text) is is_left
+        served.ask(f"{place}/apply", "POST", {"form": served.form_token(), "hash": place.rpartition("/")[2]})
+        assert (ws.root / "both.txt").exists() is is_left
+    assert not any((ws.root / path).exists() for path in ("c.txt", "x.txt"))
+
+
 def test_peoples_work_is_taken_too_if_asked(ws, scene, served):
     from scene import CODEX
 

@@ -42,11 +42,11 @@ def _end(line: Mapping[str, Any], key: str, stopped: Mapping[str, Any] | None, p
     if not text(line, "toolDenialKind"):
         return End(at, over=at + _LATE)
     if stopped is not None and text(stopped, "interruptedMessageId"):
-        return End(at, over=at + _LATE, ran=True)  # a person stopped it
+        return End(at, over=at + _LATE, ran=True, untold=True)  # a person stopped it
     is_headless = text(line, "entrypoint").startswith(_HEADLESS)
     if prompted or (stopped is not None and not is_headless):
         return End(at, refused=True)
-    return End(at, over=at + _LATE) if stopped is not None else End()
+    return End(at, over=at + _LATE, untold=True) if stopped is not None else End()
 
 
 def _lines(path: str, key: bytes) -> Iterator[Mapping[str, Any]]:

@@ -40,7 +40,7 @@ def end_of(path: str, key: str, prompted: bool) -> End | None:
             left = _left(payload.get("output"), at, prompted)
             turned_away = at if left.goes_on or _is_aborted(payload.get("output")) else 0.0
     if run is not None and turned_away and turned_away < run.at:  # it went on in the background
-        return run._replace(at=turned_away, goes_on=True, over=run.at)
+        return run._replace(at=turned_away, goes_on=True, over=run.at, untold=True)
     return run or left
 
 

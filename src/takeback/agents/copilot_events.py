@@ -51,7 +51,7 @@ def _last(path: str, key: str) -> tuple[End | None, float]:
         elif not name or end is not None:
             continue
         elif kind == _STOP:
-            end = End(at, refused=waits, began=allowed)
+            end = End(at, refused=waits, began=allowed, untold=True)
         elif name not in (text(data, "toolCallId"), text(table(data, "permissionRequest"), "toolCallId")):
             continue
         elif kind == _ASKED:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 
 from ..blobs import Blobs
-from ..effects import Change, State, path_of_thread, same, state_of_thread, thread_of
+from ..effects import Change, State, Turn, path_of_thread, same, state_of_thread, thread_of
 from ..history import moves
-from ..journal import Journal
-from ..typed import TYPE_CHECKING, NamedTuple
+from ..journal import Journal, Row
+from ..typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..threads import Threads
@@ -32,10 +33,22 @@ _NAMED = 3  # threads that a summary names
 class Moved(NamedTuple):
     """How far a thread has come since the last look."""
 
-    by: int  # state checkpoints
-    agent: str  # who saved the newest; empty if nobody said
+    by: int = 0  # state checkpoints
+    agent: str = ""  # who saved the newest; empty if nobody said
     seq: int = 0  # the row of the newest
     at: float = 0.0
+    turn: Turn | None = None  # in which the newest was saved, where its row says so
+    parts: tuple[tuple[Change, Moved], ...] = ()  # what each who saved it did to it, one after the other
+
+
+class Saved(NamedTuple):
+    """A row that moved a thread."""
+
+    seq: int
+    at: float
+    agent: str  # who saved it; empty if nobody said, and where something was removed
+    turn: Turn | None = None
+    is_state: bool = True
 
 
 class Known(NamedTuple):
@@ -62,6 +75,14 @@ class Seen(NamedTuple):
         agents = dict.fromkeys(self.moved[path].agent for path in found if self.moved[path].agent)
         return " · ".join([*parts, *([", ".join(agents)] if agents else [])])
 
+    def by_saver(self, paths: Iterable[bytes]) -> Iterator[Seen]:
+        """What was found of these threads, one after the other, so that in each of them a thread has one saver."""
+        moved = {path: self.moved[path] for path in paths}
+        for number in range(max((len(each.parts) for each in moved.values()), default=0)):
+            some = {path: each.parts[number] for path, each in moved.items() if number < len(each.parts)}
+            changes = tuple(change for change, _ in some.values())
+            yield Seen(self.known, changes, {path: part for path, (_, part) in some.items()})
+
 
 class ThreadState:
     """The caller holds the store lock wherever something is written."""
@@ -85,7 +106,8 @@ class ThreadState:
         threads, states = self.threads(), dict(known.states)
         changes: list[Change] = []
         moved: dict[bytes, Moved] = {}
-        for thread in sorted(threads.moved(known.seq) | self._removed(known.seq)):
+        saved = self._saved(known.seq)
+        for thread in sorted(threads.moved(known.seq) | saved.keys()):
             path = path_of_thread(thread)
             document = threads.document(thread)
             was, now = known.states.get(path), state_of_thread(document)
@@ -98,10 +120,45 @@ class ThreadState:
                 states.pop(path, None)
             else:
                 states[path] = now
-            changes.append(Change(path, was, now))
-            by, state = threads.ahead(thread, known.seq) if document else 0, threads.find(thread)
-            moved[path] = Moved(by, state.agent, state.seq, state.at) if state is not None else Moved(by, "")
+            changes.append(whole := Change(path, was, now))
+            parts = self._parts(thread, whole, saved.get(thread, []), dry)
+            last = parts[-1][1] if parts else Moved()
+            last = last._replace(by=threads.ahead(thread, known.seq) if document else 0)
+            moved[path] = last._replace(parts=tuple(parts) if len(parts) > 1 else ((whole, last),))
         return Seen(Known(head, states), tuple(changes), moved)
+
+    def _saved(self, after: int) -> dict[str, list[Saved]]:
+        """What moved each thread after a row, in order. A removal is told here alone, where its rows were pruned."""
+        found: dict[str, list[Saved]] = {}
+        for row in self.journal.rows(after, KINDS):
+            body = row.body or {}
+            if row.kind == "state" and "thread" in body:
+                found.setdefault(body["thread"], []).append(_saved(row, body))
+            elif body.get("what") == "removal":
+                found.setdefault(body["thread"], []).append(Saved(row.seq, row.at, "", is_state=False))
+        return found
+
+    def _parts(self, thread: str, whole: Change, saved: list[Saved], dry: bool) -> list[tuple[Change, Moved]]:
+        """What each who saved a thread did to it. What came before it was last as it is known to have been is none of
+        it: a take-back did that, or it was made good."""
+        by_saver = [list(some) for _, some in groupby(saved, lambda each: (each.agent, each.turn))]
+        found: list[tuple[Change, Moved]] = []
+        before = whole.before
+        for some in by_saver:
+            last, after = some[-1], whole.after
+            if some is not by_saver[-1]:
+                document = self.threads().document(thread, last.seq)
+                after = state_of_thread(document)
+                if not dry:
+                    self._store(document)
+            if same(after, whole.before):
+                found.clear()
+            elif not same(after, before):
+                by = sum(each.is_state for each in some) if after is not None else 0
+                moved = Moved(by, last.agent, last.seq, last.at, last.turn)
+                found.append((Change(whole.path, before, after), moved))
+            before = after
+        return found
 
     def _store(self, document: bytes) -> None:
         if document:
@@ -113,11 +170,6 @@ class ThreadState:
             document = self.threads().document(thread, seq or self._horizon())
             if same(state_of_thread(document), was):
                 self._store(document)
-
-    def _removed(self, after: int) -> set[str]:
-        """Threads that lost something after a row: a prune since then has left no other trace of it."""
-        told = (row.body or {} for row in self.journal.rows(after, ("thread",)))
-        return {body["thread"] for body in told if body.get("what") == "removal"}
 
     @property
     def is_behind(self) -> bool:
@@ -206,6 +258,10 @@ class ThreadState:
         except OSError:
             return None
         return st and (st.st_ino, st.st_mtime_ns, st.st_size)
+
+
+def _saved(row: Row, body: Mapping[str, Any]) -> Saved:
+    return Saved(row.seq, row.at, body.get("agent", ""), Turn(*body["turn"]) if "turn" in body else None)
 
 
 def _entry(content: bytes, size: int) -> State:

@@ -33,6 +33,7 @@ class Risk(NamedTuple):
     refuse: bool = False  # whatever the policy says
     outside: tuple[str, ...] = ()  # paths outside the workspace that it writes
     request: str = ""  # the method and URL, where it is a request to a server
+    times: int = 1  # how often the call sends it, in plain sight
 
 
 def known(environ: Mapping[str, str]) -> dict[str, str]:

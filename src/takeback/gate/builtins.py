@@ -97,7 +97,8 @@ def cd(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
         state.cwd = state.variables.get("OLDPWD", UNKNOWN)
     else:
         state.astray = state.astray and bool(args) and not args[0].startswith("/")
-        state.cwd = resolved(args[0] if args else shell.home, state.cwd)
+        is_searched = bool(state.variables.get("CDPATH")) and bool(args) and not args[0].startswith(("/", "."))
+        state.cwd = UNKNOWN if is_searched else resolved(args[0] if args else shell.home, state.cwd)
     state.variables["PWD"], state.variables["OLDPWD"] = state.cwd, before
     return ""
 

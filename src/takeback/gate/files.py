@@ -6,6 +6,7 @@ import re
 
 from ..typed import NamedTuple
 from .finding import parted
+from .outputs import git_words, outputs
 from .state import Command
 from .words import named
 
@@ -37,6 +38,16 @@ _VALUES = {
     "scp": named("-P -i -o -c -F -l -S -J"),
     "tee": frozenset(),
 }  # fmt: skip
+_TAR_VALUES = "fCTXbgHVLKNI"
+_TAR_LONG = {
+    "--file": "f", "--directory": "C", "--cd": "C", "--extract": "x", "--get": "x", "--create": "c", "--append": "r",
+    "--update": "u", "--catenate": "A", "--concatenate": "A", "--files-from": "T", "--exclude-from": "X",
+}  # fmt: skip
+# Programs of which `touched` knows which of their words name what they write.
+WRITERS = named(
+    "rm mv cp ln mkdir rmdir touch chmod chown chgrp truncate tee sed gsed dd tar zip unzip gzip gunzip bzip2 xz zstd "
+    "patch install sort uniq yq xxd less tree psql mysql curl wget http https xh scp rsync"
+)
 
 
 def touched(command: Command) -> list[Touched]:
@@ -68,8 +79,6 @@ def touched(command: Command) -> list[Touched]:
         found += [Touched(path) for path in _downloads(name, words)]
     elif name in ("tar", "bsdtar", "gtar"):
         found += _tar(words)
-    elif name == "unzip":
-        found += [Touched(words[at + 1]) for at, w in enumerate(words[:-1]) if w == "-d"]
     elif name == "git" and (git := git_words(words))[:1] in (["rm"], ["mv"]):
         paths = [word for word in git[1:] if not word.startswith("-")]
         if not any(word in ("--cached", "-n", "--dry-run") for word in git):
@@ -82,7 +91,7 @@ def touched(command: Command) -> list[Touched]:
         found.append(Touched(plain[2]))
     elif name == "patch":
         found += [Touched(plain[0])] if plain else []
-    return found
+    return found + [Touched(path, deletes) for path, deletes in outputs(name, words)]
 
 
 def _split(name: str, words: list[str]) -> tuple[list[str], list[str]]:
@@ -120,14 +129,6 @@ def _to_last(name: str, words: list[str], plain: list[str], options: list[str]) 
     erases = name == "rsync" and any(option.startswith("--del") for option in options)
     sources = [Touched(path, True, True) for path in plain if not is_remote(path)] if removes else []
     return [*sources, *([] if is_remote(target) else [Touched(target, erases, erases, tuple(plain))])]
-
-
-def git_words(words: list[str]) -> list[str]:
-    """git's own verb and what follows it."""
-    at = 1
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env") else 1
-    return words[at:]
 
 
 def is_remote(path: str) -> bool:
@@ -173,10 +174,42 @@ def _by_address(name: str, words: list[str]) -> list[str]:
 
 
 def _tar(words: list[str]) -> list[Touched]:
-    letters = words[1].lstrip("-") if len(words) > 1 and not words[1].startswith("--") else ""
-    folder = next((words[at + 1] for at, w in enumerate(words[:-1]) if w in ("-C", "--directory")), "")
-    if "x" in letters or "--extract" in words:
-        return [Touched(folder or ".")]
-    if ("c" in letters or "--create" in words) and "f" in letters and len(words) > 2:
-        return [Touched(words[2])]
-    return []
+    given, plain = _tar_words(words)
+    modes = given.keys()
+    found = [Touched(path, True, True) for path in plain if "--remove-files" in words]
+    if "x" in modes:
+        return [*found, Touched(given.get("C") or ".")]
+    archive = given.get("f", "-")
+    if modes & set("cruA") or "--delete" in words:
+        return [*found, *([Touched(archive)] if archive != "-" else [])]
+    return found
+
+
+def _tar_words(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """The options by their letters, with what each is given, and the other words."""
+    given: dict[str, str] = {}
+    plain: list[str] = []
+    rest = words[1:]
+    is_first = True
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("--"):
+            key, equals, value = word.partition("=")
+            letter = _TAR_LONG.get(key, "")
+            if letter in _TAR_VALUES and letter and not equals:
+                value = rest.pop(0) if rest else ""
+            given[letter or key] = value
+        elif (word.startswith("-") and len(word) > 1) or is_first:
+            cluster = word.removeprefix("-")
+            for at, letter in enumerate(cluster):
+                is_old = not word.startswith("-")  # what its letters are given follows, in their order
+                value = cluster[at + 1 :] if letter in _TAR_VALUES and not is_old else ""
+                if letter in _TAR_VALUES and not value:
+                    value = rest.pop(0) if rest else ""
+                given[letter] = value
+                if value and letter in _TAR_VALUES and not is_old:
+                    break
+        else:
+            plain.append(word)
+        is_first = False
+    return given, plain

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from ..patterns import pattern
 from ..typed import TYPE_CHECKING
 from . import foreign, taking
-from .files import git_words
 from .inputs import FILE, FOLDER, LINE, Input
+from .outputs import git_words
 from .state import Command, State, resolved
 from .words import UNKNOWN, named
 

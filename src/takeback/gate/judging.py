@@ -9,14 +9,15 @@ from ..typed import NamedTuple
 from . import Risk, databases, foreign, own, rules, web
 from .builtins import BUILTINS
 from .deadline import Deadline
-from .files import is_remote, touched
+from .files import WRITERS, is_remote, touched
 from .globs import ABOVE, SAME, covers
+from .outputs import NO_FILES, ONLY_READ
 from .parsing import SYSTEM, Shell
 from .places import DEVICE, INSIDE, NOWHERE, OUT, SOMEWHERE, TEMPORARY, Places, places
 from .project import Project
 from .repositories import elsewhere
 from .state import TMPDIR, Command, State
-from .words import UNKNOWN, named
+from .words import UNKNOWN
 from .wrappers import SHELLS, WRAPPERS
 from .written import Written
 
@@ -29,16 +30,7 @@ _REACHES = {
     rules.CLOUD: _ELSEWHERE,
     rules.DATABASE: "what a database loses is not captured",
 }
-# Programs that do what their name says, to files and streams.
-_KNOWN = named(
-    "ls cat less more head tail du df stat file tree wc grep egrep fgrep rg test [ [[ diff cmp sort uniq cut tr paste "
-    "join comm nl tac rev fold fmt column jq yq sha256sum sha1sum md5sum cksum xxd od hexdump strings date sleep env "
-    "printenv uname whoami id hostname ps kill true false seq expr let bc rm mv cp ln mkdir rmdir touch chmod chown "
-    "chgrp truncate tee sed gsed dd tar zip unzip gzip gunzip bzip2 xz zstd patch install sync fd fdfind exit return "
-    "break continue shift local typeset readonly unset wait jobs bg fg umask ulimit getopts hash type export declare "
-    "mapfile readarray shopt select "
-    "curl wget http https xh ssh scp rsync nc psql mysql sqlite3 redis-cli mongosh takeback tput clear reset locale"
-)
+_KNOWN = ONLY_READ | NO_FILES | WRITERS  # programs that do what their name says, to files and streams
 _LONGEST = 200
 _NETWORK = ("/dev/tcp/", "/dev/udp/")  # to bash these are connections
 _LOOPBACK = ("/dev/tcp/localhost/", "/dev/tcp/127.0.0.1/")  # opened and left alone: whether somebody listens there
@@ -80,10 +72,20 @@ def shell(
     for what in walked.unseen:
         found.append(Risk(UNSEEN, what or "code", "what it runs cannot be read before it runs"))
     found = [risk._replace(what=redact.text(risk.what), undo=redact.text(risk.undo)) for risk in found]
-    unique = {(risk.kind, risk.what, risk.outside): risk for risk in found}
-    guessed = [_by_words(risk) for risk in unique.values()] if walked.guessed else list(unique.values())
+    unique = _unique(found)
+    guessed = [_by_words(risk) for risk in unique] if walked.guessed else unique
     risks = tuple(sorted(guessed, key=lambda risk: (not risk.refuse, risk.kind == rules.OUTSIDE)))
     return Judged(risks, tuple(dict.fromkeys(_unknown(walked, where))))
+
+
+def _unique(found: Iterable[Risk]) -> list[Risk]:
+    """Each once, with how often it is: the same request twice is two acts."""
+    unique: dict[tuple[str, str, tuple[str, ...]], Risk] = {}
+    for risk in found:
+        same = unique.get(key := (risk.kind, risk.what, risk.outside))
+        times = risk.times + same.times if same is not None and risk.request else risk.times
+        unique[key] = risk._replace(times=times)
+    return [risk._replace(times=max(1, risk.times)) for risk in unique.values()]
 
 
 def _unknown(walked: Shell, where: Places) -> Iterator[str]:
@@ -107,6 +109,7 @@ def _all(walked: Shell, where: Places) -> Iterator[Risk]:
     for each in walked.commands:
         walked.deadline.check()
         for risk in _of(each, where):
+            risk = risk._replace(times=0) if each.again else risk
             yield risk._replace(what=f"{risk.what} (in {each.script})") if each.script else risk
     for kind, what, script in walked.sent:
         yield Risk(kind, f"{what} in {script or 'its code'}", _REACHES[kind])
@@ -138,6 +141,8 @@ def _of(command: Command, where: Places) -> Iterator[Risk]:
         if rules.is_unreadable(known, args):
             yield Risk(UNSEEN, said, f"nobody can say what {known} would do there")
             break
+    if rules.sets_clock(name, words):
+        yield Risk(rules.SYSTEM, said, "it sets the clock of the machine")
     if web.is_unreadable(name, words):
         yield Risk(UNSEEN, said, f"nobody can say what {name} would send there")
     requests = web.writing_requests(name, words)

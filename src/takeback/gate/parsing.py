@@ -8,6 +8,7 @@ in `Shell.unseen`. Both branches of a condition are walked, and a loop over word
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -205,15 +206,16 @@ class Shell:
         return "".join([self._walk(child, state, stdin) for child in _named(node)])
 
     def _list(self, node: Any, state: State, stdin: str | None, redirects: Sequence[Any] = ()) -> str:
-        said, operator, named = "", "", _named(node)
+        said, operator, named, start = "", "", _named(node), len(self.commands)
         for child in node.children:
             if not child.is_named:
                 operator = child.type
             elif redirects and child == named[-1]:
                 said += self._redirected(child, redirects, state, stdin)
             elif operator == "||":
-                other = state.branch()
+                other, instead = state.branch(), len(self.commands)
                 said += self._walk(child, other, stdin)
+                self._another_way(start, instead)
                 other.variables = {k: v for k, v in other.variables.items() if k not in state.variables}
                 state.join([other])
             else:
@@ -223,11 +225,13 @@ class Shell:
     def _choice(self, node: Any, state: State, stdin: str | None) -> str:
         """Every branch, each from the same beginning."""
         branches, said = [], []
-        mine = state.branch()
+        mine, start = state.branch(), len(self.commands)
         for child in _named(node):
             if child.type in ("elif_clause", "else_clause", "case_item"):
                 branches.append(state.branch())
+                instead = len(self.commands)
                 said.append(self._walk(child, branches[-1], stdin))
+                self._another_way(start, instead)
             else:
                 said.append(self._walk(child, mine, stdin))
         changed = {k: v for k, v in mine.variables.items() if state.variables.get(k) != v}
@@ -240,6 +244,14 @@ class Shell:
         state.cwd = mine.cwd
         state.join(branches)
         return "".join(said)
+
+    def _another_way(self, start: int, instead: int) -> None:
+        """The commands from one place on stand for those from a place before: what both have is done once."""
+        others = Counter((c.words, c.cwd) for c in self.commands[start:instead] if not c.again)
+        for at, command in enumerate(self.commands[instead:], instead):
+            if others[same := (command.words, command.cwd)]:
+                others[same] -= 1
+                self.commands[at] = command._replace(again=True)
 
     def _for(self, node: Any, state: State, stdin: str | None) -> str:
         variable = node.child_by_field_name("variable")
@@ -275,10 +287,11 @@ class Shell:
 
     def _again(self, node: Any, state: State, stdin: str | None) -> str:
         """What a loop sets, it finds the next time; what it sets anew each time is not known in the end."""
-        said, self._loops = "", self._loops + 1
+        said, self._loops, start = "", self._loops + 1, len(self.commands)
         for turn in range(3 if self._loops < 3 else 1):
-            before = state.variables.copy()
+            before, instead = state.variables.copy(), len(self.commands)
             said += self._each(node, state, stdin)
+            self._another_way(start, instead)
             changed = [name for name, value in state.variables.items() if before.get(name) != value]
             if not changed:
                 break
@@ -678,6 +691,11 @@ class Shell:
         elif not by_path:
             self._on_path(command, state)
         if (builtin := BUILTINS.get(name)) is not None and (not by_path or SYSTEM.match(words[0])):
+            if "CDPATH" in assigned:  # for this one only
+                state.variables["CDPATH"] = assigned["CDPATH"]
+                said = builtin(self, words, state, stdin)
+                del state.variables["CDPATH"]
+                return said
             return builtin(self, words, state, stdin)
         if name in SHELLS:
             inner = self._with(assigned, state)
@@ -768,11 +786,11 @@ class Shell:
             return False
         for name in found.unread:
             self.not_read(name)
-        for line in found.lines:
+        for line, by in zip(found.lines, found.shells or [()] * len(found.lines), strict=True):
             inner = state.copy()
             inner.cwd = inner.variables["PWD"] = found.folder
-            if found.shell:
-                self.inside_file(found.file, partial(self.simple, [*found.shell, "-c", line], {}, None, inner))
+            if by:
+                self.inside_file(found.file, partial(self.simple, [*by, "-c", line], {}, None, inner))
             else:
                 self.inside_file(found.file, partial(self.run, line, inner))
         return True

@@ -21,7 +21,7 @@ class Recipe(NamedTuple):
     file: str
     folder: str
     lines: tuple[str, ...]
-    shell: tuple[str, ...] = ()  # what runs them, where it is no plain shell
+    shells: tuple[tuple[str, ...], ...] = ()  # what runs each of them; empty where it is a plain shell
     unread: tuple[str, ...] = ()  # files that belong to it and could not be read
 
 
@@ -51,6 +51,7 @@ class _Makefile:
     def __init__(self, given: Mapping[str, str]) -> None:
         self.variables = {**_DEFAULTS, **given}
         self.fixed = frozenset(given)
+        self.own: dict[str, dict[str, str]] = {}  # variables of targets, which what they need has too
         self.needs: dict[str, list[str]] = {}
         self.recipes: dict[str, list[str]] = {}
         self.unread: list[str] = []  # files that it includes
@@ -82,29 +83,32 @@ class _Makefile:
                     elif not line.lstrip().startswith(("-", "s")) or name.startswith(("/", "..")):
                         self.unread.append(name)  # one that may be missing, and is, is none
             elif (found := _ASSIGNED.fullmatch(line)) is not None:
-                self._assign(*found.groups())
+                self._assign(found[1], found[2], found[3])
             elif (found := _RULE.fullmatch(line.partition(" #")[0].rstrip())) is not None:
                 current = self._rule(*found.groups(default=""))
             else:
                 self.unread.append(f"a line of the makefile: {line.strip()[:60]}")
 
-    def _assign(self, name: str, how: str, value: str) -> None:
+    def _assign(self, name: str, how: str, value: str, own: dict[str, str] | None = None) -> None:
+        """For all, or for a target of its own."""
+        known = {**self.variables, **(own or {})}
         if name in _REACHES:
             self.unread.append(f"what the makefile does with its {name}")
-        if name in self.fixed or (how == "?=" and name in self.variables):
+        if name in self.fixed or (how == "?=" and name in known):
             return
         if how == "!=":
             self.ran.append(self.expand(value))
             value = _SOMETHING
         elif how == "+=":
-            value = f"{self.variables.get(name, '')} {value}".strip()
+            value = f"{known.get(name, '')} {value}".strip()
         elif ":" in how:
             value = self.expand(value)
-        self.variables[name] = value.partition(" #")[0]
+        (self.variables if own is None else own)[name] = value.partition(" #")[0]
 
     def _rule(self, targets: str, needs: str, recipe: str) -> list[str]:
-        if (found := _ASSIGNED.fullmatch(needs)) is not None:  # a variable of these targets alone
-            self._assign(*found.groups())
+        if (found := _ASSIGNED.fullmatch(needs)) is not None:
+            for target in self.expand(targets).split():
+                self._assign(found[1], found[2], found[3], self.own.setdefault(target, {}))
             return []
         current = self.expand(targets).split()
         for target in current:
@@ -139,25 +143,33 @@ class _Makefile:
             text = said
         return text.replace("\x01", "$") if depth == 0 else text
 
-    def lines(self, wanted: Iterable[str]) -> list[str]:
-        """What is run for these targets, and for all that they need."""
-        waiting, found = list(wanted) or [self.first], []
+    def lines(self, wanted: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+        """What is run for these targets, and for all that they need; each with what runs it (`shell`)."""
+        waiting = [(target, self.variables) for target in list(wanted) or [self.first]]
+        found: list[tuple[str, tuple[str, ...]]] = []
         seen: set[str] = set()
+        for_all = self.variables
         while waiting and len(seen) < _TARGETS:
-            target = waiting.pop(0)
+            target, variables = waiting.pop(0)
             if target in seen:
                 continue
             seen.add(target)
+            owns = [own for rule, own in self.own.items() if rule == target or ("%" in rule and _fits(rule, target))]
+            for own in owns:
+                variables = {**variables, **own}
+            self.variables = variables
             pattern_rules = [p for p in self.recipes if "%" in p and _fits(p, target)]
             for rule in [target] if target in self.recipes or target in self.needs else pattern_rules:
                 needs = self.needs.get(rule, [])
                 automatic = {"@": target, "<": "".join(needs[:1]), "^": " ".join(needs), "+": " ".join(needs)}
-                waiting += needs
+                waiting += [(need, variables) for need in needs]
                 for line in self.recipes.get(rule, ()):
                     said = self.expand(line.strip().lstrip("@-+ \t"), automatic)
                     if not self.is_dry or re.match(r"\s*[@-]*\+", line) or re.search(r"\$[({]MAKE[)}]", line):
-                        found.append(said)
-        return [*self.ran, *found]
+                        found.append((said, self.shell()))
+        self.variables = for_all
+        by = self.shell()
+        return [*((line, by) for line in self.ran), *found]
 
     def shell(self) -> tuple[str, ...]:
         """The words of SHELL, where that is no shell of the machine."""
@@ -211,7 +223,9 @@ def make(words: Sequence[str], cwd: str, known: Mapping[str, str], read: Read) -
             found = _Makefile({**given, "CURDIR": folder, **({"MAKE": "make -n"} if dry else {})})
             found.is_dry = dry
             found.read(text, folder, read)
-            return Recipe(file, folder, tuple(found.lines(targets)), found.shell(), tuple(found.unread))
+            lines = found.lines(targets)
+            shells = tuple(by for _, by in lines)
+            return Recipe(file, folder, tuple(line for line, _ in lines), shells, tuple(found.unread))
     return None
 
 

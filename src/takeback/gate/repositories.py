@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from . import Risk, rules
-from .files import git_words
+from .outputs import git_words
 from .places import INSIDE, NOWHERE, OUT, SOMEWHERE, Places
 from .state import Command, resolved
 from .words import UNKNOWN, named

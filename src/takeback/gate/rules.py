@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
+from ..patterns import pattern
 from ..typed import NamedTuple
 from .words import UNKNOWN, named
 
@@ -19,6 +21,9 @@ DELETE, OUTSIDE, SYSTEM, ERASE = "delete", "outside", "system", "erase"
 UNREAD = "unknown"
 
 _HARMLESS = frozenset({"--help", "-help", "--version"})
+_SETS = pattern(r"-[uR]*s.*|--set(?:=.*)?")
+_VALUED = pattern(r"-[uR]*[dfrv]")
+_CLOCK = pattern(r"\d{8}(?:\d\d){0,2}(?:\.\d\d)?")  # the month first
 _DRY = frozenset({"--dry-run", "--dryrun", "--dry-run=client", "--dry-run=server", "--dry-run=true"})
 
 
@@ -255,6 +260,8 @@ RULES: tuple[Rule, ...] = (
     _r(SYSTEM, "userdel|groupdel|deluser|passwd|chpasswd|visudo", "it changes who may use the machine"),
     _r(SYSTEM, "iptables|ip6tables|nft|ufw|firewall-cmd", "it changes what the machine lets through", "",
        "-L -S list status"),
+    _r(SYSTEM, "hostname *", "it changes the name of the machine"),
+    _r(SYSTEM, "hostname", "it changes the name of the machine", "", "", "-F --file -b --boot"),
     _r(SYSTEM, "crontab", _BY_ITSELF, "", "-l"),
     _r(SYSTEM, "launchctl unload|remove|bootout|load|bootstrap", _BY_ITSELF),
     # the machine, in ways that are only told
@@ -434,6 +441,14 @@ def is_unreadable(name: str, words: Sequence[str]) -> bool:
     """Whether the word that says what a program does is not known."""
     found, _ = plain(name, words)
     return name in SUBCOMMANDED and bool(found) and UNKNOWN in found[0]
+
+
+def sets_clock(name: str, words: Sequence[str]) -> bool:
+    """`date -s now`, `date 01020304`; in `date -d 20200101` it is a value."""
+    said = pairwise(words)
+    return name == "date" and any(
+        _SETS.fullmatch(word) or (_CLOCK.fullmatch(word) and not _VALUED.fullmatch(before)) for before, word in said
+    )
 
 
 def push_undo(words: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ class Command(NamedTuple):
     stdin: str | None = None  # what it is fed, where that is known
     elsewhere: bool = False  # in a container
     script: str = ""  # the file of the project that has it; empty for the call itself
+    again: bool = False  # it is the same as one that is run instead of it, or a loop's next time
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -16,6 +17,7 @@ _MOST = 400  # words that one brace expression may make here; one that makes mor
 _BRACES, _LONG = 40, 2000  # of a word whose braces are expanded: more would take for ever
 _ANSI = pattern(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_ASSIGNED = pattern(r"[A-Za-z_]\w*=")  # of=~/x
 _RANGE = pattern(r"(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z])")
 
 
@@ -62,9 +64,14 @@ def fields(pieces: Iterable[Piece], home: str, between: str = "") -> list[str]:
 
 def _with_home(letters: list[Letter], home: str) -> str:
     text = "".join(letter for letter, _ in letters)
-    if letters and letters[0] == ("~", False) and (len(text) == 1 or text[1] == "/"):
-        return home + text[1:]
-    return text
+    start = _ASSIGNED.match(text)
+    at = start.end() if start is not None else 0
+    if letters[at : at + 1] != [("~", False)] or any(quoted for _, quoted in letters[:at]):
+        return text
+    whose = text[at:].partition("/")[0]
+    if any(quoted for _, quoted in letters[at : at + len(whose)]):
+        return text
+    return text[:at] + (home if whose == "~" else os.path.expanduser(whose)) + text[at + len(whose) :]
 
 
 def _braces(letters: list[Letter], room: list[int]) -> list[list[Letter]]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .files import Touched, git_words, is_remote, touched
+from .files import Touched, is_remote, touched
+from .outputs import git_words, outputs
 from .state import Command, resolved
 from .words import UNKNOWN, named
 
 _KEEPS = named("chmod chown chgrp chattr setfacl xattr gchmod mkdir gmkdir touch gtouch mkfifo mknod")  # no new text
 _COPIES = named("cp mv ln install gcp gmv gln ginstall rsync scp ditto link symlink")
 _EDITS = named("sed gsed perl ruby patch ed red ex vim vi nvim emacs joe nano micro")  # in place: much stays as it is
+_SED = named("sed gsed")
 _UNPACKS = named("tar bsdtar gtar unzip")
 _TREE = named("checkout switch pull merge rebase reset restore stash cherry-pick revert am apply read-tree")
 _PATTERN = re.compile(r"[*?\[]")
@@ -89,7 +91,8 @@ class Written:
             self.folders |= {resolved(word, cwd) for word in command.words[1:] if not word.startswith("-")}
         if name in _KEEPS or name == "tee":
             return
-        for path in _put_by_option(name, list(command.words)):
+        put = {path for path, deletes in outputs(name, command.words) if not deletes} | _unpacked(name, command.words)
+        for path in put if name not in _UNPACKS and name != "patch" else ():
             self.put(resolved(path, cwd), UNKNOWN)
         if name == "patch" and not [word for word in command.words[1:] if not word.startswith("-")]:
             self.edited.add(cwd)
@@ -97,7 +100,7 @@ class Written:
             self._from_elsewhere(cwd)
         for each in touched(command._replace(writes=())):
             path = resolved(each.path, cwd)
-            if each.deletes or path == UNKNOWN or _PATTERN.search(path):
+            if each.deletes or path == UNKNOWN or _PATTERN.search(path) or (name in _SED and each.path in put):
                 continue
             if name in _COPIES:
                 self._copied(each, path, cwd, name)
@@ -162,19 +165,11 @@ class Written:
             self.edited.add(command.cwd)
 
 
-def _put_by_option(name: str, words: list[str]) -> list[str]:
-    """Files that programs write which else only read."""
-    plain = [word for word in words[1:] if not word.startswith("-")]
-    if name in ("sort", "shuf", "iconv"):
-        return [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-o", "--output")] + [
-            word.partition("=")[2] for word in words if word.startswith("--output=")]  # fmt: skip
-    if name in ("uniq", "xxd"):
-        return plain[1:2]
-    if name in ("gunzip", "bunzip2", "unxz", "unzstd"):
-        return [re.sub(r"\.(?:gz|bz2|xz|zst)$", "", word) for word in plain]
-    if name in ("sed", "gsed"):
-        return [found for word in words[1:] for found in re.findall(r"(?:^|[\s;/}\d$])w\s+([^\s;}]+)", word)]
-    return []
+def _unpacked(name: str, words: Sequence[str]) -> set[str]:
+    """Files that take the place of packed ones."""
+    if name not in ("gunzip", "bunzip2", "unxz", "unzstd"):
+        return set()
+    return {re.sub(r"\.(?:gz|bz2|xz|zst)$", "", word) for word in words[1:] if not word.startswith("-")}
 
 
 def _ways(path: str) -> Iterator[tuple[str, str]]:

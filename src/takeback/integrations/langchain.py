@@ -64,7 +64,7 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
         self.tools = []
         self.workspace = workspace
         self.agent = agent
-        self._declared = dict(undo or {})
+        self._declared = undo or {}
         self._approve = approve
         self._threads: dict[str, ToolCalls] = {}
         self._last = ""

@@ -55,7 +55,7 @@ from ..handed import start_apart
 from ..state_stores import StateStore
 from ..states import Checked, NewState, StateCheckpoint, Write
 from ..steps import Approve
-from ..thread_turns import finish_interrupted
+from ..thread_turns import finish_interrupted, finish_unasked
 from ..threads import Threads
 from ..workspace import Workspace
 from .langgraph_runs import Runs, begun_here, is_run, is_synced
@@ -204,6 +204,7 @@ class _Opened:
         self.joins = not self.threads.held.goes_elsewhere  # nobody else waits while values are uploaded
         self.is_own = is_own
         self.is_closed = False
+        self.finished: results.Finished | None = None
         self.kept: dict[tuple[str, str], dict[str, _Kept]] = {}
         self._worker: _Worker | None = None
 
@@ -267,6 +268,12 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         """Of its threads, those that are under way; None where files are no concern of it."""
         return self._opened.runs
 
+    @property
+    def finished(self) -> results.Finished | None:
+        """What came of the take-back that had been interrupted, whosever, and that a run of this saver last finished
+        before it began; None where none had to. The logger `takeback` is told of each."""
+        return self._opened.finished
+
     def _must_be_open(self) -> None:
         if self._opened.is_closed:
             raise _was_closed()
@@ -283,7 +290,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
             return None
 
         def begin() -> None:
-            finish_interrupted(self.workspace)
+            self._opened.finished = finish_unasked(self.workspace) or self._opened.finished
             runs.begin(self._agent, thread, begun, is_synced(config))
 
         return begin

@@ -42,10 +42,13 @@ class _Begun(NamedTuple):
 _begun: ContextVar[_Begun | None] = ContextVar("takeback_langgraph_run", default=None)
 _ends: dict[UUID, Callable[[bool], None]] = {}  # what is to be done when a run is over
 _known: list[Runs] = []  # of savers that tie states to files
+_REMEMBERED = 1_000  # runs that are over, while nodes of theirs may still be at work
 
 
 class _Run(Recorder):
-    """A turn that is open: what its nodes record belongs to it."""
+    """A turn that is open: what its nodes record belongs to it, also what a thread does that outlives it."""
+
+    is_told = True
 
     def __init__(self, workspace: Workspace, opened: ThreadTurn, is_synced: bool) -> None:
         super().__init__(workspace)
@@ -71,6 +74,7 @@ class Runs:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._open: dict[str, _Run] = {}
+        self._over: dict[str, _Run] = {}  # the last one of each thread
         self._lock = Lock()
         _known.append(self)
 
@@ -79,6 +83,10 @@ class Runs:
 
     def of(self, thread: str) -> _Run | None:
         return self._open.get(thread)
+
+    def last_of(self, thread: str) -> _Run | None:
+        """The one that is under way; or was: a cancelled run cannot stop a node that is at work in a thread."""
+        return self._open.get(thread) or self._over.get(thread)
 
     @property
     def all(self) -> Sequence[_Run]:
@@ -107,6 +115,10 @@ class Runs:
                 return
             del self._open[thread]
             run._leave()
+            self._over.pop(thread, None)
+            self._over[thread] = run
+            if len(self._over) > _REMEMBERED:
+                del self._over[next(iter(self._over))]
             thread_turns.end(self._workspace, run.opened, run.has_failed)
 
     @contextmanager
@@ -201,7 +213,7 @@ def _here() -> Recorder | None:
     config = var_child_runnable_config.get()
     conf = (config or {}).get("configurable", {})
     runs = getattr(conf.get(CHECKPOINTER), "runs", None)
-    return runs.of(str(conf.get("thread_id", ""))) if isinstance(runs, Runs) else None
+    return runs.last_of(str(conf.get("thread_id", ""))) if isinstance(runs, Runs) else None
 
 
 # In every context: a run may begin in any of them.

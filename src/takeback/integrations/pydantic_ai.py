@@ -76,7 +76,7 @@ class Takeback(AbstractCapability[Any]):
         self.conversation_id = conversation_id
         self.agent = agent
         self.conversations = TakebackConversations(workspace, agent=agent)
-        self._declared = dict(undo or {})
+        self._declared = undo or {}
         self._approve = approve
         self._threads: dict[str, ToolCalls] = {}
         self._begun: set[tuple[str, str]] = set()  # conversation, call

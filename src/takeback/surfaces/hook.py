@@ -190,7 +190,7 @@ def _acted(
         )
         _partial(asked, event, place, ended.lacking)
     elif event.kind in (kinds.START, kinds.END):
-        workspace.end_turn(event.caller, whole_session=True)
+        workspace.end_turn(event.caller, whole_session=True, at=asked.at if event.kind == kinds.END else 0.0)
     elif event.kind == kinds.REST:
         workspace.end_turn(event.caller)
     return Answer()

@@ -156,6 +156,21 @@ class Ends:
         if place.whose()["one.txt"] == {"slowly"}:  # somebody saw its end
             assert not (place.project / "one.txt").exists()
 
+    def test_what_a_command_writes_that_outlives_its_agent_is_not_a_persons(self, place: Place):
+        agent = place.driver()
+        waits = "until [ -e ../{} ]; do sleep 0.02; done"
+        command = f"echo 1 > one.txt; {waits.format('go')}; echo late > late.txt; {waits.format('enough')}"
+        with Model([Turn("", [agent.shell(command)])]) as model:
+            running = place.driver(model).start("slowly")
+            place.wait_for("one.txt")
+            running.kill()
+        place.takeback("checkpoint")
+        (place.project.parent / "go").touch()
+        time.sleep(1)
+        place.takeback("checkpoint")
+        (place.project.parent / "enough").touch()
+        assert place.whose().get("late.txt") in (None, {"slowly?"}), "None: it died with its agent"
+
     def test_what_changes_after_its_agent_was_ended(self, place: Place):
         agent = place.driver()
         command = "echo 1 > begun.txt; " + TICKING.format("tick.txt")
@@ -170,10 +185,11 @@ class Ends:
         time.sleep(0.5)
         place.takeback("checkpoint")
         whose = place.whose()
-        assert whose["mine.txt"] == {"nobody"}
         if self.commands_outlive_it:  # its death may have been seen, or not
+            assert whose["mine.txt"] <= {"nobody", "go?"}, "the command was at work when it was written"
             assert whose["begun.txt"] <= {"go", "go?"} and whose["tick.txt"] <= {"go", "go?", "nobody"}
         else:
+            assert whose["mine.txt"] == {"nobody"}
             assert whose["begun.txt"] == {"go"}
             assert whose["tick.txt"] <= {"go", "go?"}, "it may be written once more after the end that is told"
         place.takeback("undo", "--yes", code=None)

@@ -182,9 +182,8 @@ class Scenarios:
             running = place.driver(model).start("slowly")
             place.wait_for("one.txt")
             running.kill()
-        wait_until(lambda: all(b.closed for b in place.history().brackets.values()), "its death is journaled")
-        place.stop()
-        assert place.world() != before
+        # Its command may live on, and the call is open until that ends: what was done before goes back all the same.
+        wait_until(lambda: place.whose() == {"one.txt": {"slowly"}}, "its death is journaled")
         place.undo()
         assert place.world() == before
         place.redo()

@@ -100,6 +100,33 @@ def test_work_that_two_turns_share_stands_outside_of_both_and_says_so(worked):
         assert "shared   whose: others were at work at the same time" in worked.ok("show", turn).out
 
 
+@pytest.mark.parametrize("verb", ["undo", "revert"])
+def test_a_take_back_of_one_turn_keeps_shared_work_and_names_the_command_that_takes_it(worked, verb):
+    with takeback.open(worked.project) as ws:
+        ws.begin_turn(CODEX, "at the same time")
+        ws.begin_call(CLAUDE, bash("3", "a"))
+        ws.begin_call(CODEX, bash("4", "b"))
+        (worked.project / "whose").write_text("?")
+        ws.end_call(CLAUDE, bash("3", "a"))
+        ws.end_call(CODEX, bash("4", "b"))
+        codexs = next(asked.id for turn, asked in ws.history().agent_turns.items() if turn.actor == "codex")
+    shared = rows(worked, "kind:effect")[0]
+    told = "left as it is, shared work: whose (claude was at work at the same time); take it too: takeback revert "
+    assert told + shared["id"][:8] in worked.ok(verb, codexs, "--dry-run").err
+    ran = worked.ok(verb, codexs, "--yes")
+    assert "all of it is taken back" not in ran.out and told + shared["id"][:8] in ran.err
+    assert (worked.project / "whose").exists()
+    worked.ok("revert", shared["id"][:8], "--yes")
+    assert not (worked.project / "whose").exists()
+
+
+def test_after_a_redo_a_revert_of_a_turn_is_named_by_the_turn(worked):
+    turn = one(worked, "turn")
+    worked.ok("revert", turn, "--yes")
+    ran = worked.ok("redo", "--yes")
+    assert f"take this back: takeback revert {turn[:8]}" in (ran.out + ran.err).splitlines()[-1]
+
+
 def test_show_has_a_turn_with_its_calls(worked):
     out = worked.ok("show", one(worked, "turn")[:8], "--stat").out
     assert "turn" in out.splitlines()[0]
@@ -110,6 +137,20 @@ def test_show_has_a_turn_with_its_calls(worked):
     assert (shape["kind"], shape["number"], shape["asked"]["calls"]) == ("turn", None, 2)
     assert [call["state"] for call in shape["made"]] == ["done", "failed"]
     assert {f["path"] for f in shape["files"]} == {"src/form.html", "src/auth.py", "src/legacy.py"}
+
+
+def test_show_has_a_turn_with_the_calls_that_were_refused_in_it(worked):
+    from takeback.journal import New
+
+    said = {"agent": "claude", "fingerprint": "f", "kind": "push", "summary": "git push", "why": "x"}
+    with takeback.open(worked.project) as ws:
+        turn = list(ws.history().agent_turns.values())[-1]
+        body = {"what": "refused", **said, "agent": turn.caller.agent, "session": turn.caller.session}
+        others = {**body, "session": "another"}
+        ws.store.journal.append([New("note", "k" * 32, body), New("note", "l" * 32, others)], ws.clock())
+    assert "  gate     kkkkkkkk refused: git push" in (out := worked.ok("show", turn.id, "--stat").out)
+    assert "llllllll" not in out
+    assert [row["id"] for row in worked("show", turn.id, "--json").json["refused"]] == ["k" * 32]
 
 
 def test_show_has_a_call_with_its_tool_and_changes_and_an_effect_with_its_call(worked):

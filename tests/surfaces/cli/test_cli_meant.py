@@ -207,6 +207,72 @@ def test_after_a_redo_the_command_takes_back_just_that_once_more(cli, contents, 
     assert contents() == then, hint
 
 
+def way_back(said: str) -> list[str]:
+    """The command that a redo names to take it back."""
+    return shlex.split(said.partition("take this back: takeback ")[2].splitlines()[0])
+
+
+def test_after_a_redo_of_two_rollbacks_the_command_takes_back_both_and_nothing_more(cli, contents) -> None:
+    cli.ok("checkpoint", "base")
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        scene.turn("job one", a_txt="1\n")
+        (cli.project / "mine.txt").write_text("mine\n")
+        scene.turn("job two", b_txt="1\n")
+    cli.ok("rollback", "base", "--yes")
+    cli.ok("rollback", "base", "--all", "--yes")
+    then = contents()
+    hint = way_back(cli.ok("redo", "2", "--yes").err)
+    assert {"a.txt", "b.txt", "mine.txt"} <= contents().keys()
+    cli.ok(*hint, "--yes")
+    assert contents() == then, hint
+
+
+def test_after_a_redo_of_half_a_turn_the_command_takes_back_that_half(cli, contents) -> None:
+    """An undo while the turn was at work, and another one after it."""
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        scene.turn("long job", a_txt="1\n")
+        cli.ok("undo", "--yes")
+        scene.write("b.txt", "2\n")
+        cli.ok("undo", "--yes")
+    assert way_back(cli.ok("redo", "--yes").err) == ["undo"]
+    then = contents()
+    hint = way_back(cli.ok("redo", "--yes").err)
+    assert {"a.txt", "b.txt"} <= contents().keys()
+    cli.ok(*hint, "--yes")
+    assert contents() == then, hint
+    cli.ok("redo", "--yes")
+    cli.ok("undo", "--yes")
+    assert not {"a.txt", "b.txt"} & contents().keys()
+    assert way_back(cli.ok("redo", "--yes").err) == ["undo"]
+
+
+def test_after_a_redo_over_later_work_the_command_leaves_that_work(cli, contents) -> None:
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        scene.turn("job one", a_txt="1\n")
+        scene.turn("job two", b_txt="1\n")
+        cli.ok("undo", "2", "--yes")
+        scene.turn("job three", c_txt="1\n")
+    then = contents()
+    hint = way_back(cli.ok("redo", "--yes").err)
+    cli.ok(*hint, "--yes")
+    assert contents() == then and "c.txt" in then, hint
+
+
+def test_where_no_command_takes_back_just_a_redo_none_is_named(cli) -> None:
+    cli.ok("checkpoint", "base")
+    with takeback.open(cli.project) as ws:
+        scene = Scene(ws)
+        for n in range(8):
+            scene.turn(f"job {n}", **{f"f{n}_txt": "1\n"})
+        cli.ok("rollback", "base", "--yes")
+        scene.turn("another", g_txt="1\n")
+    ran = cli.ok("redo", "--yes")
+    assert "brought back 8 files" in ran.out and "take this back" not in ran.err
+
+
 @pytest.fixture
 def uncertain(cli):
     """A call of claude's was cut off; two files changed about then, nobody knows whether by it."""

@@ -126,6 +126,38 @@ def test_revert_of_a_path_names_whose_lines_stay(drifted, contents) -> None:
     assert contents()["notes.md"] == b"a\nb\nc\nd\nE\n"
 
 
+def test_revert_of_a_folder_names_what_people_did_there_and_the_command_for_it(cli, contents) -> None:
+    (cli.project / "src/by_agent.py").write_text("agent\n")
+    cli.ok("track", "src/by_agent.py", env={"TAKEBACK_ACTOR": "claude"})
+    (cli.project / "src/mine.py").write_text("mine\n")
+    (cli.project / "mine.txt").write_text("mine\n")
+    ran = cli.ok("revert", "src", "--yes")
+    assert "Revert src · 1 step" in ran.out and "left as it is, people's work: src/mine.py; " in ran.out
+    assert "src/by_agent.py" not in contents() and "src/mine.py" in contents()
+    command = ran.out.partition("take it too: takeback ")[2].partition(";")[0].split()
+    cli.ok(*command, "--yes")
+    assert "src/mine.py" not in contents() and "mine.txt" in contents()
+
+
+@pytest.mark.parametrize("yes", [["--dry-run"], ["--yes"], ["--json", "--yes"]])
+def test_restore_of_a_folder_names_what_was_not_there_and_the_command_that_takes_it_away(cli, contents, yes) -> None:
+    track = cli.ok("track", "src", "--json").json["id"]
+    (cli.project / "src/mine.py").write_text("mine\n")
+    for point in ("start", track):
+        ran = cli.ok("restore", point, "src", *yes)
+        if "--json" in yes:
+            assert ran.json["left"] == ran.json["plan"]["left"] == ["src/mine.py"]
+            continue
+        said = ran.out + ran.err
+        assert "nothing to take back: what" in said and "these paths are as in" not in said
+        assert ", and left as it is: src/mine.py; take it away: takeback restore " in said
+        command = said.partition("take it away: takeback ")[2].splitlines()[0].split()
+        ran = cli.ok(*command, "--yes")
+        assert "src/mine.py" not in contents()
+        assert "these paths are as in" in cli.ok("restore", point, "src").out
+        cli.ok("redo", "--yes")
+
+
 def test_track_says_how_to_come_back_and_that_works(cli, contents) -> None:
     ran = cli.ok("track", "README.md")
     command = ran.err.partition("takeback ")[2].split()
@@ -203,6 +235,7 @@ def test_revert_an_effect_and_a_take_back(changed, contents) -> None:
     assert newest["kind"] == "takeback"
     changed.ok("revert", newest["id"][:8], "--yes")
     assert contents() == after
+    assert changed.ok("revert", newest["id"][:8], "--yes").out == "nothing to redo\n", "it is redone already"
 
 
 def test_a_file_called_like_a_number_is_reverted_by_its_path(cli, contents) -> None:

@@ -77,6 +77,15 @@ def test_who_saves_is_named_by_the_option_or_the_environment(cli: Any) -> None:
     assert [c["agent"] for c in found] == ["claude", "codex"]
 
 
+def test_whoever_saves_vouches_for_no_file(cli: Any) -> None:
+    (cli.project / "mine").write_text("by hand")
+    save(cli, {"x": 1}, env={"TAKEBACK_ACTOR": "ann"})
+    (row,) = cli.ok("log", "domain:files", "kind:effect", "--json").json["rows"]
+    assert row["paths"] == ["mine"] and not row["actor"]
+    cli("undo", "--actor", "ann", "--yes")
+    assert (cli.project / "mine").exists()
+
+
 def test_state_alone_needs_no_init_and_looks_at_no_file(bare: Any, own_home: Path) -> None:
     refused = bare("thread", "save", "main", "--state", "{}")
     assert refused.code == 10 and "--state-only" in refused.err and "takeback init" in refused.err

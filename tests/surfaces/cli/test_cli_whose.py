@@ -66,6 +66,23 @@ def test_undo_that_keeps_all_it_was_asked_about_says_so_and_exits_3(cli: Any, ws
     assert (cli.project / "whose.txt").exists()
 
 
+def test_a_plan_names_what_stays_whatever_is_answered(cli: Any, ws: Any) -> None:
+    """Uncertain, and shared with another turn that stands: a yes to uncertain work does not take it."""
+    codex = Caller("codex", "s2")
+    ws.begin_turn(CLAUDE, "go")
+    uncertain(ws, "whose.txt")
+    ws.begin_turn(codex, "meanwhile")
+    ws.begin_call(codex, bash("c"))
+    uncertain(ws, "both.txt", "v")
+    ws.end_call(codex, bash("c"))
+    turn = next(asked.id for each, asked in ws.history().agent_turns.items() if each.actor == "claude")
+    told = cli.typing("undo", turn, answers=[("t take uncertain work too/k keep it", "t\n")])
+    plan, _, came = told.out.partition("Apply?")
+    assert "kept uncertain work: both.txt" in came and told.code == 3
+    assert "left as it is, uncertain work: both.txt (1 path); it may be yours; take it too: takeback revert " in plan
+    assert (cli.project / "both.txt").exists() and not (cli.project / "whose.txt").exists()
+
+
 def test_it_exits_3_on_json_too_and_0_once_it_is_taken(cli: Any, ws: Any) -> None:
     ws.begin_turn(CLAUDE, "go")
     ws.begin_call(CLAUDE, bash("1"))
@@ -116,7 +133,70 @@ def test_lines_of_others_and_of_nobody_known_say_whose_they_are(cli: Any, ws: An
     assert everything["made.txt"].endswith("(created since)"), "the turn's own need no name"
     assert everything["whose.txt"].endswith("· claude (uncertain)")
     assert everything["both.txt"].endswith("· a person, claude")
-    assert lines("--force")["both.txt"].endswith("· a person, claude")
+    assert lines("--force")["both.txt"].endswith("· with a person's change")
+
+
+@pytest.fixture
+def forced(cli: Any, ws: Any) -> Any:
+    """A turn of claude that made made.txt and edited a.txt; then a person edited both, and made mine.txt."""
+    ws.checkpoint("here")
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("1\n2\n3\n")
+    (ws.root / "a.txt").write_text((ws.root / "a.txt").read_text().replace("8", "EIGHT"))
+    ws.end_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("1\nmine\n3\n")
+    (ws.root / "a.txt").write_text((ws.root / "a.txt").read_text().replace("0", "ZERO"))
+    (ws.root / "mine.txt").write_text("mine\n")
+    return cli
+
+
+def test_rollback_by_force_names_as_kept_only_what_it_keeps(forced: Any) -> None:
+    planned = forced.ok("rollback", "here", "--force", "--dry-run").out
+    for path in ("a.txt", "made.txt"):
+        (line,) = (line for line in planned.splitlines() if line.startswith("  files") and path in line)
+        assert line.endswith("· claude, with a person's change")
+    assert "left as it is, people's other work: mine.txt (1 path); so the tree is not wholly at" in planned
+    plan = forced.ok("rollback", "here", "--force", "--dry-run", "--json").json["plan"]
+    assert plan["left"] == ["mine.txt"] and plan["asks"] == {"people": ["mine.txt"]}
+    assert plan["forced"] == ["a.txt", "made.txt"]
+    told = forced.ok("rollback", "here", "--force", "--yes").out
+    assert "took back 2 files: a.txt, made.txt; with a person's changes to a.txt, made.txt; " in told
+    assert "kept people's other work: mine.txt; the tree is not wholly at" in told
+    assert not (forced.project / "made.txt").exists() and (forced.project / "mine.txt").exists()
+    (back,) = forced.ok("report", "--json").json["takebacks"]
+    assert [step["target"] for step in back["not_done"]] == ["mine.txt"]
+
+
+def test_a_person_is_asked_about_what_force_does_not_take(forced: Any) -> None:
+    ran = forced.typing("rollback", "here", "--force", answers=[("t take people's other work too/k keep it", "k\n")])
+    assert ran.code == 0 and "kept people's other work: mine.txt;" in ran.out
+    assert (forced.project / "mine.txt").exists() and not (forced.project / "made.txt").exists()
+
+
+def test_rollback_by_force_that_takes_all_that_people_did_is_there(forced: Any) -> None:
+    (forced.project / "mine.txt").unlink()
+    told = forced.ok("rollback", "here", "--force", "--yes").out
+    assert "back at " in told and "with a person's changes to a.txt, made.txt" in told and "kept" not in told
+
+
+def test_what_a_person_did_before_an_agent_is_kept_by_force_and_named(cli: Any, ws: Any) -> None:
+    ws.checkpoint("here")
+    (ws.root / "a.txt").write_text("person\n")
+    ws.checkpoint("mine", named=False)
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "a.txt").write_text("claude\n")
+    ws.end_call(CLAUDE, bash("1"))
+    (ws.root / "a.txt").write_text("person again\n")
+    told = cli.ok("rollback", "here", "--force", "--yes").out
+    assert "with a person's change to a.txt; kept people's other work: a.txt" in told
+    assert (ws.root / "a.txt").read_text() == "person\n"
+
+
+def test_undo_by_force_says_whose_changes_went_with_it(forced: Any) -> None:
+    told = forced.ok("undo", "--force", "--actor", "claude", "--yes").out
+    assert "2 files: a.txt, made.txt; with a person's changes to a.txt, made.txt" in told
 
 
 def test_after_an_undo_that_kept_it_the_next_says_how_it_is_merged(cli: Any, ws: Any) -> None:
@@ -133,6 +213,16 @@ def test_after_an_undo_that_kept_it_the_next_says_how_it_is_merged(cli: Any, ws:
     cli.ok(*command, "--yes")
     text = (cli.project / "a.txt").read_text()
     assert "8" in text and "ZERO" in text
+
+
+def test_a_revert_that_merged_a_path_is_whole(forced: Any) -> None:
+    assert "took back 1 file: a.txt" in forced.ok("revert", "a.txt", "--merge", "--yes").out
+    text = (forced.project / "a.txt").read_text()
+    assert "8" in text and "ZERO" in text
+    (back,) = forced.ok("report", "--json").json["takebacks"]
+    assert (back["well"], back["done"], back["not_done"]) == ("whole", {"merged": 1}, [])
+    (row,) = forced.ok("log", "kind:takeback", "--json").json["rows"]
+    assert "kept" not in forced.ok("show", row["id"]).out
 
 
 def edited(ws: Any, key: str = "1") -> None:

@@ -73,6 +73,30 @@ async def test_a_server_that_an_agent_started_knows_which_turn_asks(work: Path, 
     assert asked_for(work) == ("claude", ["please undo"])
 
 
+async def test_what_an_agent_saves_in_its_turn_goes_with_that_turn(work: Path, era: str) -> None:
+    me, other = Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid())), Caller("claude", "t")
+    save = Call("mcp", "mcp__takeback__takeback_thread_save", "takeback_thread_save", scans=False)
+    async with connected(started_in(work), era) as calls:
+        for n, prompt in enumerate(("remember it", "go on"), 1):
+            with takeback.open(work) as ws:
+                ws.begin_turn(me, prompt)
+                ws.begin_turn(other, "something else")
+                ws.begin_call(me, save)
+            (work / "made").write_text(prompt)
+            assert (await calls.ok("thread_save", thread_id="main", state={"step": n}))["agent"] == "test-agent"
+            with takeback.open(work) as ws:
+                ws.end_call(me, save)
+    with takeback.open(work) as ws:
+        ws.begin_turn(me, "what was that?")
+        assert [(row.actor, row.prompt) for row in ws.log("domain:state")] == [
+            ("claude", "go on"),
+            ("claude", "remember it"),
+        ]
+        assert [ahead.thread for ahead in ws.plan("undo", "go on").distance.state] == ["main"]
+        ws.undo("go on", state=True)
+        assert ws.threads.load(ws.threads.get("main")) == {"step": 1}
+
+
 async def test_over_http_the_clients_name_tells_which_agent_asks(work: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     agent = Caller("claude", "s", "", process.pid, ancestry.started(process.pid))
@@ -94,6 +118,25 @@ async def test_of_a_client_that_is_no_agent_we_know_the_newest_turn_goes(work: P
     asks(work, Caller("claude", "s"))
     async with connected(started_in(work), era) as calls:  # it calls itself test-agent, and nobody above it is one
         assert [t["prompt"] for t in (await calls.ok("undo"))["turns"]] == ["please undo"]
+
+
+async def test_a_revert_of_a_turn_keeps_what_another_agent_had_a_part_in(work: Path, era: str) -> None:
+    claude, codex, call = Caller("claude", "s"), Caller("codex", "t"), Call("1", "Bash", "Bash: make")
+    with takeback.open(work) as ws:
+        for caller in (claude, codex):
+            ws.begin_turn(caller, f"{caller.agent}, go")
+            ws.begin_call(caller, call)
+        (work / "whose").write_text("?")
+        for caller in (claude, codex):
+            ws.end_call(caller, call)
+        first, last = (asked.id for asked in ws.history().agent_turns.values())
+    async with connected(started_in(work), era) as calls:
+        for tool, given in (("plan", {"verb": "revert", "args": [first]}), ("revert", {"what": [first]})):
+            await calls.ok(tool, **given)
+            assert "shared work: whose (codex was at work at the same time); take it too: takeback_revert" in calls.text
+        assert (work / "whose").exists()
+        await calls.ok("revert", what=[last])
+    assert not (work / "whose").exists()
 
 
 async def test_an_undo_that_keeps_uncertain_work_is_not_whole(work: Path, era: str) -> None:

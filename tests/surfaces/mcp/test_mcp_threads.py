@@ -51,6 +51,15 @@ async def test_the_parameters_and_hints(server: Server, era: str) -> None:
     assert tools["takeback_thread_save"].input_schema["properties"]["state"]["type"] == "object"
 
 
+async def test_whoever_saves_vouches_for_no_file(work: Path, era: str) -> None:
+    (work / "mine").write_text("by hand")
+    async with connected(Server(work, {**os.environ, "TAKEBACK_ACTOR": "ann"}), era) as calls:
+        saved = await calls.ok("thread_save", thread_id="main", state={"step": 1})
+        assert saved["agent"] == "ann"
+        (row,) = (await calls.ok("log", filter="domain:files kind:effect"))["rows"]
+        assert row["paths"] == ["mine"] and not row["actor"]
+
+
 async def test_an_agent_remembers_over_stdio(work: Path, era: str) -> None:
     async with connected(started_in(work), era) as calls:
         assert (await calls.ok("thread_list"))["threads"] == []

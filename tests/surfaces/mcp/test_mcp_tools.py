@@ -644,6 +644,18 @@ def test_every_command_that_is_named_as_a_tool_is_one() -> None:
         ),
         ("takeback rollback kxvm --with-state takes it too", "takeback_rollback kxvm with_state=true takes it too"),
         ("takeback thread rollback main kxvm --with-files", "takeback_thread_rollback main kxvm with_files=true"),
+        (
+            "take this back: takeback rollback kxvm --only files --force",
+            'take this back: takeback_rollback kxvm only=["files"] force=true',
+        ),
+        (
+            "kept key: tell · if something takes it back: takeback record command --for kxvm -- COMMAND",
+            "kept key: tell · if something takes it back: takeback_record_reversal for_effect=kxvm argv=…",
+        ),
+        (
+            "takeback record http --for kxvm --inverse-method METHOD --inverse-url URL",
+            "takeback_record_http for_effect=kxvm inverse_method=… inverse_url=…",
+        ),
         ("list them with takeback email pending", "list them with takeback_email_pending"),
         ("takeback thread list (takeback thread verify)", "takeback_thread_list (takeback_thread_verify)"),
         ("others' work: a (1 path; take it too with --all)", "others' work: a (1 path; take it too with everything=true)"),
@@ -660,6 +672,16 @@ def test_every_command_that_is_named_as_a_tool_is_one() -> None:
 )  # fmt: skip
 def test_what_to_do_next_is_said_by_tools(said: str, told: str) -> None:
     assert for_agents(said) == told
+
+
+async def test_what_takes_a_note_back_is_told_by_a_tool(work: Path, server: Server, era: str) -> None:
+    async with connected(server, era) as calls:
+        made = await calls.ok("record_note", text="rotated the key")
+        (work / "README.md").write_text("changed\n")
+        for tool, given in (("compensate", {}), ("rollback", {}), ("show", {"id": made["effect"]["id"]})):
+            await calls.ok(tool, **given)
+            assert "takeback record" not in calls.text, calls.text
+        assert "takeback_record_reversal for_effect=" in calls.text
 
 
 async def test_answers_name_tools_where_the_agent_has_one(work: Path, server: Server) -> None:

@@ -37,7 +37,7 @@ def add(parser: Parser) -> None:
         ("cancel [ID…]", "drop held mail, which then never left"),
         ("pending", "what is held, and what is due"),
     ]
-    parser.takes("ID", "names", nargs="*", help="a number, how an id begins, or the provider's id of the draft")
+    parser.takes("ID", "names", nargs="*", help="how its id begins, or the provider's id of the draft")
     takes("--to ADDRESS", "--to", action="append", help="a recipient; several by commas or by more --to")
     takes("--cc ADDRESS", "--cc", action="append", help="in copy")
     takes("--bcc ADDRESS", "--bcc", action="append", help="in blind copy: in no header")

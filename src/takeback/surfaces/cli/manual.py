@@ -21,7 +21,7 @@ _HOW = (
 _ENVIRONMENT = {
     "TAKEBACK": "off turns takeback off, on turns it on, whatever the configuration says",
     "TAKEBACK_HOME": "where the stores are; otherwise the state folder of your system",
-    "TAKEBACK_ACTOR": "who vouches for what changed since the last look",
+    "TAKEBACK_ACTOR": "who acts; in checkpoint and track it vouches for what changed since the last look",
     "NO_COLOR": "no colours, if it is set to anything",
     "PAGER": "what long output is shown with on a terminal, less -FRX if it is not set; empty for none",
 }

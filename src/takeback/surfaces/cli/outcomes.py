@@ -6,11 +6,11 @@ from collections import Counter
 
 from ... import results
 from ...agents.conversation import way_to_forget
-from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, short_id, text
+from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, text
 from ...repository import INDEX, amount, called
-from . import acts, ways
+from . import acts, way_back, ways
 from . import states as threads
-from .plans import MANY, earlier_turn, kinds_said, listed_turns, whole_turn, work_said
+from .plans import MANY, asked_said, forced_said, kept_said, listed_turns, whole_turn
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...acts import Act
-    from ...effects import Plan, Request, State, Step
+    from ...effects import Plan, State, Step
     from ...history import History
     from ...workspace import Workspace
 
@@ -46,11 +46,11 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: 
         terminal.hint(f"all of it by name: takeback show {outcome.id[:8]}")
     if outcome.plan.asks and outcome.id:
         more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
-        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {more}")
+        terminal.hint(f"take {asked_said(outcome.plan)} too: {more}")
     if outcome.finished_earlier:
         terminal.hint("nothing more was done; run the command again for what you asked")
-    elif can_be_redone(outcome):
-        terminal.hint(f"take this back: {way_back(outcome, history, terminal.typed)}")
+    elif can_be_redone(outcome) and (way := way_back.of(outcome, history, terminal.typed)):
+        terminal.hint(f"take this back: {way}")
     for line in conversations(outcome, history) if not forgets else ():
         terminal.hint(line)
     return 0 if outcome.whole else 3
@@ -123,6 +123,8 @@ def sentence(outcome: Outcome, history: History) -> str:
     parts = [f"{took} {whose.removeprefix(': ')}{'; and '.join(told) or 'nothing'}"]
     if was_so and not told:
         parts = [f"{_over(outcome.plan, history)}: {names(was_so)} {_were_so(was_so, verb)}"]
+    if done and (with_it := forced_said(outcome.plan, history)):
+        parts.append(with_it)
     if kept:
         is_told_below = any(r.path in outside for r in kept)  # each with its reason
         parts.append(f"kept {names(kept)}" + ("" if is_told_below else _why(kept)))
@@ -133,7 +135,7 @@ def sentence(outcome: Outcome, history: History) -> str:
     told_kept = {r.path for r in kept}
     for kind, units in outcome.plan.asks.items():
         if left := sorted({text(unit.path) for unit in units if unit.path not in told_kept}):
-            parts.append(f"kept {work_said({kind: units}, history)}: {listed(left, _MOST_NAMED)}")
+            parts.append(f"kept {kept_said(outcome.plan, kind, history)}: {listed(left, _MOST_NAMED)}")
     if outcome.plan.asks and verb == "rollback":
         parts.append(f"the tree is not wholly at {safe(request.label)}")
     said = "; ".join(parts)
@@ -162,7 +164,7 @@ def _turns(plan: Plan, history: History) -> str:
     """'claude's turn “add a login form”', where what was asked for is turns of agents; else nothing."""
     request = plan.request
     undone = [t.request for id in request.takebacks if (t := history.takebacks.get(id)) is not None]
-    turns = [turn for asked in (request, *undone) for turn in asked.turns]
+    turns = [turn for asked in (request, *undone) if asked.verb != "revert" for turn in asked.turns]
     turns += [turn for asked in (request, *undone) if (turn := whole_turn(asked, history)) is not None]
     if not any(turn in history.agent_turns for turn in turns):
         return ""
@@ -320,39 +322,3 @@ def _command(step: Step, history: History, word: ways.Typed) -> str:
     merging = f", or merge it: {command} --merge" if step.merges else ""
     too = "take it too, with all else of that entry" if takes_more else "take it too"
     return f" · {too}: {command} --force{merging}"
-
-
-def way_back(outcome: Outcome, history: History, word: ways.Typed = ways.from_root) -> str:
-    """The command that takes this take-back back."""
-    return "takeback redo" if outcome.plan.request.verb != "redo" else _again(outcome.plan, history, word)
-
-
-def _again(plan: Plan, history: History, word: ways.Typed) -> str:
-    """After a redo, what it redid is done once more by the verb that did it."""
-    found = [t for id in plan.request.takebacks if (t := history.takebacks.get(id)) is not None and t.rows]
-    if len(found) > 1 and all(t.verb == "undo" for t in found):
-        return f"takeback undo {sum(len(t.request.turns) for t in found)}"
-    return _as_asked(found[0].request, history, word) if len(found) == 1 else "takeback undo"
-
-
-def _as_asked(request: Request, history: History, word: ways.Typed) -> str:
-    """The command that asks for the same once more."""
-    from shlex import quote
-
-    flags = ways.flags(request)
-    if request.threads and request.checkpoint:
-        also = "" if request.only else " --with-files"
-        return f"takeback thread rollback {quote(request.threads[0])} {short_id(request.checkpoint)}{also}"
-    words = [request.verb]
-    if request.verb == "rollback":
-        words += [ways.going_to(request, history)]
-    elif request.verb == "restore":
-        words += [request.checkpoint[:8], *map(word, request.paths)]
-    elif request.verb == "revert":
-        since = [ways.going_to(request, history)] if request.since else []
-        words += [*since, *(id[:8] for id in request.rows), *map(word, request.paths)]
-    elif len(request.turns) > 1:
-        words += [str(len(request.turns))]
-    elif request.turns and (id := earlier_turn(request.turns[0], history)):
-        words += [id[:8]]
-    return " ".join(["takeback", *filter(None, words), *flags])

@@ -103,9 +103,7 @@ def entry(here: Here, workspace: Workspace, word: str) -> str:
 
 def is_recorded(here: Here, workspace: Workspace, word: str) -> bool:
     """Whether it is a path that has changed, or a folder where something has; it may be gone by now."""
-    from ...requests import recorded_below
-
     try:
-        return bool(recorded_below(workspace.history(), workspace.relative(inside(here, workspace, word))))
+        return bool(workspace.history().recorded_below(workspace.relative(inside(here, workspace, word))))
     except UsageError:  # no path of this project
         return False

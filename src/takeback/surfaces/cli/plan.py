@@ -54,6 +54,8 @@ def run(context: Context, args: Namespace) -> int:
             return 0
         if not plan.steps:
             context.terminal.write(takebacks.nothing_said(plan))
+            for line in plans.left_lines(plan, workspace.history(), context.terminal.typed):
+                context.terminal.hint(line)
         for line in plans.lines(context.terminal, workspace, plan, args.all_steps) if plan.steps else ():
             context.terminal.write(line)
         for line in states.lines(plan):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ... import calls
+from ... import calls, results
 from ...effects import (
     COMPENSATING,
     DRIFTED,
@@ -47,6 +47,9 @@ _ORDER = (EXACT, MERGED, COMPENSATING, HELD, DRIFTED, UNCOVERED, IRREVERSIBLE, U
 MANY = 40  # steps; from here on a screenful is shown
 _OVERVIEW = 500  # characters of what a step does; the question for it, `show` and --json have all of it
 _KINDS = {PEOPLE: "people's", UNCERTAIN: "uncertain"}  # of work that a plan asks about
+_UNSURE = " (uncertain)"
+NOT_KNOWN = "not known whose"
+_MOST_FORCED = 12  # names of what others changed, and force takes
 _FEW_LEFT = 5  # names of what is left, unless all steps are to be shown
 _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
@@ -70,7 +73,7 @@ def lines(
             yield from _doubts(plan.asks[UNCERTAIN], history)
         yield from _step_lines(terminal, workspace, besides(plan, fuller), all_steps)
         yield f"with it {totals(fuller)}"
-        yield from own_lines(plan)
+        yield from left_lines(fuller, history, terminal.typed, all_steps)  # whatever is answered
     yield from unrecorded_lines(workspace, plan)
     for line in running_lines(fuller or plan, history):
         yield from acts.wrapped(terminal, line, 2)
@@ -96,6 +99,44 @@ def _doubts(units: Iterable[Unit], history: History) -> Iterator[str]:
 def kinds_said(asks: Iterable[str]) -> str:
     """'people's work': the kinds of work that a plan asks about."""
     return " and ".join(f"{_KINDS.get(kind, kind)} work" for kind in sorted(asks))
+
+
+def asked_said(plan: Plan) -> str:
+    """What a plan asks about; where it takes changes of people by force, their other work."""
+    return _other(kinds_said(plan.asks), plan)
+
+
+def _other(said: str, plan: Plan) -> str:
+    return said.replace("people's work", "people's other work", 1) if plan.forced else said
+
+
+def kept_said(plan: Plan, kind: str, history: History) -> str:
+    """The same, of one kind that stays, as `work_said` has it."""
+    return _other(work_said({kind: plan.asks[kind]}, history), plan)
+
+
+def forced_said(plan: Plan, history: History) -> str:
+    """'with a person's changes to a.txt, b.txt': what of others' work a plan takes by force."""
+    by_whom: dict[str, list[bytes]] = {}
+    for step in plan.taken:
+        for name in _names_of(_forced(step, plan), history):
+            by_whom.setdefault(name, []).append(step.path)
+    told = []
+    for name, found in sorted(by_whom.items()):
+        paths = dict.fromkeys(found)
+        told.append(f"{_change(name, len(paths))} to {listed([safe(_named(path)) for path in paths], _MOST_FORCED)}")
+    return f"with {' and '.join(told)}" if told else ""
+
+
+def _forced(step: Step, plan: Plan) -> list[Unit]:
+    return [unit for unit in step.units if unit in plan.forced] if plan.forced else []
+
+
+def _change(name: str, count: int = 1) -> str:
+    what = "change" if count == 1 else "changes"
+    if name.endswith(_UNSURE) or name == NOT_KNOWN:
+        return f"{what} not known whose" if count > 1 else f"a {what} not known whose"
+    return f"{name}'s {what}"
 
 
 def _step_lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool) -> Iterator[str]:
@@ -153,24 +194,33 @@ def _whose(plan: Plan, history: History) -> Callable[[Step], str]:
         return is_theirs and unit.seq not in history.uncertain_rows
 
     def told(step: Step) -> str:
-        units = [unit for unit in step.units if unit.seq in history.by_seq]
-        if not step.taken or step.domain not in STATES or (not says_all and all(map(is_plain, units))):
+        if not step.taken or step.domain not in STATES:
             return ""
-        names: set[str] = set()
-        for unit in units:
-            if history.by_seq[unit.seq].takeback:
-                names.add("a take-back")
-            else:
-                unsure = " (uncertain)" if unit.seq in history.uncertain_rows else ""
-                names |= {(safe(actor) or nobody(history, unit)) + unsure for actor in history.actors(unit)}
-        return f" · {', '.join(sorted(names))}" if names else ""
+        by_force = _forced(step, plan)
+        units = [unit for unit in step.units if unit.seq in history.by_seq and unit not in by_force]
+        names = _names_of(units, history) if says_all or not all(map(is_plain, units)) else []
+        more = " and ".join(map(_change, _names_of(by_force, history)))
+        said = [*names, *([f"with {more}"] if more else [])]
+        return f" · {', '.join(said)}" if said else ""
 
     return told
 
 
+def _names_of(units: Iterable[Unit], history: History) -> list[str]:
+    """Who did these: agents, people, take-backs."""
+    names: set[str] = set()
+    for unit in units:
+        if history.by_seq[unit.seq].takeback:
+            names.add("a take-back")
+        else:
+            unsure = _UNSURE if unit.seq in history.uncertain_rows else ""
+            names |= {(safe(actor) or nobody(history, unit)) + unsure for actor in history.actors(unit)}
+    return sorted(names)
+
+
 def nobody(history: History, unit: Unit) -> str:
     """Who did what no turn did: a person, unless an agent's command was left running, which may have."""
-    return "not known whose" if history.may_be_left_running(unit) is not None else "a person"
+    return NOT_KNOWN if history.may_be_left_running(unit) is not None else "a person"
 
 
 def work_said(asks: Mapping[str, Iterable[Unit]], history: History) -> str:
@@ -258,7 +308,7 @@ def _which_turns(plan: Plan, history: History) -> str:
     """'the last turn', 'the last 2 turns'; where other turns came after, which, and that these stay."""
     turns, own = plan.request.turns, {unit.seq for step in plan.steps for unit in step.units}
     newest = max((seq for seq in own if history.turns(seq) & set(turns)), default=0)
-    if not newest or plan.request.everything or not _has_turn_after(newest, turns, history):
+    if not newest or plan.request.everything or not has_turn_after(newest, turns, history):
         return "the last turn" if len(turns) == 1 else f"the last {len(turns)} turns"
     ids = [history.agent_turns[turn].id if turn in history.agent_turns else turn.number for turn in turns]
     known = ", ".join(id[:8] for id in ids[:3] if not id.isdecimal())
@@ -270,10 +320,10 @@ def earlier_turn(turn: Turn, history: History) -> str:
     """The id of a turn that is not the last one; else nothing: then undo goes to it by itself."""
     newest = max((e.seq for e in history.effects if turn in history.turns(e.seq)), default=0)
     id = history.agent_turns[turn].id if turn in history.agent_turns else turn.number
-    return id if not id.isdecimal() and _has_turn_after(newest, [turn], history) else ""
+    return id if not id.isdecimal() and has_turn_after(newest, [turn], history) else ""
 
 
-def _has_turn_after(seq: int, turns: Sequence[Turn], history: History) -> bool:
+def has_turn_after(seq: int, turns: Sequence[Turn], history: History) -> bool:
     """Whether work of another turn stands that was done later, and that no undo has stepped over."""
     for effect in history.effects:
         others = history.turns(effect.seq) - set(turns) if effect.seq > seq and not effect.takeback else ()
@@ -414,11 +464,11 @@ def listed_turns(turns: Sequence[Turn], history: History, most: int = 3) -> str:
 
 def whole_turn(request: Request, history: History) -> Turn | None:
     """The turn of an agent that a revert takes whole."""
-    if request.paths:
+    if request.paths or request.verb != "revert":
         return None
     effects = {e.id: e for e in history.effects if e.id in request.rows and not e.takeback} if request.rows else {}
-    turns = {turn for effect in effects.values() for turn in effect.turns}
-    if len(turns) != 1 or request.verb != "revert":
+    turns = set(request.turns) or {turn for effect in effects.values() for turn in effect.turns}
+    if len(turns) != 1:
         return None
     turn = turns.pop()
     asked = history.agent_turns.get(turn)
@@ -445,17 +495,49 @@ def left_lines(
         to = f"; so the tree is not wholly at {safe(plan.request.label)}" if is_off else "; it may be yours"
         more = f"take it too: {ways.with_what_is_asked(plan, history, word)}"
         told = f"{_some(names, everything)} ({counted(len(names), 'path')})"
-        yield f"left as it is, {work_said({kind: units}, history)}: {told}{to}; {more}"
+        yield f"left as it is, {kept_said(plan, kind, history)}: {told}{to}; {more}"
+    if plan.request.verb in ("undo", "revert") and history.turns_named(plan.request):
+        yield from _shared_lines(plan, history, word, everything)
+        yield from own_lines(plan)
+        return
+    if plan.new:
+        yield _new_line(plan, history, word, everything)
     others = others_work(plan, history)
     if others and plan.request.verb == "revert":
+        theirs = [u for u in plan.left if _named(u.path) in others]
         yield (
-            f"left as it is, people's work: {_some(others, everything)}; "
-            "as a checkpoint has it: takeback restore CHECKPOINT PATH"
+            f"left as it is, people's work: {_some(others, everything)}; take it too: "
+            f"{ways.revert(history, theirs, word)[0]}; as a checkpoint has it: takeback restore CHECKPOINT PATH"
         )
     elif others:
         named = f"{_some(others, everything)} ({counted(len(others), 'path')}"
         yield f"left as it is, others' work: {named}; take it too with --all)"
     yield from own_lines(plan)
+
+
+def _shared_lines(plan: Plan, history: History, word: ways.Typed, everything: bool) -> Iterator[str]:
+    """What others had a part in, whose turns stand: who they are, and the command that takes it too."""
+    kept = {step.path for step in plan.kept}
+    by_reason: dict[str, list[results.Left]] = {}
+    for left in results.left_by(history, plan.request, plan.others_work, kept):
+        by_reason.setdefault(left.why, []).append(left)
+    for why, found in by_reason.items():
+        kind = "shared" if why.startswith(results.SHARED) else "others'"
+        units = [unit for unit in plan.others_work if unit.path in {left.unit.path for left in found}]
+        more = "" if "takeback " in why else f"; take it too: {ways.revert(history, units, word)[0]}"
+        names = _some([safe(left.name) for left in found], everything)
+        yield f"left as it is, {kind} work: {names} ({safe(why.removeprefix(results.SHARED))}){more}"
+
+
+def _new_line(plan: Plan, history: History, word: ways.Typed, everything: bool) -> str:
+    """What a restore leaves in the folders that were named, as it was not there then; named itself, it would go."""
+    request = plan.request
+    known = [path for path in plan.new if history.is_made_since(path, request.since)]
+    as_now, them = ("as it is", "it") if len(plan.new) == 1 else ("as they are", "them")
+    paths = " ".join(map(word, known)) if everything or len(known) <= _FEW_LEFT else "PATH…"
+    away = f"; take {them} away: takeback restore {request.checkpoint[:8]} {paths}" if known else ""
+    names = _some([safe(text(path)) for path in plan.new], everything)
+    return f"not in {safe(request.label)}, and left {as_now}: {names}{away}"
 
 
 def _some(names: Sequence[str], everything: bool) -> str:

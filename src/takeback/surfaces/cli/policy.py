@@ -120,7 +120,8 @@ def _command(context: Context, command: str) -> int:
     context.terminal.write(context.terminal.style(decided.decision, _COLOURS[decided.decision]))
     for risk in risks:
         made = "always refused" if risk.refuse else "{0.decision}, {0.source}".format(settings.policy.call(risk.kind))
-        context.terminal.write(f"  {risk.kind}: {safe(risk.what)}")
+        often = f" ({risk.times} times)" if risk.times > 1 else ""
+        context.terminal.write(f"  {risk.kind}: {safe(risk.what)}{often}")
         context.terminal.write(f"    {safe(risk.why)} ({made})")
         if risk.undo:
             context.terminal.write(f"    undo: {safe(risk.undo)}")

@@ -89,8 +89,9 @@ _SHAPES = {
         'such a row, with `"files"`, `"threads"`, `"took"`, `"already"`, `"kept"`, `"undone_by"`, `"lacking"`, '
         '`"tree"`; of a take-back `"not_done": [{"path", "effect", "result", "why"}]`; of a turn '
         f'or call (`kind` `turn`, `call`), and of what belongs to one, also `"asked": {{{_TURN}}}`, '
-        f'`"made": [{{{_CALL}}}]`, `"effects"` and `"asked_for"`: the calls, the rows that were found in '
-        'them, and those of the take-backs that it asked for; `"uncertain"` and `"shared"` list the paths that may be '
+        f'`"made": [{{{_CALL}}}]`, `"effects"`, `"asked_for"` and `"refused"`: the calls, the rows that were found '
+        "in them, and those of the take-backs that it asked for and of the calls that the gate refused in that turn; "
+        '`"uncertain"` and `"shared"` list the paths that may be '
         "somebody else's, and those that other turns had a part in"
     ),
     "`blame`": (
@@ -130,7 +131,8 @@ _SHAPES = {
     ),
     "`undo`, `redo`, `rollback`, `revert`, `restore`, `compensate --execute`, `apply`, `resume`": (
         'the plan, with `"results": [{"target", "domain", "verdict", "result": "done\\|kept\\|failed\\|unknown"}]`, '
-        '`"counts"`, `"id"`, `"left"` (others\' work), `"own"` (files that are an agent\'s own, left alone), '
+        '`"counts"`, `"id"`, `"left"` (others\' work; of a restore, what was not there then), '
+        '`"own"` (files that are an agent\'s own, left alone), '
         '`"at_target"` (of a rollback: whether all is as it was there), '
         '`"turns": [{"id", "agent", "session", "prompt", "forget"}]` of agents whose work it took, '
         '`"finished_earlier"`'
@@ -155,8 +157,8 @@ _SHAPES = {
     "`policy check`": '`{"policy": [{"domain", "verdict", "decision", "source"}], "ignored"}`',
     "`policy calls`": '`{"calls": [{"kind", "decision", "source", "about"}]}`',
     "`policy --command`": (
-        '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "request", "decision"}]'
-        ', "unknown"}`: `"unknown"` names what was not read'
+        '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "request", "times", '
+        '"decision"}], "unknown"}`: `"unknown"` names what was not read'
     ),
     "`email stage`, `email release`, `email cancel`": (
         '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|sending\\|unknown", "provider", "to", "subject", "due", '

@@ -34,7 +34,7 @@ def add(parser: Parser) -> None:
         "--undone or --not-undone, and then it may be sent again, after approval. status, show and the\n"
         "plan name those that fit. Refused where an agent is at work: it is a person's word."
     )
-    parser.takes("ID", "name", help="of the effect or of its undo: a number, or how an id begins")
+    parser.takes("ID", "name", help="how the id of the effect, or of its undo, begins")
     parser.takes("--happened", "--happened", action="store_true", help="the effect is there, and stands")
     parser.takes("--result JSON", "--result", help="with --happened: what it answered, for its undo; text, @FILE or -")
     parser.takes("--did-not-happen", "--did-not-happen", action="store_true", help="the effect is not there")

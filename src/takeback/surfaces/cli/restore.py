@@ -22,8 +22,10 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Brings files or folders back as a checkpoint has them, whoever changed them since; or as they\n"
         "were when `track` captured them, by the id that it printed. What is there now is stored first.\n"
+        "What was not there then goes only if it is named itself, a folder with all in it; what is new\n"
+        "in a folder that was there stays, and is named with the command that takes it away.\n"
         "With --to they are put, with their relative paths, into DIR, which is made if missing, and the\n"
-        "project stays as it is: of a checkpoint only."
+        "project stays as it is."
     )
     parser.takes(
         "CHECKPOINT|TURN|TRACK", "checkpoint", nargs="?", default="", help="as for rollback, or what `track` printed"

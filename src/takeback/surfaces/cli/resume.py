@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...effects import KEPT
-from . import acts, outcomes, shapes, ways
+from . import acts, outcomes, shapes, way_back, ways
 from .approving import only_a_person
 from .capturing import with_progress
 from .plans import kinds_said
@@ -74,5 +74,5 @@ def write_resumed(terminal: Terminal, workspace: Workspace, outcome: Outcome, ab
     if outcome.plan.asks:
         more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
         terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {more}")
-    if outcomes.can_be_redone(outcome):
-        terminal.hint(f"take this back: {outcomes.way_back(outcome, history, terminal.typed)}")
+    if outcomes.can_be_redone(outcome) and (way := way_back.of(outcome, history, terminal.typed)):
+        terminal.hint(f"take this back: {way}")

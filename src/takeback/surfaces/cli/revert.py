@@ -15,10 +15,13 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Takes back one effect and keeps the rest; or, of a path, what agents did to it since the last\n"
         "checkpoint or `track`, else their newest change: what people wrote there is kept, or merged\n"
-        "with --merge, and named. Of a path that no agent changed, what people did since then. With an\n"
-        "id and a path, what that effect did to that path; with the id of a track, what agents did to\n"
-        "its paths since. What is called like a path is the path, before it is how an id begins. Of a\n"
-        "take-back it is the redo of just that one. For a path as of a checkpoint there is `restore`."
+        "with --merge, and named. A folder is one path with all in it: people's files beside the agents'\n"
+        "stay. Of a path where no agent changed anything, what people did since then. With an id and a\n"
+        "path, what that effect did to that path; with the id of a track, what agents did to its paths\n"
+        "since. What is called like a path is the path, before it is how an id begins. Of a turn or\n"
+        "call, what others did at the same time is kept and named; it goes with the last of them, or by\n"
+        "its own id. Of a take-back it is the redo of just that one. For a path as of a checkpoint there\n"
+        "is `restore`."
     )
     parser.takes("TURN|ID|PATH…", "what", nargs="*", help="turns, calls and effects, or files and folders")
     takebacks.add_options(parser, whose=False, scope=True)

@@ -213,9 +213,10 @@ def plan(found: Plan, history: History, describe: Describe | None = None) -> dic
         "to": found.request.label,
         "steps": [_step(s, history, describe) for s in found.steps],
         "totals": _totals(found),
-        "left": sorted({text(u.path) for u in found.left if u.path not in found.own}),
+        "left": sorted({*(text(u.path) for u in found.left if u.path not in found.own), *map(text, found.new)}),
         "own": sorted(map(text, found.own)),
         "asks": {kind: sorted({text(u.path) for u in units}) for kind, units in found.asks.items()},
+        "forced": sorted({text(u.path) for u in found.forced}),
         "distance": states.shape(found.distance),
         "running": [_running(bracket) for bracket in left_at_work(history, found)],
     }

@@ -155,6 +155,8 @@ def _work(terminal: Terminal, found: Shown) -> Iterator[str]:
             unsure = terminal.style(" · uncertain", "yellow") if call.uncertain and kind == "turn" else ""
             named = f"{terminal.style(call.id[:8], 'bold')} {who}{safe(call.summary)}"
             yield f"  call     {named}{changed}{told}{state}{unsure}"
+    for row in found.refused:
+        yield f"  gate     {terminal.style(row.id[:8], 'bold')} {safe(row.summary)}"
     for row in found.effects:
         if row.domain not in STATES:
             yield f"  outside  {row.id[:8]} {safe(row.domain)}: {safe(row.summary)} · {row.state}"
@@ -323,6 +325,7 @@ def _shape_of_work(found: Shown) -> dict[str, object]:
         "made": [shapes.call(call) for call in found.calls],
         "effects": [shapes.log_row(row) for row in found.effects],
         "asked_for": [shapes.log_row(row) for row in found.asked_for],
+        "refused": [shapes.log_row(row) for row in found.refused],
     }
 
 

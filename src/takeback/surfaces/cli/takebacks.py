@@ -249,7 +249,7 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
         terminal.hint("(what acts outside the files is asked for next, by typing yes)")
     while _has_first_question(workspace, plan):
         merges = any(step.merges for step in plan.steps)
-        keys = f"t take {plans.kinds_said(plan.asks)} too/k keep it/N" if fuller else "y/N"
+        keys = f"t take {plans.asked_said(plan)} too/k keep it/N" if fuller else "y/N"
         answer = terminal.ask(f"Apply? [{keys}/d diff{'/m merge' if merges else ''}]").lower()
         if answer in ("d", "diff"):
             _show_diff(context, workspace, plan, fuller)
@@ -264,7 +264,7 @@ def ask(context: Context, workspace: Workspace, plan: Plan, wanted: Asked) -> in
         elif answer in (("k", "keep") if fuller else ("y", "yes")):
             break
         elif fuller is not None and answer in ("y", "yes"):
-            terminal.hint(f"t takes {plans.kinds_said(plan.asks)} too, k keeps it, N changes nothing")
+            terminal.hint(f"t takes {plans.asked_said(plan)} too, k keeps it, N changes nothing")
         else:
             terminal.say("nothing was changed")
             return 4
@@ -294,7 +294,7 @@ def _show_diff(context: Context, workspace: Workspace, plan: Plan, fuller: Plan 
     mask, terminal = masks.Mask(context, workspace), context.terminal
     shown = list(diffs.lines(terminal, mask.files(plans.diff_of(workspace, plan))))
     if fuller is not None:
-        shown.append(terminal.style(f"with {plans.kinds_said(plan.asks)}:", "bold"))
+        shown.append(terminal.style(f"with {plans.asked_said(plan)}:", "bold"))
         shown += diffs.lines(terminal, mask.files(plans.diff_of(workspace, plans.besides(plan, fuller))))
     if any(step.domain == "state" for step in plan.taken):
         from . import threads_seen
@@ -405,14 +405,16 @@ def nothing_said(plan: Plan) -> str:
     if plan.request.verb == "rollback" and not plan.request.only and not plan.request.without:
         what += f": the tree is as in {safe(plan.request.label)}"
     elif plan.request.verb == "restore":
-        what += f": these paths are as in {safe(plan.request.label)}"
+        label = safe(plan.request.label)
+        is_all = not plan.new and not plan.own
+        what += f": these paths are as in {label}" if is_all else f": what {label} has of these paths is as it was"
     return what
 
 
 def nothing_came(outcome: Outcome, history: History) -> str:
     """Why nothing came of a take-back."""
     plan = outcome.plan
-    if not outcome.id:
+    if not outcome.id or plan.others_work:
         return nothing_said(plan)
     wanted = set(plan.request.turns)
     if not plan.steps and any(history.turns(e.seq) & wanted for e in history.effects if not e.takeback):

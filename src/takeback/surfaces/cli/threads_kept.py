@@ -54,10 +54,8 @@ def save(context: Context, workspace: Workspace, args: Namespace, words: list[st
         with suppress(NotFound):  # then the head is another one, which is said
             parent = threads.get(words[0], parent).id
     looks = not args.state_only and captures(workspace)
-    made = threads.save(
-        words[0], state, parent=parent, summary=args.summary or "", agent=agent(context, args),
-        capture=looks, actor=context.environ.get("TAKEBACK_ACTOR", "") if looks else "",
-    )  # fmt: skip
+    by = agent(context, args)  # who vouches for no file by that
+    made = threads.save(words[0], state, parent=parent, summary=args.summary or "", agent=by, capture=looks)
     return _made(context, made, f"saved {_id(context, made)} as the head of thread {safe(made.thread)}")
 
 

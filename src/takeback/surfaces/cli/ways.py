@@ -54,6 +54,14 @@ def revert(history: History, units: Collection[Unit], word: Typed = from_root) -
     return command, more
 
 
+def reverted(request: Request, history: History) -> list[str]:
+    """What was named to a revert: turns, calls, and effects that are of none of these."""
+    turns = [history.agent_turns[turn].id if turn in history.agent_turns else turn.number for turn in request.turns]
+    theirs = {row.id for row in history.effects if row.turns & set(request.turns)}
+    theirs.update(id for call in request.calls for id in history.rows_of_call(call) or ())
+    return [id[:8] for id in (*turns, *request.calls, *(id for id in request.rows if id not in theirs))]
+
+
 def with_what_is_asked(plan: Plan, history: History, word: Typed = from_root) -> str:
     """The command that takes what a plan asked about, too."""
     request = plan.request

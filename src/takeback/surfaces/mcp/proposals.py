@@ -128,6 +128,8 @@ def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
     page = Page(workspace.root)
     if not plan.steps or plan.idle:
         page.say(takebacks.nothing_said(plan))
+        for line in plans.left_lines(plan, workspace.history(), page.typed):
+            page.hint(line)
     else:
         page.tell(plans.lines(page, workspace, plan))
     for line in states.lines(plan):

@@ -2,6 +2,7 @@
 
     socket (0600, in a folder of 0700) ─► whoever connects must be the same user ─► a thread ─► hook.answer ─► back
     an agent's process ends ─► what it left at work ended at that moment
+    a person is asked about a call, or stops one ─► looked at meanwhile (prompts.py, stops.py)
 
 Everything it knows it could lose at any moment: the journal is written by the same code as without it, and what it
 holds in memory is only what saves looking again.
@@ -20,17 +21,16 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import takeback
 
-from ... import ancestry, settings, store
+from ... import ancestry, prompts, settings, stops, store
 from ...errors import TakebackError
-from ...prompts import PAUSE
 from ..hook import Asked, answer, settings_of
 from . import client
 from .alone import printed
@@ -44,7 +44,7 @@ _OBJECTS = 50_000  # a known tree is many tuples and not one cycle: to look it o
 _READING = 10.0  # seconds for a request to arrive
 _LARGEST = 80 << 20  # bytes of a request
 _ENDING = 10.0  # seconds for calls at work when it ends
-_FAILURES = 200  # times in a row that nobody could look, after which a prompt is left alone
+_FAILURES = 200  # times in a row that nobody could look, after which a prompt or a call is left alone
 _TAKING_OVER = 10.0  # seconds for the process before this one to end
 
 
@@ -92,6 +92,20 @@ def _listens(path: Path) -> bool:
     return True
 
 
+class Chore(NamedTuple):
+    """What is done in a workspace again and again, as long as it is due."""
+
+    is_due: Callable[[Workspace], bool]
+    do: Callable[[Workspace], bool]  # whether it still is
+    pause: float
+
+
+CHORES = (
+    Chore(lambda workspace: workspace.is_asking, lambda workspace: workspace.attend(), prompts.PAUSE),
+    Chore(lambda workspace: workspace.is_written_down, lambda workspace: workspace.close_stopped(), stops.PAUSE),
+)
+
+
 class Call:
     """A call at work, and the connection that waits for it. Two threads write to it."""
 
@@ -124,7 +138,7 @@ class Server:
         self.environ = environ
         self.kept = Kept()
         self.deaths = Deaths()
-        self._attended: set[Path] = set()  # where a person is asked about a call
+        self._attended: set[tuple[Path, Chore]] = set()  # what is done again and again, and where
         self._attending = threading.Lock()
         self.began = time.time()
         self.calls = 0
@@ -281,32 +295,32 @@ class Server:
     def _open(self, called: Called) -> Iterator[Workspace]:
         with self.kept.open(*called) as workspace:
             yield workspace
-            if not workspace.is_asking:
-                return
-        with self._attending:
-            is_new = called.root not in self._attended
-            self._attended.add(called.root)
-        if is_new:
-            self._thread(partial(self._attend, called))
+            due = [chore for chore in CHORES if chore.is_due(workspace)]
+        for chore in due:
+            with self._attending:
+                is_new = (called.root, chore) not in self._attended
+                self._attended.add((called.root, chore))
+            if is_new:
+                self._thread(partial(self._attend, called, chore))
 
-    def _attend(self, called: Called) -> None:
-        """While a person is asked about a call there. What nobody has seen is uncertain."""
+    def _attend(self, called: Called, chore: Chore) -> None:
+        """As long as it is due there. What nobody has seen is uncertain."""
         failures = 0
         while not self._ending and failures < _FAILURES:
-            time.sleep(PAUSE)
+            time.sleep(chore.pause)
             try:
                 with self.kept.open(*called) as workspace:
-                    if workspace.attend():
+                    if chore.do(workspace):
                         failures = 0
                         continue
                     with self._attending:  # who asks after this starts another
-                        if not workspace.is_asking:
-                            self._attended.discard(called.root)
+                        if not chore.is_due(workspace):
+                            self._attended.discard((called.root, chore))
                             return
             except TakebackError:
                 failures += 1
         with self._attending:
-            self._attended.discard(called.root)
+            self._attended.discard((called.root, chore))
 
     def _end_gone(self, process: ancestry.Process, called: Called, at: float) -> None:
         work = object()

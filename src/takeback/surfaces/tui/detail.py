@@ -80,6 +80,8 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
     if item.kind == "takeback" and detail.shown.turn is not None:
         turn = detail.shown.turn
         yield from wrapped(Text(f"asked for in {turn.id[:8]} “{safe(turn.prompt)}”", "magenta"), width)
+    for row in detail.shown.refused:
+        yield from wrapped(Text(f"gate {row.id[:8]} {safe(row.summary)}", "yellow"), width)
     for row in detail.shown.asked_for:
         yield from wrapped(Text(f"↩ asked for {row.id[:8]} {safe(row.summary)}", "magenta"), width)
     if isinstance(item, TurnItem):

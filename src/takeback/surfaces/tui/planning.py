@@ -223,7 +223,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         self._fuller = fuller
         steps = found.unapproved[0] or (fuller.unapproved[0] if fuller else [])
         outside = f" · {len(steps)} outside the files, asked for next by typing yes" if steps else ""
-        asks = plans.kinds_said(found.plan.asks)
+        asks = plans.asked_said(found.plan)
         keys = f"t takes {asks} too, k keeps it" if fuller else "y does exactly this"
         question = [*(running if len(lines) > self._room else ()), f"Apply? {keys}{outside}"]
         self._enter(SHOWN, lines[0].plain if lines else "", lines[1:], "\n".join(question))
@@ -250,7 +250,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         if fuller is None:
             return lines
         more = diff_lines(self._workspace, plans.besides(plan, fuller), self.width, masked=bool(self._agent))
-        return [*lines, Text(f"with {plans.kinds_said(plan.asks)}:", "bold"), *more]
+        return [*lines, Text(f"with {plans.asked_said(plan)}:", "bold"), *more]
 
     def _show_diff(self, plan: Plan, lines: list[Text]) -> None:
         if self._plan is plan and self.stage == SHOWN:  # else something else has been asked for meanwhile

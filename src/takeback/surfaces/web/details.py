@@ -100,6 +100,8 @@ def _facts(detail: Detail, now: float) -> Iterator[Child]:
     for mark in item.marks if isinstance(item, TurnItem) and item.kind != "checkpoint" else ():
         label = f" “{mark.label}”" if mark.label not in ("", item.title) else ""
         yield f"checkpoint {mark.number}{label}{', pinned' if mark.pinned else ''}"
+    for row in detail.shown.refused:
+        yield f"gate {row.id[:8]} {row.summary}"
     if item.kind == "checkpoint" and detail.shown.row.summary:
         yield detail.shown.row.summary
 

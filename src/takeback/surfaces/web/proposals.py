@@ -156,7 +156,7 @@ def _confirmation(proposal: Proposal, forms: Forms) -> Markup | None:
         "Step over it"
         if plan.idle
         else f"Apply {'this step' if len(plan.taken) == 1 else f'these {len(plan.taken):,} steps'}"
-        + (f", keep {plans.kinds_said(plan.asks)}" if plan.asks else "")
+        + (f", keep {plans.asked_said(plan)}" if plan.asks else "")
     )
     fields: list[Child] = []
     if proposal.outside:
@@ -178,7 +178,7 @@ def _otherwise(proposal: Proposal, forms: Forms) -> Markup | None:
     if any(step.verdict == DRIFTED for step in plan.steps) and not asked.force:
         ways.append(forms.plan("Take what others changed since, too…", **again, force="1"))
     if plan.asks:
-        ways.append(forms.plan(f"Take {plans.kinds_said(plan.asks)} too…", **again, also=",".join(plan.asks)))
+        ways.append(forms.plan(f"Take {plans.asked_said(plan)} too…", **again, also=",".join(plan.asks)))
     elif asked.also:
         ways.append(forms.plan(f"Keep {plans.kinds_said(asked.also)}…", **again, keep="1"))
     elif plan.left and not asked.everything and asked.verb in ("undo", "rollback"):

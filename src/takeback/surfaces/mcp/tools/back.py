@@ -136,7 +136,8 @@ async def restore(
     dry_run: DryRun = False,
     cwd: Cwd = "",
 ) -> Answer:
-    """Brings single files or folders back from any checkpoint, in place. What they replace is stored first."""
+    """Brings single files or folders back from any checkpoint, in place. What they replace is stored first. What was
+    not there then goes only if it is named itself; what is new in a folder stays (left)."""
     return await _take_back(ctx, cwd, "restore", (checkpoint, *paths), dry_run, force=force)
 
 

@@ -72,12 +72,10 @@ def thread_save(
     changed; takeback_thread_resume gives it back, after a restart too."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
-        looks = captures(workspace)
         parent = _whole_id(workspace, thread_id, checkpoint_id) if checkpoint_id else None
         made = workspace.threads.save(
-            thread_id, state, parent=parent, summary=summary, agent=_agent(call), capture=looks,
-            actor=call.actor if looks else "",
-        )  # fmt: skip
+            thread_id, state, parent=parent, summary=summary, agent=_agent(call), capture=captures(workspace)
+        )
     said = f"saved {short_id(made.id)} as the head of thread {safe(made.thread)}"
     return answer(said, shapes.checkpoint(made))
 
