@@ -58,6 +58,7 @@ LAYERS = [
         "held_values",
         "agent_files",
         "hook_record",
+        "sessions",
         "callers",
         "git_index",
         "repository",

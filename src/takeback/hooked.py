@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 
-from . import budget
+from . import budget, sessions
+from .ancestry import Process
 from .errors import ApprovalNeeded, TakebackError, UsageError
 from .guarded import Guarded, in_between
 from .ids import new_id
@@ -17,7 +18,6 @@ from .typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import calls
     from .acts import Stopped
-    from .ancestry import Process
     from .brackets import AgentTurn, Bracket, Call, Caller, End
     from .effects import Turn
     from .prompts import Attendance
@@ -34,9 +34,11 @@ class Hooked(Guarded):
         def told() -> None:
             if not opening:  # else it is a turn of a thread, which does not begin where this fails
                 unseen.begin_turn(self, caller, prompt)
+                self._note_process(Process(caller.pid, caller.started), caller.agent)
 
         with self._hooked(told) as tree:
             begun = calls.begin_turn(self, tree, caller, prompt, opening)
+            self._note_process(Process(caller.pid, caller.started), caller.agent)
             self._note_inside(begun.turn)
             return begun
 
@@ -47,6 +49,7 @@ class Hooked(Guarded):
         with self._hooked(lambda: self._begun_unseen(caller, call)) as tree:
             opened = calls.begin_call(self, tree, caller, call)
             assert opened is not None
+            self._note_process(Process(caller.pid, caller.started), caller.agent)
             self._note_inside(opened.bracket.turn)
             return opened
 
@@ -57,6 +60,7 @@ class Hooked(Guarded):
         with self._hooked(lambda: None if unless() else self._begun_unseen(caller, call)) as tree:
             opened = calls.begin_call(self, tree, caller, call, unless)
             if opened is not None:
+                self._note_process(Process(caller.pid, caller.started), caller.agent)
                 self._note_inside(opened.bracket.turn)
             return opened
 
@@ -67,6 +71,12 @@ class Hooked(Guarded):
 
         if self.settings.failure != "closed" and call.key != TURN:
             unseen.begin_call(self, caller, call)
+            self._note_process(Process(caller.pid, caller.started), caller.agent)
+
+    def _note_process(self, process: Process, name: str) -> None:
+        """Also beside the stores: below it no other project is less careful (sessions.py)."""
+        if self.store.folder is not None:
+            sessions.note(self.settings.home, self.root, process, name)
 
     def _note_inside(self, turn: Turn) -> None:
         """A harness's step that it begins in takes it back with itself."""
@@ -169,6 +179,7 @@ class Hooked(Guarded):
             note = {"what": "session", "pid": pid, "started": started, "name": name}
             if not any(note.items() <= known.items() for known in self.history().sessions):
                 self.store.journal.append([New("note", new_id(), note)], self.clock())
+            self._note_process(Process(pid, started), name)
 
     @contextmanager
     def _hooked(self, unlooked: Callable[[], None] = lambda: None) -> Iterator[OpenFolder]:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from . import ancestry, settings, store
+from . import ancestry, sessions, settings, store
 from .errors import TakebackError
 from .settings import Settings
 from .typed import Any
@@ -47,15 +47,18 @@ def load(
 
 
 def noted(home: Path, root: Path | None) -> Path:
-    """The configuration of whoever protected a root, or the folder that it lies in; where nobody noted it, the user's
-    by the system's account."""
-    found = None
-    if root is not None and (protected := store.find_root(home, root)) is not None:
-        try:
-            found = store.read_meta(store.folder_of(home, protected)).get("config")
-        except TakebackError:  # damaged: repair says so
-            pass
-    return Path(found) if isinstance(found, str) and os.path.isabs(found) else settings.system_config()
+    """The configuration of whoever protected a root, or the folder that it lies in; where nobody noted it, that of the
+    project in which an agent above is at work, or else the user's by the system's account."""
+    found = _noted_at(home, store.find_root(home, root) if root is not None else None)
+    return found or _noted_at(home, sessions.root_above(home)) or settings.system_config()
+
+
+def _noted_at(home: Path, protected: Path | None) -> Path | None:
+    try:
+        found = store.read_meta(store.folder_of(home, protected)).get("config") if protected is not None else None
+    except TakebackError:  # damaged: repair says so
+        return None
+    return Path(found) if isinstance(found, str) and os.path.isabs(found) else None
 
 
 def note(root: Path, found: Settings) -> Path | None:
@@ -71,9 +74,9 @@ def note(root: Path, found: Settings) -> Path | None:
 
 
 def is_below_agent(home: Path, root: Path | None, environ: Mapping[str, str]) -> bool:
-    """Whether an agent is among the processes above, by its mark in the environment or its session in the journal.
-    Where the journal cannot be read nobody can say that none is."""
-    if ancestry.agent_above([], environ):
+    """Whether an agent is among the processes above, by its mark in the environment or its session: in the journal
+    here, or in that of any project. Where the journal cannot be read nobody can say that none is."""
+    if ancestry.agent_above(sessions.known(home), environ):
         return True
     journal = store.folder_of(home, root) / "journal.db" if root is not None else None
     if journal is None or not os.path.isfile(journal):

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from . import budget, store
+from . import ancestry, budget, sessions, store
 from .capture.scan import Look, Scan
 from .effects import RUN, Checkpoint, Outcome, Plan, Request, Step, Turn, text
-from .errors import NoWorkspace, Off, TakebackError, UsageError
+from .errors import ApprovalNeeded, NoWorkspace, Off, TakebackError, UsageError
 from .guarded import explained
 from .history import NUMBERED, unpack_snapshot
 from .hooked import Hooked
@@ -949,6 +949,7 @@ def open_workspace(
             )
         from .inherited import adopt_moved
 
+        _refuse_nested(real, settings, environ)
         if adopt_moved(real, settings) is None:
             store.create(settings.home, real, real.stat().st_ino, settings.portable, settings.config)
     elif create and settings.enabled:
@@ -960,6 +961,20 @@ def open_workspace(
     if create and create != "state" and opened.journal.last("checkpoint") is None:
         workspace.checkpoint("start")
     return workspace
+
+
+def _refuse_nested(root: Path, settings: Settings, environ: Mapping[str, str]) -> None:
+    """A root inside a protected one, made by an agent, would take what it does there out of the history that is a
+    person's to see. What this process itself is known as does not count: a harness opens what it was written to."""
+    if (outer := store.find_root(settings.home, root)) is None:
+        return
+    above = [session for session in sessions.known(settings.home) if session["pid"] != os.getpid()]
+    if agent := ancestry.agent_above(above, environ):
+        raise ApprovalNeeded(
+            f"{root} lies inside {outer}, which is protected already; protecting it by itself is for a person, and "
+            f"{agent}; nothing was changed",
+            f"open {outer}, or run takeback init --force there yourself",
+        )
 
 
 def _clean(label: str) -> str:

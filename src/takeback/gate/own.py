@@ -137,7 +137,7 @@ def in_shell(shell: Shell, mine: Own, where: Places, text: str = "") -> Iterator
     for command in shell.commands:
         shell.deadline.check()
         yield from (_never(*switch) for switch in switches.assigned(command.assigned))
-        yield from _verbs(command)
+        yield from _verbs(command, where)
         if command.name in switches.AGENTS and (off := switches.in_text(" ".join(command.words))):
             yield _never(off, "an agent would run without takeback's hooks")
         if not command.elsewhere:
@@ -254,7 +254,7 @@ def _text_of(path: str) -> str:
         return ""
 
 
-def _verbs(command: Command) -> list[Risk]:
+def _verbs(command: Command, where: Places) -> list[Risk]:
     """The verbs of our own program that are a person's."""
     words = [word for word in command.words if word]
     if not any("takeback" in word for word in (command.name, *words[:6])):
@@ -264,15 +264,17 @@ def _verbs(command: Command) -> list[Risk]:
             return []
         at = next(at for at, word in enumerate(words) if re.search(r"takeback/.*\.py$", word))
         words = words[at:]
-    plain, at, options = [], 1, []
+    plain, at, options, folder = [], 1, list[str](), command.cwd
     for_off = "--off" in words[1 : words.index("--") if "--" in words else None]
     while at < len(words):
         if words[at] in _GLOBAL_VALUES:
             at += 1
+            folder = resolved(words[at], folder) if at < len(words) else folder
         elif not words[at].startswith("-"):
             plain.append(words[at])
         else:
             options.append(words[at])
+            folder = resolved(words[at][2:], folder) if words[at].startswith("-C") else folder
         at += 1
     if "--help" in options and "--" not in options:
         return []
@@ -284,6 +286,8 @@ def _verbs(command: Command) -> list[Risk]:
         return [_never(said, f"{_VERBS[verb]} is for a person")]
     if verb == UNKNOWN or UNKNOWN in verb:
         return [_never(said, "nobody can say which of takeback's verbs it is")]
+    if verb == "init" and _may_nest(folder, where):
+        return [_never(said, "protecting a folder inside a protected one by itself is for a person")]
     if verb == "email" and further in ("release", ""):
         return [_never(said, "releasing mail is for a person")] if further else []
     if verb == "thread" and _may_forget(words, plain):
@@ -295,6 +299,15 @@ def _verbs(command: Command) -> list[Risk]:
     if any(name in command.assigned for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME")):
         return [_never(said, "it would use another store or configuration")]
     return []
+
+
+def _may_nest(folder: str, where: Places) -> bool:
+    """Whether a folder may lie inside the project: a root of its own there takes what is done in it out of the
+    project's history."""
+    if UNKNOWN in folder:
+        return True
+    real = os.path.realpath(folder)
+    return real != where.root and is_below(real, where.root)
 
 
 def _may_forget(words: Sequence[str], plain: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import takeback
-from takeback import ancestry, settings, store
+from takeback import ancestry, sessions, settings, store
 from takeback.surfaces.hook import settings_of
 
 LOOSE = '[policy.command]\ncompensating = "allow"\n[policy.calls]\nall = "allow"\n'
@@ -138,14 +138,6 @@ def test_nor_by_init_in_a_folder_that_it_moved(cli, project, own_home, theirs):
     assert meta["config"] == str(own_home / "config/takeback/config.toml")
 
 
-def test_nor_by_protecting_a_folder_in_it(cli, project, own_home, theirs):
-    cli.ok("init")
-    (project / "sub").mkdir()
-    cli.ok("-C", str(project / "sub"), "init", "--force", env={"XDG_CONFIG_HOME": str(theirs), "CLAUDECODE": "1"})
-    meta = store.read_meta(store.folder_of(settings.home(os.environ), project / "sub"))
-    assert meta["config"] == str(own_home / "config/takeback/config.toml")
-
-
 def test_a_folder_that_an_agent_protects_goes_by_the_users_own_by_the_systems_account(bare, project, theirs):
     bare.ok("init", env={"XDG_CONFIG_HOME": str(theirs), "CLAUDECODE": "1"})
     meta = store.read_meta(store.folder_of(settings.home(os.environ), project))
@@ -177,3 +169,98 @@ def test_a_store_from_before_it_was_noted_goes_by_the_systems_account(cli, proje
     assert not recorded.exists()
     cli.ok("init")
     assert "config" in store.read_meta(folder)
+
+
+# -- a session that was journaled in another project ---------------------------------------
+
+
+@pytest.fixture
+def elsewhere(cli, project: Path, recorded: Path) -> Path:
+    """Another protected project, in which this process is an agent's session, as its hook has journaled it there."""
+    other = project.with_name("elsewhere")
+    other.mkdir()
+    (other / "a.txt").write_text("a\n")
+    cli.ok("init", cwd=other)
+    session(other)
+    return other
+
+
+def test_a_session_of_another_project_counts_for_its_configuration(cli, elsewhere, recorded, theirs):
+    ran = cli("compensate", "--execute", "--yes", env={"XDG_CONFIG_HOME": str(theirs)})
+    assert ran.code == 4, ran
+    assert not recorded.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["unprotect"], ["forget"], ["prune", "--all"], ["repair"], ["label", "1", "mine"]],
+    ids=lambda words: words[0],
+)
+def test_and_for_what_only_a_person_may_do(cli, project, elsewhere, words):
+    ran = cli(*words, "--yes", cwd=elsewhere)
+    assert ran.code == 4, ran
+    ran = cli(*words, "--yes")
+    assert ran.code == 4, ran
+    assert f"process {os.getpid()} is its session" in ran.err
+    assert store.is_workspace(settings.home(os.environ), project)
+
+
+def test_in_a_folder_that_nobody_protected_the_configuration_is_that_of_the_session(cli, elsewhere, theirs, own_home):
+    free = elsewhere.with_name("free")
+    free.mkdir()
+    cli.ok("init", cwd=free, env={"XDG_CONFIG_HOME": str(theirs)})
+    meta = store.read_meta(store.folder_of(settings.home(os.environ), free))
+    assert meta["config"] == str(own_home / "config/takeback/config.toml")
+
+
+def test_what_a_session_of_another_project_takes_back_is_asked_for_by_it(cli, project, elsewhere):
+    (project / "b.txt").write_text("b\n")
+    cli.ok("checkpoint", "b")
+    cli.ok("rollback", "start", "--only", "files", "--yes")
+    assert "claude" in cli.ok("log", "-1").out
+
+
+def test_a_session_that_is_over_counts_no_more(cli, project):
+    cli.ok("init")
+    home = settings.home(os.environ)
+    sessions.note(home, project, ancestry.Process(os.getpid(), 1), "claude")
+    cli.ok("label", "1", "mine")
+    sessions.note(home, project, ancestry.Process(os.getpid(), ancestry.started(os.getpid())), "claude")
+    assert [each["started"] for each in sessions.known(home)] == [ancestry.started(os.getpid())]
+    assert cli("label", "1", "theirs").code == 4
+
+
+# -- a root inside a root ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["session", "mark"])
+def test_an_agent_makes_no_root_inside_a_protected_one(cli, project, how):
+    (project / "src").mkdir(exist_ok=True)
+    (project / "src/x").write_text("x\n")
+    cli.ok("init")
+    if how == "session":
+        session(project)
+    ran = cli("-C", "src", "init", "--force", env={"CLAUDECODE": "1"} if how == "mark" else {})
+    assert ran.code == 4, ran
+    assert "protecting a folder inside a protected one by itself is for a person" in ran.err
+    assert not store.is_workspace(settings.home(os.environ), project / "src")
+
+
+def test_nor_one_from_the_library(cli, project, monkeypatch):
+    (project / "src").mkdir(exist_ok=True)
+    cli.ok("init")
+    takeback.open(project / "src", create=True).close()
+    (project / "lib").mkdir()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    for create in (True, "state"):
+        with pytest.raises(takeback.ApprovalNeeded, match="lies inside"):
+            takeback.open(project / "lib", create=create)
+
+
+def test_a_person_makes_one_and_an_agent_may_protect_a_folder_of_its_own(cli, project):
+    (project / "src").mkdir(exist_ok=True)
+    cli.ok("init")
+    cli.ok("-C", "src", "init", "--force")
+    free = project.with_name("free")
+    free.mkdir()
+    cli.ok("init", cwd=free, env={"CLAUDECODE": "1"})

@@ -8,6 +8,9 @@ from .terminal import cells, counted, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from ...acts import Credential
     from ...effects import Plan, Step
     from ...workspace import Workspace
@@ -38,19 +41,29 @@ def only_a_person(context: Context, what: str, workspace: Workspace | None = Non
 
 
 def agent_above(context: Context, workspace: Workspace | None = None) -> str:
-    """Which agent is at work here, by its session or by its mark in the environment; empty if none is."""
+    """Which agent is at work here, by its session, whichever project that was journaled in, or by its mark in the
+    environment; empty if none is."""
     from ... import ancestry
 
+    return ancestry.agent_above(sessions_known(context, workspace), context.environ)
+
+
+def sessions_known(context: Context, workspace: Workspace | None = None) -> list[Mapping[str, Any]]:
+    """The processes that are agents': those of this workspace, and those of others."""
+    from ... import sessions, settings
+
+    elsewhere = sessions.known(workspace.settings.home if workspace is not None else settings.home(context.environ))
     try:
-        sessions = workspace.history().sessions if workspace is not None else []
-    except TakebackError:  # of a damaged journal the environment still tells
-        sessions = []
-    return ancestry.agent_above(sessions, context.environ)
+        return [*(workspace.history().sessions if workspace is not None else ()), *elsewhere]
+    except TakebackError:  # of a damaged journal the rest still tells
+        return elsewhere
 
 
 def name_asking(context: Context, workspace: Workspace) -> None:
-    """Where an agent's sandbox hides the processes above, its mark in the environment still says who asks."""
-    from ... import ancestry
+    """Where an agent's sandbox hides the processes above, its mark in the environment still says who asks; so does its
+    session in another project."""
+    from ... import ancestry, sessions
+    from ...agents import AGENTS
 
     workspace.by_command = True
     for variable, title in ancestry.MARKERS.items():
@@ -59,6 +72,9 @@ def name_asking(context: Context, workspace: Workspace) -> None:
 
             workspace.asked_by = titled(title)
             return
+    elsewhere = [s for s in sessions.known(workspace.settings.home) if s["root"] != str(workspace.root)]
+    name = ancestry.agent_named(elsewhere, {})
+    workspace.asked_by = name if name in AGENTS else ""
 
 
 def outside(context: Context, workspace: Workspace, plan: Plan) -> tuple[Credential, ...] | None:

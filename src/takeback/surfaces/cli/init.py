@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ... import inherited, store
 from ...units import format_duration, format_size
-from . import roots, shapes
+from . import approving, roots, shapes
 from .capturing import captured, first_checkpoint
 from .terminal import safe
 
@@ -27,7 +27,8 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Protects this folder: makes its store, outside the project, and captures the whole tree in\n"
         'a checkpoint called "start". Nothing is written into the project. A second init changes\n'
-        "nothing; in a folder that was moved or replaced it goes on with the history."
+        "nothing; in a folder that was moved or replaced it goes on with the history. Inside a\n"
+        "protected folder it is nothing an agent may do: below one it is refused, exit 4."
     )
     parser.takes("--force", "--force", action="store_true", help="also /, your home folder, or nested roots")
     parser.examples = [
@@ -119,6 +120,8 @@ def _prepare(context: Context, root: Path, settings: Settings, force: bool) -> s
         if inherited.accept_replaced(root, settings):
             return "this folder replaced the one that was protected; its history goes on here"
         return ""
+    if store.find_root(settings.home, root) is not None:
+        approving.only_a_person(context, "protecting a folder inside a protected one by itself")
     if (was := inherited.adopt_moved(root, settings)) is not None:
         return f"this folder was moved from {safe(str(was))}; its history came along"
     if not force:

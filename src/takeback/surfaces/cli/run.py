@@ -9,7 +9,7 @@ import time
 from ...effects import DONE, domain_of, raw, text
 from ...errors import TakebackError, UsageError
 from ...repository import amount
-from . import diffs, init, masks
+from . import approving, diffs, init, masks
 from .capturing import lacking, with_progress
 from .terminal import counted, listed, safe
 
@@ -131,7 +131,7 @@ def _agent(context: Context, workspace: Workspace) -> str:
     from ... import ancestry
     from ...agents.conversation import titled
 
-    found = ancestry.agent_named(workspace.history().sessions, context.environ)
+    found = ancestry.agent_named(approving.sessions_known(context, workspace), context.environ)
     return titled(found) or found
 
 
