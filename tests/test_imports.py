@@ -28,6 +28,7 @@ LAYERS = [
         "digests",
         "head_file",
         "quickjson",
+        "regular",
         "ancestry",
         "handed",
         "variables",

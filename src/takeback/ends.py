@@ -60,7 +60,7 @@ def _end_of_gone(bracket: Bracket, end: End, outlives: Outlives) -> End:
 def _end_of_left(bracket: Bracket, until: float, outlives: Outlives, at: float) -> End:
     if bracket.told is not None:
         return bracket.told
-    can_wait = not bracket.caller.is_gone and os.path.exists(bracket.call.transcript)
+    can_wait = not bracket.caller.is_gone and os.path.isfile(bracket.call.transcript)
     while (end := _written(bracket)) is None:
         if not can_wait or time.monotonic() > until:
             end = End(at if can_wait else 0.0)

@@ -4,6 +4,8 @@ Copilot CLI wrote into their files of a session. For Claude Code see test_claude
 from __future__ import annotations
 
 import json
+import os
+import socket
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -210,3 +212,20 @@ def test_codex_says_in_its_rollout_that_a_command_failed(tmp_path: Path) -> None
         rollout.write_text(json.dumps(line) + "\n")
         said = {"hook_event_name": "PostToolUse", "tool_use_id": "call_1", "transcript_path": str(rollout)}
         assert agents.load("codex").has_failed({**said, "tool_response": ""}) is (code != 0)
+
+
+@pytest.mark.parametrize("agent", ["claude", *OTHERS])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
+def test_only_regular_files_are_read_and_nobody_waits_for_another(tmp_path: Path, agent: str, kind: str) -> None:
+    path = tmp_path / "session.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        socket.socket(socket.AF_UNIX).bind(str(path))
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    reader = agents.load(agent)
+    assert reader.end_of(str(path), CALL, False, 0.0) is None
+    assert reader.began(str(path), CALL, 0.0) == 0.0

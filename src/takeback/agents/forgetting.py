@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .. import regular
 from ..errors import TakebackError
 from ..exchange import exchange, place
 from ..typed import Any, NamedTuple
 from .conversation import way_to_forget
 
+_LARGEST = 1 << 30  # bytes of a transcript
 _LONGEST = 60.0  # seconds that a program may take
 _NEAR = 120.0  # seconds between a prompt as the agent noted it and as its hook told of it
 _WITHOUT = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")  # by these it knows that it runs in itself
@@ -130,19 +132,18 @@ def _claude_transcript(program: _Program, session: str) -> Path:
 
 def _claude_prompts(transcript: Path) -> Iterator[Prompt]:
     """Prompts by the entry before each, which is empty before the first."""
-    with transcript.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue  # its last line, half written
-            if not isinstance(entry, dict) or entry.get("type") != "user" or entry.get("isMeta"):
-                continue
-            said = (entry.get("message") or {}).get("content")
-            if isinstance(said, list):
-                said = "\n".join(part["text"] for part in said if part.get("type") == "text")
-            if said and not entry.get("isSidechain") and "toolUseResult" not in entry:
-                yield Prompt(entry.get("parentUuid") or "", said, _moment(entry["timestamp"]))
+    for line in regular.read(transcript, _LARGEST).decode("utf-8", "replace").split("\n"):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue  # its last line, half written
+        if not isinstance(entry, dict) or entry.get("type") != "user" or entry.get("isMeta"):
+            continue
+        said = (entry.get("message") or {}).get("content")
+        if isinstance(said, list):
+            said = "\n".join(part["text"] for part in said if part.get("type") == "text")
+        if said and not entry.get("isSidechain") and "toolUseResult" not in entry:
+            yield Prompt(entry.get("parentUuid") or "", said, _moment(entry["timestamp"]))
 
 
 def _moment(text: str) -> float:

@@ -3,11 +3,10 @@ cannot be read says nothing."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from .. import quickjson
+from .. import quickjson, regular
 from ..typed import Any
 
 _READ = 4 << 20  # bytes from the end: what has just become of a call stands there
@@ -16,9 +15,7 @@ _READ = 4 << 20  # bytes from the end: what has just become of a call stands the
 def last_lines(path: str) -> list[bytes]:
     """The first of them may be half a line, and the last one while it is being written."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _READ))
-            return file.read(_READ).split(b"\n")
+        return regular.read(path, _READ, last=True).split(b"\n")
     except (OSError, ValueError):
         return []
 

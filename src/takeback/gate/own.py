@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .. import agent_files
+from .. import agent_files, regular
 from ..patterns import pattern
 from ..typed import NamedTuple
 from . import Risk, switches
@@ -125,8 +125,7 @@ def _with_hooks(path: str, depth: int = 0) -> list[str]:
             return []
         return [file for each in sorted(below)[:_MOST_FILES] for file in _with_hooks(each, depth + 1)]
     try:
-        with open(path, "rb") as file:
-            return [path] if b"takeback" in file.read(1 << 20) else []
+        return [path] if b"takeback" in regular.read(path, 1 << 20) else []
     except (OSError, ValueError):
         return []
 
@@ -246,10 +245,7 @@ def _settings(command: Command, shell: Shell, where: Places, text: str) -> Itera
 def _text_of(path: str) -> str:
     """What a file says that is about to be copied; nothing, if it is no plain file."""
     try:
-        if UNKNOWN in path or not os.path.isfile(path):
-            return ""
-        with open(path, "rb") as file:
-            return file.read(1 << 20).decode("utf-8", "replace")
+        return "" if UNKNOWN in path else regular.read(path, 1 << 20).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
 

@@ -7,6 +7,7 @@ is not read would do is not known.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 
 from .. import safefs
@@ -101,7 +102,7 @@ class Project:
         *above, name = [os.fsencode(part) for part in os.path.relpath(real, self.root).split(os.sep)]
         try:
             with safefs.open_root(self.root) as top, top.descend(above) as folder:
-                if folder.stat(name).st_size > _LARGEST:
+                if (found := folder.stat(name)).st_size > _LARGEST or not stat.S_ISREG(found.st_mode):
                     return None
                 with open(folder.open_read(name), "rb") as file:
                     data = file.read(_LARGEST + 1)

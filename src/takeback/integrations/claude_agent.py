@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -44,7 +43,7 @@ except ImportError as error:
 
     raise ImportError(f"{error}: install it: {with_extra('claude-agent')}") from error
 
-from .. import plain
+from .. import plain, regular
 from ..agents.claude import is_made_by_program
 from ..doing import to_the_end
 from ..errors import Moved, TakebackError
@@ -131,9 +130,7 @@ class _Hooks:
 def _last_message(transcript: str) -> str:
     """The id of the newest message in a transcript: how far the conversation has come."""
     try:
-        with open(transcript, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
-            lines = file.read().splitlines()
+        lines = regular.read(transcript, _TAIL, last=True).splitlines()
     except (OSError, ValueError):
         return ""
     for line in reversed(lines):

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ... import git_index
+from ... import git_index, regular
 from ...store import folder_name
 from ...typed import NamedTuple
 from . import records, writing
@@ -126,8 +126,7 @@ def _repository(root: Path) -> _Repository | None:
 
 def _line(file: Path) -> str:
     try:
-        with open(file, "rb") as opened:
-            return os.fsdecode(opened.read(_LARGEST)).strip()
+        return os.fsdecode(regular.read(file, _LARGEST)).strip()
     except OSError:
         return ""
 

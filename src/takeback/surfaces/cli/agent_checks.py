@@ -8,7 +8,7 @@ import re
 import time
 from pathlib import Path
 
-from ... import hook_record
+from ... import hook_record, regular
 from ...agent_files import record_of
 from ...agents import AGENTS
 from ...agents.setup import changes, jsonc, lines, load
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 # Where an agent can be told to run no hooks, below the project and below the home.
+_LARGEST = 4 << 20  # bytes of a file of settings
 _SETTINGS = {
     "claude": (".claude/settings.json", ".claude/settings.local.json"),
     "codex": (".codex/config.toml",),
@@ -219,11 +220,7 @@ def _switched_off(setup: Setup, hooks: _Hooks) -> str:
         for name in names:
             shown = name if base == place.root else f"~/{name}"
             found.append((shown, _read(base / name)))
-    return switches.off_in((name, _without_comments(text)) for name, text in found)
-
-
-def _without_comments(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", "//")))
+    return switches.off_in(found)
 
 
 def _line_in(plugin: str) -> str:
@@ -267,6 +264,6 @@ def _table(found: object, key: str) -> dict[str, object]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        return regular.read(path, _LARGEST).decode("utf-8", "replace")
+    except (OSError, ValueError):
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import agent_files, store
+from ... import agent_files, regular, store
 from ...errors import ApprovalNeeded, Damaged
 from ...units import format_size
 from . import orphans
@@ -143,6 +143,6 @@ def _tell(context: Context, gone: Gone) -> int:
 
 def _has_hooks(path: Path) -> bool:
     try:
-        return b"takeback" in path.read_bytes()
+        return b"takeback" in regular.read(path, 1 << 20)
     except OSError:
         return False
