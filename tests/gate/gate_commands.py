@@ -617,6 +617,8 @@ OWN += [
     "printf -v TAKEBACK off",
     "for TAKEBACK in off; do ls; done",
     "echo '{\"disableAllHooks\": true}' > .claude/settings.json",
+    "printf '%s' '{\"disable\\u0041llHooks\": true}' > .claude/settings.json",
+    "printf '{\"disable\\101llHooks\": true}' > .claude/settings.json",
     "jq '.disableAllHooks = true' x.json > .claude/settings.json",
     "sed -i 's/{/{\"disableAllHooks\": true,/' .claude/settings.json",
     'cat > .claude/settings.json <<\'EOF\'\n{"env": {"TAKEBACK": "off"}}\nEOF',

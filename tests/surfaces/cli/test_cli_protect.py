@@ -401,6 +401,7 @@ def test_doctor_on_hooks_that_ask_by_http_where_nobody_listens(cli: Cli) -> None
     ("agent", "path", "text", "told"),
     [
         ("claude", ".claude/settings.json", '{"disableAllHooks": true}', ".claude/settings.json has disableAllHooks"),
+        ("claude", ".claude/settings.json", '{"disable\\u0041llHooks": true}', "settings.json has disableAllHooks"),
         ("claude", "~/.claude/settings.json", '{"env": {"TAKEBACK": "off"}}', "has TAKEBACK=off"),
         ("codex", "~/.codex/config.toml", "[features]\nhooks = false\n", ".codex/config.toml has hooks = false"),
         ("gemini", ".gemini/.env", "TAKEBACK=off\n", ".gemini/.env has TAKEBACK=off"),
