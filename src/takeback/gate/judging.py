@@ -37,10 +37,12 @@ _LOOPBACK = ("/dev/tcp/localhost/", "/dev/tcp/127.0.0.1/")  # opened and left al
 
 
 class Judged(NamedTuple):
-    """What is known of a command: its risks, the worst first, each once; and what of it nobody can know."""
+    """What is known of a command: its risks, the worst first, each once; what of it nobody can know; and where it ends
+    processes, by which it does not work on files alone."""
 
     risks: tuple[Risk, ...]
     unknown: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
 
 
 def shell(
@@ -75,7 +77,9 @@ def shell(
     unique = _unique(found)
     guessed = [_by_words(risk) for risk in unique] if walked.guessed else unique
     risks = tuple(sorted(guessed, key=lambda risk: (not risk.refuse, risk.kind == rules.OUTSIDE)))
-    return Judged(risks, tuple(dict.fromkeys(_unknown(walked, where))))
+    ends = (_said(list(c.words)) for c in walked.commands if rules.signalled(c.name, c.words))
+    told = (redact.text(said.replace(UNKNOWN, "…")) for said in ends)
+    return Judged(risks, tuple(dict.fromkeys(_unknown(walked, where))), tuple(dict.fromkeys(told)))
 
 
 def _unique(found: Iterable[Risk]) -> list[Risk]:
@@ -93,7 +97,7 @@ def _unknown(walked: Shell, where: Places) -> Iterator[str]:
     known = _KNOWN | SHELLS | WRAPPERS.keys() | BUILTINS.keys() | walked.functions | {"make", "gmake", "", UNKNOWN}
     for command in walked.commands:
         name = command.name
-        if name not in known and not name.isdecimal() and not rules.is_known(name, command.words):
+        if name not in known | rules.ENDERS and not name.isdecimal() and not rules.is_known(name, command.words):
             yield name
         elif "/" in "".join(command.words[:1]) and not command.elsewhere and not SYSTEM.match(command.words[0]):
             yield command.words[0].replace(UNKNOWN, "…")  # it only bears the name
@@ -141,6 +145,8 @@ def _of(command: Command, where: Places) -> Iterator[Risk]:
         if rules.is_unreadable(known, args):
             yield Risk(UNSEEN, said, f"nobody can say what {known} would do there")
             break
+    if rules.ends_all(name, words):
+        yield Risk(rules.SYSTEM, said, "it ends every process that it may, the agent's own among them")
     if rules.sets_clock(name, words):
         yield Risk(rules.SYSTEM, said, "it sets the clock of the machine")
     if web.is_unreadable(name, words):

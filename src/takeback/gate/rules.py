@@ -281,6 +281,8 @@ RULES: tuple[Rule, ...] = (
        "--global --system"),
 )  # fmt: skip
 
+ENDERS = named("kill pkill killall killall5 skill xkill")  # of processes
+
 PROGRAMS: frozenset[str] = frozenset(name for rule in RULES for name in rule.programs if "*" not in name) | named(
     "curl wget http https xh rm mv cp psql mysql sqlite3 mongosh redis-cli dd rsync scp takeback tee"
 )
@@ -449,6 +451,26 @@ def sets_clock(name: str, words: Sequence[str]) -> bool:
     return name == "date" and any(
         _SETS.fullmatch(word) or (_CLOCK.fullmatch(word) and not _VALUED.fullmatch(before)) for before, word in said
     )
+
+
+def signalled(name: str, words: Sequence[str]) -> list[str]:
+    """To which processes a command sends a signal, as its words name them; to none with -l, or signal 0."""
+    if name not in ENDERS:
+        return []
+    rest = list(words[1:])
+    if name != "kill":
+        return rest or [name]
+    signal = rest.pop(0) if rest and rest[0].startswith("-") and rest[0] != "--" else ""
+    if signal in ("-s", "-n", "--signal") and rest:
+        signal = f"-{rest.pop(0)}"
+    if signal in ("-0", "-l", "-L", "--list", "--table", "--help", "--version"):
+        return []
+    return [word for word in rest if word != "--"]
+
+
+def ends_all(name: str, words: Sequence[str]) -> bool:
+    """`kill -9 -1` is every process that one may end; 1 is the first of them, without which there is none."""
+    return name == "killall5" or (name == "kill" and not {"-1", "1"}.isdisjoint(signalled(name, words)))
 
 
 def push_undo(words: Sequence[str]) -> str:

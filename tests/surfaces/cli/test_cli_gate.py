@@ -86,9 +86,19 @@ def test_trying_a_command(cli):
     found = cli.ok("policy", "--command", "git push", "--json", env={"TAKEBACK_AUTOPILOT": "1"}).json
     assert found["decision"] == "refuse" and found["source"] == "autopilot"
     assert found["risks"][0]["kind"] == "push" and found["risks"][0]["decision"] == "refuse"
-    nothing = {"decision": "allow", "source": "", "risks": [], "unknown": ["make"]}
+    nothing = {"decision": "allow", "source": "", "risks": [], "unknown": ["make"], "ends": []}
     assert cli.ok("policy", "--command", "make test", "--json").json == nothing
     assert cli.ok("policy", "--command", "takeback prune", "--json").json["risks"][0]["refuse"] is True
+
+
+@pytest.mark.parametrize(
+    "command", ["kill 1234", "kill $!", "kill %1", "pkill node", "killall -9 node", "kill -s HUP 7"]
+)
+def test_what_ends_processes_is_never_said_to_work_on_files_alone(cli, command):
+    ran = cli.ok("policy", "--command", command)
+    assert ran.out.startswith("allow") and f"ends processes: {command.split()[0]}" in ran.out
+    assert "works on files" not in ran.out
+    assert "ends processes" not in cli.ok("policy", "--command", "kill -l; kill -0 7; rm -rf build").out
 
 
 def test_what_is_not_known_is_said_to_be(cli):

@@ -109,13 +109,14 @@ def _command(context: Context, command: str) -> int:
     home = context.environ.get("HOME", "")
     config = str(settings.config.parent)
     known = gate.known(context.environ)
-    risks, unknown = gate.look(command, str(context.cwd), str(root), home, (str(settings.home),), (config,), known)
+    judged = gate.look(command, str(context.cwd), str(root), home, (str(settings.home),), (config,), known)
+    risks, unknown, ends = judged
     decided = by_policy(settings.policy, risks)
     if context.json:
         shapes = [{**risk._asdict(), "decision": REFUSE if risk.refuse else settings.policy.call(risk.kind).decision}
                   for risk in risks]  # fmt: skip
         context.terminal.json({"decision": decided.decision, "source": decided.source, "risks": shapes,
-                               "unknown": list(unknown)})  # fmt: skip
+                               "unknown": list(unknown), "ends": list(ends)})  # fmt: skip
         return 0
     context.terminal.write(context.terminal.style(decided.decision, _COLOURS[decided.decision]))
     for risk in risks:
@@ -125,10 +126,14 @@ def _command(context: Context, command: str) -> int:
         context.terminal.write(f"    {safe(risk.why)} ({made})")
         if risk.undo:
             context.terminal.write(f"    undo: {safe(risk.undo)}")
+    if ends:
+        context.terminal.say(f"  ends processes: {safe(listed(ends))}; one that has ended is not brought back")
     if unknown:
         context.terminal.say(
             f"  not known: what is done by {safe(listed(unknown))}; files in the workspace are captured"
         )
+    elif ends and not risks:
+        context.terminal.say("  all of it was read: nothing else was found, and files in the workspace are captured")
     elif not risks:
         context.terminal.say("  all of it was read: it works on files, and those in the workspace are captured")
     return 0

@@ -158,7 +158,7 @@ _SHAPES = {
     "`policy calls`": '`{"calls": [{"kind", "decision", "source", "about"}]}`',
     "`policy --command`": (
         '`{"decision", "source", "risks": [{"kind", "what", "why", "undo", "refuse", "outside", "request", "times", '
-        '"decision"}], "unknown"}`: `"unknown"` names what was not read'
+        '"decision"}], "unknown", "ends"}`: `"unknown"` names what was not read, `"ends"` what ends processes'
     ),
     "`email stage`, `email release`, `email cancel`": (
         '`{"draft": {"id", "state": "held\\|sent\\|cancelled\\|sending\\|unknown", "provider", "to", "subject", "due", '
