@@ -101,6 +101,21 @@ def test_drift_is_kept_and_named_with_the_command_that_takes_it(drifted, content
     assert contents()["notes.md"] == b"a\nb\nc\nd\ne\n"
 
 
+def test_quiet_still_says_what_was_kept_and_how_to_take_it(drifted) -> None:
+    ran = drifted("rollback", "--yes", "-q")
+    assert ran.code == 3 and not ran.out
+    assert "kept notes.md" in ran.err and "--force" in ran.err
+    assert "take this back" not in ran.err
+    assert drifted("redo", "--yes", "-q") == (0, "", "")
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], []], ids=["plan", "no yes"])
+def test_quiet_is_never_silent_where_the_exit_code_is_not_0(drifted, words) -> None:
+    for verb in ("undo", "rollback", "redo", "resume", "checkpoint", "verify", "doctor", "status", "diff"):
+        ran = drifted(verb, "-q", *(words if verb in ("undo", "rollback", "redo") else []))
+        assert ran.code == 0 or ran.out + ran.err, (verb, ran)
+
+
 def test_peoples_work_is_kept_and_named_where_nobody_is_asked(drifted, contents) -> None:
     drifted.ok("run", "--", "touch", "by-run.txt")
     for words in (["--yes"], ["--yes", "--json"]):

@@ -117,4 +117,6 @@ def _perform(verb: str, rest: list[str], terminal: Terminal) -> int:
     from .context import Context
 
     code: int = module_of(verb).run(Context(args, terminal, os.environ), args)
+    if code and not terminal.has_told and verb != "run":  # of which the code is another program's
+        terminal.say_withheld()
     return code

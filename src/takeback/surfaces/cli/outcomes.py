@@ -44,6 +44,8 @@ def report(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: 
         terminal.hint(line)
     if outcome.id and _is_cut(outcome):
         terminal.hint(f"all of it by name: takeback show {outcome.id[:8]}")
+    if not outcome.whole:
+        terminal.say_withheld()
     if outcome.plan.asks and outcome.id:
         more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
         terminal.hint(f"take {asked_said(outcome.plan)} too: {more}")

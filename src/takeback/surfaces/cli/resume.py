@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     parser.synopsis = "[--abort]"
     parser.about = (
-        "Finishes a take-back that was interrupted, or with --abort goes back to where it began.\n"
+        "Finishes a take-back that was interrupted, or with --abort goes back to where it began; of one\n"
+        "in several parts, around acts outside the files, to where its last part began: what it had\n"
+        "finished stays, and takeback redo takes that back too.\n"
         "It was approved when it began, so it does not ask again. At a terminal other take-backs ask\n"
         "first which of the two it shall be. Without one they finish what was killed; what a person\n"
         "stopped by Ctrl-C they leave alone, exit 4; below an agent so does this."
@@ -28,7 +30,7 @@ def add(parser: Parser) -> None:
     parser.takes("--abort", "--abort", action="store_true", help="go back instead of finishing")
     parser.examples = [
         ("takeback resume", "finish it"),
-        ("takeback resume --abort", "as if it had never begun"),
+        ("takeback resume --abort", "go back from what was interrupted"),
     ]
 
 
@@ -64,6 +66,8 @@ def write_resumed(terminal: Terminal, workspace: Workspace, outcome: Outcome, ab
         outcomes.failures(terminal, workspace, outcome)
         for line in outcomes.left_by_abort(outcome, history):
             terminal.hint(line)
+        if not outcome.whole:
+            terminal.say_withheld()
         return
     terminal.say(outcomes.sentence(outcome, history))
     outcomes.failures(terminal, workspace, outcome)
@@ -71,6 +75,8 @@ def write_resumed(terminal: Terminal, workspace: Workspace, outcome: Outcome, ab
         terminal.hint(line)
     for line in outcomes.left_lines(outcome, history, terminal.typed):
         terminal.hint(line)
+    if not outcome.whole:
+        terminal.say_withheld()
     if outcome.plan.asks:
         more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
         terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {more}")

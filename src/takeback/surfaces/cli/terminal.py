@@ -146,6 +146,8 @@ class Terminal:
     """Where this run prints and asks. Results go to standard output, hints and progress to standard error."""
 
     below = ""  # the folder below the project's root that commands are typed in
+    has_told = False  # on either stream
+    _withheld: tuple[str, ...] = ()  # what --quiet left out
     _progress: Progress | None = None  # drawn on a line of its own, which is wiped before anything else is said
 
     def __init__(self, environ: Mapping[str, str], color: bool = True, quiet: bool = False) -> None:
@@ -207,24 +209,36 @@ class Terminal:
     def write(self, line: str = "") -> None:
         """A result."""
         self._wipe()
+        self.has_told = True
         self.out.write(line + "\n")
 
     def say(self, line: str = "") -> None:
         """Prose about a result, which --quiet leaves out."""
         if not self.quiet:
             self.write(line)
+        else:
+            self._withheld += (line,)
 
     def hint(self, line: str) -> None:
         """What to do next, on standard error."""
         if not self.quiet:
             self._tell(line, "2")
+        else:
+            self._withheld += (line,)
 
     def warn(self, line: str) -> None:
         """Something that should not be missed, quiet or not."""
         self._tell(line, "33")
 
+    def say_withheld(self) -> None:
+        """What --quiet left out, on standard error: for where it turned out that something went wrong."""
+        for line in self._withheld:
+            self._tell(line, "33")
+        self._withheld = ()
+
     def _tell(self, line: str, colour: str) -> None:
         self._wipe()
+        self.has_told = True
         self.out.flush()
         self.err.write(f"\x1b[{colour}m{line}\x1b[0m\n" if self._err_color else f"{line}\n")
         self.err.flush()
@@ -236,6 +250,7 @@ class Terminal:
     def json(self, value: object) -> None:
         import json
 
+        self.has_told = True
         json.dump(value, self.out, indent=2 if self.out_is_tty else None)
         self.out.write("\n")
 
