@@ -330,7 +330,7 @@ class WorkStep(Recorder):
             else:
                 found.append(Remains(name, result.note or result.result, "files"))
         others = results.others_work(self.workspace.history(), outcome)
-        return found + [Remains(each.name, f"it is others' work: {each.why}", "files") for each in others]
+        return found + [Remains(each.name, f"it is others' work: {each.told}", "files") for each in others]
 
     def _note(self, *found: Remains) -> None:
         self.remains += tuple(r for r in found if r not in self.remains)
