@@ -74,6 +74,8 @@ def others_work(history: History, outcome: Outcome) -> list[Left]:
 def left_by(history: History, request: Request, units: Iterable[Unit], tried: Container[bytes] = ()) -> list[Left]:
     mine = history.turns_of(request.threads) | history.turns_named(request)
     left = {unit.path: unit for unit in sorted(units)}  # of each the newest
+    if request.actors and not mine:
+        mine = frozenset(t for unit in left.values() for t in history.whose(unit) if t.actor in request.actors)
     found = []
     for path, unit in sorted(left.items()):
         if path not in tried and not history.by_seq[unit.seq].takeback:  # what a take-back took is gone, and not left
