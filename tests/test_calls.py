@@ -138,12 +138,20 @@ def test_shared_work_is_kept_and_named_by_a_take_back_of_one_turn_and_goes_with_
     claudes, codexs = at_once
     outcome = getattr(ws, verb)(claudes)
     assert there(ws) == ["codex.txt", "whose.txt"] and outcome.left == (b"whose.txt",)
-    stays = [(left.name, left.why) for left in results.others_work(ws.history(), outcome)]
-    assert stays == [("whose.txt", "shared: codex was at work at the same time")]
+    (left,) = results.others_work(ws.history(), outcome)
+    assert (left.name, left.why) == ("whose.txt", "shared: codex was at work at the same time")
+    assert left.told == f"{left.why}: takeback revert {ws.history().by_seq[left.unit.seq].id[:8]} ./whose.txt takes it"
     assert not getattr(ws, verb)(codexs).left and there(ws) == []
     ws.redo()
     ws.redo()
     assert there(ws) == ["claude.txt", "codex.txt", "whose.txt"]
+
+
+def test_shared_work_goes_with_the_last_of_its_turns_also_where_only_that_agents_are_asked_for(ws, at_once):
+    ws.undo(actors=["claude"])
+    assert there(ws) == ["codex.txt", "whose.txt"]
+    ws.undo(actors=["codex"])
+    assert there(ws) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"force": True}, {"merge": True}])

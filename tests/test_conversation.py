@@ -773,9 +773,8 @@ def test_turns_at_once_in_threads_share_files_and_nothing_else(ws: Workspace, pr
     whose = {path: e.turns for e in ws.history().effects for path in e.changes}
     assert len(whose[b"//a"]) == len(whose[b"//b"]) == 1 and whose[b"a"] == whose[b"//a"] | whose[b"//b"]
     undone = a.undo()
-    assert (
-        "kept a, shared: thread b was at work at the same time; kept b" in undone.message and "//" not in undone.message
-    )
+    assert "kept a, shared: thread b was at work at the same time: takeback revert " in undone.message
+    assert "kept b" in undone.message and "//" not in undone.message
     assert undone.messages == 2 and (tmp_path / "log").read_text() == "a\n" and said(b) == ["ask b", "b"]
     assert b.undo().messages == 2 and (tmp_path / "log").read_text() == "a\nb\n"
     assert files(project) == {}  # whose they were nobody can tell: they go with the last

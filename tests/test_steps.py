@@ -735,6 +735,161 @@ def test_steps_side_by_side_take_back_their_own_effects_and_no_shared_files(ws: 
     assert raised.value.__notes__[1:] == [f"takeback: what remains: {name}: {why}" for name in ("bad", "good")]
 
 
+class OtherProcess:
+    """A process that has a step in the same project when told so: it writes what it is told to, and then leaves it."""
+
+    CODE = """
+import sys, pathlib, takeback
+root, actor = pathlib.Path(sys.argv[1]), sys.argv[2]
+ws = takeback.open(root)
+print("up", flush=True)
+sys.stdin.readline()
+with ws, ws.step("other", actor=actor):
+    print("in", flush=True)
+    for name in sys.stdin:
+        (root / name.strip()).write_text("1")
+        print("done", flush=True)
+"""
+
+    def __init__(self, project: Path, actor: str = "") -> None:
+        command = [sys.executable, "-c", self.CODE, str(project), actor]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._hear("up")
+
+    def enter(self) -> OtherProcess:
+        self._tell("enter", "in")
+        return self
+
+    def _tell(self, word: str, answer: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{word}\n")
+        self.process.stdin.flush()
+        self._hear(answer)
+
+    def _hear(self, word: str) -> None:
+        assert self.process.stdout is not None and self.process.stdout.readline().strip() == word
+
+    def write(self, name: str) -> None:
+        self._tell(name, "done")
+
+    def leave(self) -> None:
+        self.process.communicate(timeout=60)
+        assert self.process.returncode == 0
+
+    def die(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=60)
+
+
+def whose(ws: Workspace) -> dict[str, set[str]]:
+    return {path.decode(): set(e.actors) for e in ws.history().effects if not e.takeback for path in e.changes}
+
+
+def test_a_step_keeps_and_names_what_a_step_of_another_process_had_a_part_in(ws: Workspace, project: Path):
+    other = OtherProcess(project, "B")
+    with pytest.raises(Boom), ws.step("write it", actor="A") as step:
+        (project / "before").write_text("1")
+        other.enter()
+        (project / "mine").write_text("1")
+        other.write("theirs")
+        raise Boom
+    other.write("after")
+    other.leave()
+    both = {"A", "B"}
+    assert whose(ws) == {"before": {"A"}, "mine": both, "theirs": both, "after": {"B"}}
+    assert sorted(p.name for p in project.iterdir()) == ["after", "mine", "theirs"]
+    assert [r.what for r in step.remains] == ["mine", "theirs"]
+    assert step.remains[0].why.startswith("shared: B was at work at the same time: takeback revert ")
+    ws.undo(actors=["B"])  # the last of them
+    ws.undo(actors=["B"])
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize("actor", ["", "A"])
+@pytest.mark.parametrize("stays", [True, False])
+def test_steps_of_two_processes_that_nobody_can_tell_apart_keep_their_files(
+    ws: Workspace, project: Path, actor: str, stays: bool
+):
+    other = OtherProcess(project, actor)
+    with pytest.raises(Boom), ws.step("write it", actor=actor) as step:
+        other.enter()
+        (project / "mine").write_text("1")
+        other.write("theirs")
+        if not stays:
+            other.leave()
+        raise Boom
+    if stays:
+        other.leave()
+    assert sorted(p.name for p in project.iterdir()) == ["mine", "theirs"]
+    assert [r.what for r in step.remains] == ["mine", "theirs"]
+
+
+def test_what_a_step_did_whose_process_died_is_uncertain(ws: Workspace, project: Path):
+    other = OtherProcess(project, "B").enter()
+    other.write("theirs")
+    other.die()
+    with pytest.raises(Boom), ws.step("write it", actor="A") as step:
+        (project / "mine").write_text("1")
+        raise Boom
+    assert [p.name for p in project.iterdir()] == ["theirs"] and step.remains == ()
+    (row,) = [e for e in ws.history().effects if b"theirs" in e.changes]
+    assert row.actors == {"B"} and row.uncertain
+
+
+def test_threads_with_steps_of_their_own_actors_are_told_apart_as_far_as_anybody_can(ws: Workspace, project: Path):
+    inside, out = threading.Event(), threading.Event()
+
+    def bob() -> None:
+        with ws.step("bob", actor="B"):
+            (project / "both").write_text("1")
+            inside.set()
+            out.wait(30)
+        (project / "late").write_text("1")
+
+    thread = threading.Thread(target=bob)
+    with pytest.raises(Boom), ws.step("write it", actor="A") as step:
+        (project / "mine").write_text("1")
+        thread.start()
+        assert inside.wait(30)
+        raise Boom
+    out.set()
+    thread.join(30)
+    assert sorted(p.name for p in project.iterdir()) == ["both", "late"]
+    assert whose(ws) == {"mine": {"A"}, "both": {"A", "B"}}
+    assert [r.what for r in step.remains] == ["both"]
+
+
+def test_a_step_of_a_program_that_a_step_started_is_a_part_of_it(ws: Workspace, project: Path):
+    with pytest.raises(Boom), ws.step("write it") as step:
+        other = OtherProcess(project).enter()
+        other.write("theirs")
+        other.leave()
+        (project / "mine").write_text("1")
+        raise Boom
+    assert list(project.iterdir()) == [] and step.remains == ()
+
+
+def test_a_conversation_in_a_step_of_an_actor_is_its_own(ws: Workspace, project: Path):
+    talk = takeback.Conversation(ws, thread="bob")
+    with ws.step("write it", actor="A"):
+        (project / "mine").write_text("1")
+        with talk.turn("bob says"):
+            (project / "bobs").write_text("1")
+        (project / "more").write_text("1")
+    assert whose(ws) | {"//bob": set()} == {"mine": {"A"}, "bobs": {"conversation"}, "more": {"A"}, "//bob": set()}
+    talk.undo()
+    assert sorted(p.name for p in project.iterdir()) == ["mine", "more"]
+
+
+def test_a_step_of_an_actor_in_a_turn_is_the_actors(ws: Workspace, project: Path):
+    with takeback.Conversation(ws, thread="bob").turn("bob says"):
+        with ws.step("write it", actor="A"):
+            (project / "mine").write_text("1")
+            ws.look()
+        (project / "bobs").write_text("1")
+    assert whose(ws) | {"//bob": set()} == {"mine": {"A"}, "bobs": {"conversation"}, "//bob": set()}
+
+
 def beside(ws: Workspace, work: Callable[[], None], **options: Any) -> WorkStep:
     """A step that fails after something was done in a thread that began before it."""
     go, done = threading.Event(), threading.Event()

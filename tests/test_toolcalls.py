@@ -267,6 +267,25 @@ def test_redo_brings_back_this_sessions_own_undo_though_they_shared_a_file(ws: W
     assert both[0].redo().message == both[1].redo().message == "nothing to bring back"
 
 
+def test_the_undo_of_the_last_agent_takes_what_two_of_them_did_at_once(ws: Workspace, project: Path):
+    both = [ToolCalls(ws, agent=name, session=name) for name in ("one", "two")]
+    for each in both:
+        each.begin_turn(f"turn of {each.agent}")
+        each.begin("1", "build_it", {})
+    (project / "shared").write_text("x")
+    for each in both:
+        each.commit("1", "ok")
+        each.end_turn()
+    (row,) = [e for e in ws.history().effects if b"shared" in e.changes]
+    kept = f"shared stays: shared: two was at work at the same time: takeback revert {row.id[:8]} ./shared takes it"
+    assert both[0].undo().message == f"took back the turn 'turn of one': nothing; not all of it: {kept}"
+    assert (project / "shared").exists() and both[0].undo().message == "nothing to take back"
+    assert both[1].undo().message == "took back the turn 'turn of two': shared"
+    assert not (project / "shared").exists()
+    both[1].redo()
+    assert (project / "shared").exists()
+
+
 def _undo_killed_at(project: Path, point: int) -> bool:
     """Undoes in a child that dies at its Nth call that changes something; whether it did."""
     pid = os.fork()

@@ -358,13 +358,13 @@ class Conversation:
         not_done = results.not_done(history, outcome)
         kept = [_kept(r.path, r.note or r.result) for r in not_done if r.path not in acts]
         others = results.others_work(history, outcome)
-        kept += [f"kept {each.name}, {each.why}" for each in others if not each.outside]
+        kept += [f"kept {each.name}, {each.told}" for each in others if not each.outside]
         kept = list(dict.fromkeys(kept))
         lists = f" (takeback show {outcome.id[:8]} lists them)" if outcome.id else ""
         more = [f"kept {len(kept) - _NAMED:,} more{lists}"] * (len(kept) > _NAMED + 1 and bool(lists))
         stands = " stays" if verb == "took back" else ""
         told = [(results.called(acts[r.path]), results.why_not(acts[r.path], r)) for r in not_done if r.path in acts]
-        told += [(each.name, each.why) for each in others if each.outside]
+        told += [(each.name, each.told) for each in others if each.outside]
         told += [(results.called(act), why) for act, why in stays]
         sentence = f"{verb} {what}: {', '.join(parts) or 'nothing of it'}"
         parts = [sentence, *(kept[:_NAMED] + more if more else kept), *(f"{act}{stands}: {why}" for act, why in told)]

@@ -175,6 +175,10 @@ class Recorder:
                 _current.reset(self._token)
             self._token = None
 
+    def note_inside(self, whose: Turn | str) -> None:
+        """What a turn, or an actor, does from now on is a part of it."""
+        self.inside.add(whose)
+
     @property
     def by(self) -> dict[str, str]:
         return {"surface": "python", **self.owner}
@@ -401,7 +405,7 @@ def note_inside(workspace: Guarded, whose: Turn | str) -> None:
     """What a turn, or an actor, does from now on is a part of what is open here."""
     for each in around_here():
         if each.workspace is workspace:
-            each.inside.add(whose)
+            each.note_inside(whose)
 
 
 def belonging(workspace: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, Mapping[str, str]]:

@@ -672,13 +672,17 @@ class History:
 
     @cached_property
     def passed(self) -> set[tuple[Turn, Unit]]:
-        """What standing undos, reverts of turns and calls, and rollbacks of threads addressed and had to keep."""
+        """What standing undos, reverts of turns and calls, and rollbacks of threads addressed and had to keep; of
+        rollbacks of an actor what others had a part in."""
         found: set[tuple[Turn, Unit]] = set()
         for takeback in self.standing.values():
             request = takeback.request
             turns = self.turns_named(request) or (self.turns_of(request.threads) if request.own else ())
             then = [t for t in turns if t not in self.agent_turns or self.agent_turns[t].seq < takeback.seq]
             found.update((turn, unit) for turn in then for unit in takeback.kept)
+            if takeback.verb == "rollback" and request.actors:
+                shared = [u for u in takeback.kept if u.seq in self.by_seq and len(self.turns(u.seq)) > 1]
+                found.update((t, u) for u in shared for t in self.turns(u.seq) if t.actor in request.actors)
         return found
 
     # -- whose ---------------------------------------------------------------

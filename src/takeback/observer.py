@@ -15,9 +15,10 @@ from pathlib import Path
 
 from . import brackets, trees
 from .brackets import Bracket, End, Owners, Ownership, Span
-from .capture import runs
+from .capture import runs, steps_at_work
 from .capture.change_times import ChangeTimes
 from .capture.scan import Limits, Look, Scan
+from .capture.steps_at_work import StepAtWork
 from .effects import FOLDER, RUN, UNSEEN, Change, Entry, State, Turn, raw, same, text
 from .errors import Damaged, UsageError
 from .history import History, pack_list, pack_snapshot, unpack_list, unpack_snapshot
@@ -59,6 +60,21 @@ class Unfinished(NamedTuple):
     verb: str
     temporaries: tuple[bytes, ...]  # how the names of its temporary files begin
     stopped: bool  # by a person; else it was cut off
+
+
+class _Steps(NamedTuple):
+    """Harnesses' steps at work, as owners of what a look finds."""
+
+    turns: tuple[Turn, ...] = ()
+    died: frozenset[Turn] = frozenset()  # of them those whose process died, nobody knows when
+    around: frozenset[str] = frozenset()  # the turns and steps that they are inside of
+    marks: Sequence[StepAtWork] = ()  # of all that are open, or died
+
+    def is_around(self, bracket: Bracket) -> bool:
+        return bracket.call.scans and bracket.turn.number in self.around
+
+
+_NO_STEPS = _Steps()
 
 
 class Observer:
@@ -415,6 +431,7 @@ class Observer:
             return rows + [row for o, some, of in apart for row in self._row_of(some, o, summary, _STATE, of)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         running = running or [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
+        steps = self._steps(found)
         ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
         spans = self._spans(found, ends, {ending: began})
         asking = {b.id for b in found if b.prompted and b.id not in ends and b.id != ending}
@@ -422,7 +439,13 @@ class Observer:
         rows = []
         by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
         for all_of_it, domain in by_domain:
-            for owners, changes, of in self._by_owner(all_of_it, ran, running, ends, spans, times, seen):
+            beside = steps if all_of_it is not moved else _NO_STEPS  # threads are of whoever saved them
+            at_hand = [b for b in ran if not beside.is_around(b)]
+            for owners, changes, of in self._by_owner(
+                all_of_it, at_hand, (*running, *beside.turns), ends, spans, times, seen
+            ):
+                if beside.died & set(owners.turns):
+                    owners = owners._replace(uncertain=True)
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 between: dict[str, Any] = {}
                 if asked := [b for b in owners.calls if b.id in asking and owners.uncertain]:
@@ -433,13 +456,30 @@ class Observer:
                     ]
                     between["first"] = min(moments)
                 rows += self._row_of(changes, owners, told, {**domain, **between}, of)
+        if look.whole:
+            steps_at_work.forget(self.store.folder, steps.marks)
         return rows + self._closing(found, ends if look.whole else over, over)
+
+    def _steps(self, found: Sequence[Bracket]) -> _Steps:
+        """Steps at work that name whose they are, and others beside them: what is found is shared by all of these. A
+        step in which a call is at work leaves it to that; what is found in a step is not of the turn around it."""
+        marks = steps_at_work.at_work(self.store.folder)
+        scanning = [b for b in found if b.call.scans]
+        open_ones = [s for s in steps_at_work.closest(marks) if not any(map(s.has_inside, scanning))]
+        if not any(step.actor for step in open_ones):
+            return _NO_STEPS._replace(marks=marks)
+        current = self.history().current_turn
+        turns = {step.id: Turn(step.actor, current(step.actor) if step.actor else step.id) for step in open_ones}
+        around = frozenset(id for step in open_ones if step.actor for id in step.around)
+        died = frozenset(turns[step.id] for step in open_ones if step.died)
+        return _Steps(tuple(sorted(set(turns.values()))), died, around, marks)
 
     def whose(self, look: Look) -> dict[bytes, Owners]:
         """Whose the changes of files would be that a look found, if it were journaled now; while its tree is open."""
         found, running = self._at_work()
         times, ends = ChangeTimes(look.tree, None), self._ends(found, {})
-        spans = self._spans(found, ends)
+        spans, steps = self._spans(found, ends), self._steps(found)
+        found, running = [b for b in found if not steps.is_around(b)], [*running, *steps.turns]
         apart = self._by_owner(look.changes, found, running, ends, spans, times, None) if found or running else ()
         return {change.path: owners for owners, some, _ in apart for change in some}
 

@@ -210,9 +210,10 @@ class Planner:
         touched = {u for u in live if turns[u.seq] & wanted}
         if request.everything and touched:
             return history.shown(min(touched).seq), set()
-        # With what earlier undos kept: it may be free by now.
-        passed = {(t, u) for t, u in history.passed if not request.actors or t.actor in request.actors}
-        ours = {u for u in live if _goes_with(u, turns[u.seq], wanted, passed)}
+        # With what earlier undos kept, but for those of others alone: it may be free by now.
+        actors = set(request.actors or ())
+        mine = [u for u in live if not actors or any(turn.actor in actors for turn in turns[u.seq])]
+        ours = {u for u in mine if _goes_with(u, turns[u.seq], wanted, history.passed)}
         ours, left = (ours & touched if request.force else ours), touched - ours
         return self._conversation(request, turns, ours, left) if request.threads else (ours, left)
 

@@ -40,6 +40,12 @@ class Left(NamedTuple):
     why: str
     unit: Unit
     outside: bool  # it was done outside the files
+    command: str = ""  # that takes it all the same, where several did it
+
+    @property
+    def told(self) -> str:
+        """Why it was left, and what takes it all the same."""
+        return f"{self.why}: {self.command} takes it" if self.command else self.why
 
 
 def named(workspace: Workspace, outcome: Outcome) -> Named:
@@ -57,7 +63,7 @@ def named(workspace: Workspace, outcome: Outcome) -> Named:
         for r in outcome.results
         if r.result != DONE
     )
-    return Named(tuple(back), (*stayed, *((left.name, left.why) for left in others_work(history, outcome))))
+    return Named(tuple(back), (*stayed, *((left.name, left.told) for left in others_work(history, outcome))))
 
 
 def others_work(history: History, outcome: Outcome) -> list[Left]:
@@ -68,12 +74,16 @@ def others_work(history: History, outcome: Outcome) -> list[Left]:
 def left_by(history: History, request: Request, units: Iterable[Unit], tried: Container[bytes] = ()) -> list[Left]:
     mine = history.turns_of(request.threads) | history.turns_named(request)
     left = {unit.path: unit for unit in sorted(units)}  # of each the newest
+    if request.actors and not mine:
+        mine = frozenset(t for unit in left.values() for t in history.whose(unit) if t.actor in request.actors)
     found = []
     for path, unit in sorted(left.items()):
         if path not in tried and not history.by_seq[unit.seq].takeback:  # what a take-back took is gone, and not left
             act = history.act_of(unit.seq)
             name = called(act) if act is not None else _called(path)
-            found.append(Left(name, _by_whom(history, unit, mine), unit, act is not None))
+            why = _by_whom(history, unit, mine)
+            command = _revert(history, unit) if why.startswith(SHARED) else ""
+            found.append(Left(name, why, unit, act is not None, command))
     return found
 
 
@@ -158,14 +168,11 @@ def sentence(found: Named, did: str = "took back") -> str:
 
 
 def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
-    turns, effect = history.whose(unit), history.by_seq[unit.seq]
+    turns = history.whose(unit)
     if (act := history.act_of(unit.seq)) is not None and act.is_of_unknown:
         return f"not known whose: takeback revert {act.id[:8]} takes it back"
     if is_uncertain(history, unit) and turns & mine:
-        from shlex import quote
-
-        command = f"takeback revert {effect.id[:8]} {quote('./' + text(unit.path))}"
-        return f"found after its turn was cut off, so that it may be a person's: {command} takes it"
+        return f"found after its turn was cut off, so that it may be a person's: {_revert(history, unit)} takes it"
     names = {bracket.turn: bracket.call.thread for bracket in history.brackets.values() if bracket.call.thread}
     others = sorted({f"thread {names[t]}" if t in names else t.actor for t in turns - mine if t in names or t.actor})
     if again := history.rewritten.get(unit):
@@ -176,6 +183,15 @@ def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
     if turns & mine:
         return f"{SHARED}{listed(others) or 'somebody else'} was at work at the same time"
     return f"{listed(others)} did it" if others else "a person's"
+
+
+def _revert(history: History, unit: Unit) -> str:
+    """The command that takes it, and nothing that was found with it; of git and of threads a row goes whole."""
+    from shlex import quote
+
+    effect = history.by_seq[unit.seq]
+    path = f" {quote('./' + text(unit.path))}" if effect.domain == "files" else ""
+    return f"takeback revert {effect.id[:8]}{path}"
 
 
 def is_uncertain(history: History, unit: Unit) -> bool:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import results
 from .acts import Act
+from .capture.steps_at_work import Mark, can_tell
 from .consent import allowed, is_yes
 from .doing import Recorder, Undo, around_here, current, this_process, to_the_end
 from .effects import DONE, FAILED, PEOPLE, STATES, Outcome, Plan, Turn, Unit, text
@@ -73,7 +74,8 @@ class WorkStep(Recorder):
             None  # what came of a take-back that had been interrupted, and was finished first
         )
         self.remembered: tuple[Remembered, ...] = ()  # what was put back in the harness's memory
-        self._shared = False  # another step was at work at the same time
+        self._beside: set[str] = set()  # the actors of steps that were at work at the same time, in any process
+        self._mark: Mark | None = None  # by which other processes know of it
         self._parent: WorkStep | None = None
         self._transactions: list[Transaction] = []
         self._memory: list[tuple[str, MutableMapping[Any, Any], dict[Any, Any]]] = []
@@ -94,10 +96,13 @@ class WorkStep(Recorder):
             raise
         finally:
             self._unset_current()
-            if error is not None:
-                for transaction in reversed(self._transactions):
-                    self._rolled_back(transaction, transaction.roll_back(self))
-                self._finish(error, self._answered())
+            try:
+                if error is not None:
+                    for transaction in reversed(self._transactions):
+                        self._rolled_back(transaction, transaction.roll_back(self))
+                    self._finish(error, self._answered())
+            finally:
+                self._drop_mark()
 
     # What differs in the async twin is only who waits.
 
@@ -112,10 +117,13 @@ class WorkStep(Recorder):
             raise
         finally:
             self._unset_current()
-            if error is not None:
-                for transaction in reversed(self._transactions):
-                    self._rolled_back(transaction, await transaction.aroll_back(self))
-                await self._afinish(error)
+            try:
+                if error is not None:
+                    for transaction in reversed(self._transactions):
+                        self._rolled_back(transaction, await transaction.aroll_back(self))
+                    await self._afinish(error)
+            finally:
+                self._drop_mark()
 
     def _begin(self) -> None:
         """Takes the checkpoint that it goes back to. What changed before is not this step's."""
@@ -132,17 +140,46 @@ class WorkStep(Recorder):
         try:
             self.checkpoint = self.workspace.checkpoint(self.name).id
             self._vouch()  # for nothing yet: from here on the actor is known, and each look says whose the files are
+            self._set_mark()
         except BaseException:
             self._leave()
             raise
         self.path = f"{self.path}/{self.checkpoint}" if self.path else self.checkpoint
         for other in list(self.workspace.open_steps):
             if isinstance(other, WorkStep) and not (other in self._around() or self in other._around()):
-                other._shared = self._shared = True
+                other._beside.add(self.actor)
+                self._beside.add(other.actor)
+
+    def _set_mark(self) -> None:
+        """From here on whoever looks knows that it is at work."""
+        if not can_tell(folder := self.workspace.store.folder) or folder is None:
+            return
+        steps = [step.checkpoint for step in self._around() if step is not self]
+        turns = [number for each in self.around if (number := each.turn.get("turn"))]
+        self._mark = Mark(folder, self.checkpoint, self.actor, (*steps, *turns))
+        self._beside.update(self._mark.beside)
+
+    def _drop_mark(self) -> None:
+        if self._mark is not None:
+            mark, self._mark = self._mark, None
+            mark.drop()
+            self._beside.update(mark.beside)
+
+    def note_inside(self, whose: Turn | str) -> None:
+        super().note_inside(whose)
+        if self._mark is not None and isinstance(whose, Turn):
+            self._mark.note_inside(whose.number)
+
+    @property
+    def _shared(self) -> bool:
+        """Whether nobody can tell its files from those of a step that was at work at the same time."""
+        if self.actor and can_tell(self.workspace.store.folder):
+            return self.actor in self._beside  # what those of other actors had a part in is journaled as shared
+        return bool(self._beside)
 
     def _vouch(self) -> None:
         if self.actor:
-            self.workspace.checkpoint("", actor=self.actor, named=False)
+            self.workspace.checkpoint_of_step(self.actor)
 
     # -- transactions and memory ----------------------------------------------
 
@@ -235,6 +272,7 @@ class WorkStep(Recorder):
         self._restore_memory()
         try:
             self._vouch()
+            self._drop_mark()
             for _ in range(_ATTEMPTS):
                 plan, left = yield from self._planned()
                 try:
@@ -330,7 +368,7 @@ class WorkStep(Recorder):
             else:
                 found.append(Remains(name, result.note or result.result, "files"))
         others = results.others_work(self.workspace.history(), outcome)
-        return found + [Remains(each.name, f"it is others' work: {each.why}", "files") for each in others]
+        return found + [Remains(each.name, _others(each), "files") for each in others]
 
     def _note(self, *found: Remains) -> None:
         self.remains += tuple(r for r in found if r not in self.remains)
@@ -370,6 +408,7 @@ class AsyncStep:
             await to_the_end(self._step._begin)
         except BaseException:
             self._step._unset_current()
+            self._step._drop_mark()
             raise
         self._step._set_current()
         return self._step
@@ -396,6 +435,10 @@ def _whose(act: Act) -> str:
     if above and this_process() not in above:
         return f"another program recorded it: takeback revert {act.id[:8]}"
     return f"nobody knows which step made it: takeback revert {act.id[:8]}"
+
+
+def _others(left: results.Left) -> str:
+    return left.told if left.command else f"it is others' work: {left.why}"
 
 
 def _refused(trouble: Exception) -> Remains:

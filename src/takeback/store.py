@@ -1,7 +1,7 @@
 """Where a workspace's journal and blobs live: one private folder per root, outside the project.
 
 <home>/<name>-<hash of the real path>/   workspace.json  journal.db  head  index  packs/  big/  running/
-                                         marks.key  runs/  staging/  *.lock
+                                         marks.key  runs/  steps/  staging/  *.lock
 """
 
 from __future__ import annotations

@@ -480,7 +480,7 @@ class ToolCalls:
             act = acts.get(r.path) if domains.get(r.path) not in STATES else None
             told_why = results.why_not(act, r) if act is not None else r.note or r.result
             left.append((results.called(act) if act is not None else text(r.path), told_why))
-        left += [(each.name, each.why) for each in results.others_work(self.workspace.history(), outcome)]
+        left += [(each.name, each.told) for each in results.others_work(self.workspace.history(), outcome)]
         left += [(results.called(act), why) for act, why in stays]
         message = f"{verb} {told}: {', '.join(parts) or 'nothing'}"
         stands = " stays" if verb == "took back" else ""

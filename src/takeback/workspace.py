@@ -131,6 +131,14 @@ class Workspace(Hooked, Twins):
         is_named = named if named is not None else bool(label) or not actor
         return self._checkpoint(_clean(label), actor, is_named, deadline)
 
+    def checkpoint_of_step(self, actor: str) -> None:
+        """An automatic checkpoint of a step's actor, who vouches for nothing that others at work may have done."""
+        from . import doing
+        from .capture import steps_at_work
+
+        doing.note_inside(self, actor)
+        self._checkpoint("", actor, False, vouches=not steps_at_work.can_tell(self.store.folder))
+
     def _checkpoint(
         self,
         label: str,
@@ -139,16 +147,17 @@ class Workspace(Hooked, Twins):
         deadline: float | None = None,
         running: Sequence[Turn] = (),
         summary: str = "",
+        vouches: bool = True,
     ) -> Checkpoint:
-        """What changed is the actor's, or of whoever is at work, runs that end now among them; it may be told in a
-        line."""
+        """What changed is the actor's who vouches for it, or of whoever is at work, runs that end now among them; it
+        may be told in a line."""
         self.must_be_on()
         with self.writing(), self.open_tree() as tree:
             self.must_not_be_interrupted()
             observer = self.observer
             look = observer.scan(tree, observer.known(), deadline=deadline)
-            vouches = "" if running else actor
-            rows = observer.rows_of(look, vouches, running=running, summary=summary)
+            voucher = actor if vouches and not running else ""
+            rows = observer.rows_of(look, voucher, running=running, summary=summary)
             try:
                 row = observer.checkpoint_row(look, label, is_named, actor=actor)
             except OSError as error:

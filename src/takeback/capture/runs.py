@@ -43,6 +43,11 @@ def is_alive(path: Path) -> bool:
         os.close(fd)
 
 
+def can_tell() -> bool:
+    """Whether this system has such locks."""
+    return fcntl is not None
+
+
 def folder_in(store: Path, by_agent: bool = False) -> Path:
     """Where the locks of runs lie; those that an agent started are no turns of their own, and lie apart."""
     return store / ("runs-of-agents" if by_agent else "runs")
