@@ -299,6 +299,20 @@ class History:
                     effect, bracket, [self.brackets[id] for id in effect.calls if id in self.brackets]
                 )
 
+    @cached_property
+    def in_question(self) -> list[Bracket]:
+        """Calls that nobody has closed, and in which something was found while a person was asked about them."""
+        ids = {id for effect in self.effects for id in effect.unsure}
+        found = (self.brackets[id] for id in ids if id in self.brackets)
+        return [bracket for bracket in found if bracket.prompted and not bracket.closed]
+
+    def settled_by(self, over: Iterable[Bracket]) -> History:
+        """The same as it will be once these calls, which are over, are closed: whose it is that was found in them."""
+        later = History((), self._load, self)
+        for bracket in over:
+            later._settle_found_in(bracket)
+        return later
+
     def _fold_asked(self, bracket: Bracket) -> None:
         """A call that its agent asks a person about, because the gate said so."""
         whose = "asked", bracket.caller.agent, bracket.caller.session
