@@ -270,8 +270,8 @@ def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
 
 def as_closed(bracket: Bracket, end: End) -> Bracket:
     """A call that is over, as the row will tell of it that closes it."""
-    said = {"cut": not end.done, "refused": end.refused, "goes_on": end.goes_on, "ran": end.ran}
-    return bracket._replace(ended=end.at, began=end.began, **said)
+    how = bracket._replace(cut=not end.done, refused=end.refused, goes_on=end.goes_on, ran=end.ran)
+    return how._replace(ended=end.at, began=end.began)
 
 
 # -- reading -----------------------------------------------------------------

@@ -820,6 +820,27 @@ class History:
             return frozenset({act.by.get("actor", "")})
         return effect.actors or frozenset({""})
 
+    def brings_back(self, unit: Unit) -> bool:
+        """Whether it took nothing but take-backs that had taken work: so that stands again."""
+        effect = self.by_seq[unit.seq]
+        took = [Unit(seq, unit.path) for seq in effect.changes[unit.path].took if seq in self.by_seq]
+        taken = effect.takeback and took and all(self.by_seq[each.seq].takeback for each in took)
+        return bool(taken) and not any(map(self.brings_back, took))
+
+    def work_of(self, unit: Unit) -> list[Unit]:
+        """The work that shows by it: itself; of what brought work back, that; of any other take-back none."""
+        if not self.by_seq[unit.seq].takeback:
+            return [unit]
+        return sorted(self._worked(unit)) if self.brings_back(unit) else []
+
+    def _worked(self, unit: Unit) -> set[Unit]:
+        """What was done that a take-back took, whichever take-backs lie between."""
+        effect = self.by_seq[unit.seq]
+        if not effect.takeback:
+            return {unit}
+        took = (Unit(seq, unit.path) for seq in effect.changes[unit.path].took if seq in self.by_seq)
+        return {work for each in took for work in self._worked(each)}
+
     def authors(self, unit: Unit) -> frozenset[str]:
         """Who changed it, in words: a thread by its name, as one agent has many; whoever reads it, where nobody is
         known."""
