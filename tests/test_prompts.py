@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
-from takeback import ancestry, brackets, prompts
+from takeback import ancestry, brackets, prompts, report, span
 from takeback.brackets import Call, Caller
 from test_workspace_model import examples, without_waiting_for_the_disk
 
@@ -417,6 +418,58 @@ def test_what_others_do_while_a_command_is_not_begun_is_theirs_at_once(ws, agent
     shared, later = whose(ws)[2:]
     assert shared == ("shared.txt", "claude, codex?"), "it may have begun"
     assert later[1] in ("claude?", ""), "never anybody's for certain: its process may have ended unseen"
+
+
+@on_linux
+@pytest.mark.parametrize("is_shown", [True, False], ids=["its prompt is told of", "it is not"])
+def test_what_a_person_does_while_the_gate_has_it_asked_is_theirs_at_once(ws, agent, is_shown):
+    """The hook that said so is over only after the first look; one that tells of the prompt may come after it."""
+    ws.begin_turn(agent.caller, "push")
+    ws.begin_call(agent.caller, BASH._replace(asked=True))
+    time.sleep(0.05)
+    ws.attend()
+    agent.begins()
+    agent.ends()  # the hook
+    if is_shown:
+        time.sleep(prompts._SETTLING)
+        ws.ask_about(agent.caller, BASH)
+    ws.attend()
+    put(ws, "mine.txt", "mine\n")
+    ws.attend()
+    ws.checkpoint("a person's")
+    assert whose(ws) == [("mine.txt", "")]
+
+
+def _refused(call: Call) -> None:
+    """As Claude Code writes it down."""
+    result = {"type": "tool_result", "tool_use_id": call.key, "is_error": True}
+    line = {"type": "user", "toolDenialKind": "user-rejected", "permissionDecision": {"decision": "reject"}}
+    Path(call.transcript).write_text(json.dumps({**line, "message": {"content": [result]}}) + "\n")
+
+
+def test_who_only_reads_is_told_at_once_that_a_refused_call_owns_nothing(ws, tmp_path):
+    """As any take-back is, which closes it: nothing is journaled by reading."""
+    asked = BASH._replace(key="toolu_1", asked=True, transcript=str(tmp_path / "session.jsonl"))
+    ws.begin_turn(CLAUDE, "push")
+    ws.begin_call(CLAUDE, asked)
+    put(ws, "mine.txt", "mine\n")
+    ws.attend()
+    assert _told(ws) == [True] * 4, "nobody knows while the prompt is open"
+    _refused(asked)
+    head = ws.store.journal.head()
+    assert _told(ws) == [False] * 4
+    assert ws.store.journal.head() == head
+    ws.checkpoint("closes it")
+    assert whose(ws) == [("mine.txt", "")]
+
+
+def _told(ws) -> list[bool]:
+    """Whether status, log, blame and the report call it uncertain."""
+    (changed,) = ws.status().changes
+    (row,) = (row for row in ws.log() if row.kind == "effect")
+    (region,) = ws.blame("mine.txt").regions
+    told = report.make(ws, span.find(ws, "", "", ""))
+    return [changed.uncertain, row.uncertain, region.origin.uncertain, "uncertain" in repr(told.turns)]
 
 
 def _until(is_so) -> None:

@@ -301,16 +301,22 @@ class Board:
         if group.kind == CHECKPOINT:
             return group.rows[0].label
         if group.kind == TAKEBACK:
-            took = [self.by_id.get(id) for id in self._took(self.history.takebacks[group.id], already=True)]
-            asked = [each.asked for each in took if each is not None and each.asked is not None]
-            whose = [f"{each.caller.agent} “{each.prompt}”" for each in asked if each.prompt]
-            return " · ".join([group.rows[0].summary, *whose[:1]])
+            return " · ".join(filter(None, (group.rows[0].summary, self._taken_from(group.id))))
         if group.kind == RUN and rows:
             return rows[0].summary.removeprefix("run: ").partition(" · ")[0]
         if len(rows) == 1:
             return rows[0].summary
         paths = list(dict.fromkeys(path for row in reversed(rows) for path in row.paths))
         return ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")
+
+    def _taken_from(self, takeback: str) -> str:
+        """The turn whose work alone a take-back took that was not asked for turns."""
+        found = self.history.takebacks[takeback]
+        if turns.meant(self.history, found.request):
+            return ""
+        took = [self.by_id.get(id) for id in self._took(found, already=True)]
+        asked = [each.asked.turn for each in took if each is not None and each.asked is not None]
+        return turns.called(self.history, asked) if len(asked) == len(took) == 1 else ""
 
     def call(self, id: str) -> CallItem:
         bracket = self.history.brackets[id]

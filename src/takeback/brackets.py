@@ -268,6 +268,12 @@ def closed_by(bracket: Bracket, row: Row, body: Mapping[str, Any]) -> Bracket:
     return bracket._replace(told=end._replace(over=body.get("over", 0.0), began=bracket.began, ran=bracket.ran))
 
 
+def as_closed(bracket: Bracket, end: End) -> Bracket:
+    """A call that is over, as the row will tell of it that closes it."""
+    how = bracket._replace(cut=not end.done, refused=end.refused, goes_on=end.goes_on, ran=end.ran)
+    return how._replace(ended=end.at, began=end.began)
+
+
 # -- reading -----------------------------------------------------------------
 
 

@@ -141,16 +141,17 @@ def begin_call(
     return Opened(bracket, tuple(look.lacking))
 
 
-def ask_about(ws: Guarded, caller: Caller, call: Call) -> None:
+def ask_about(ws: Guarded, caller: Caller, call: Call) -> list[Bracket]:
     """A person is asked about a call that was announced: until its work is known to have begun, what changes may be
-    anybody's. Agents that ask do not say by which name they announced it, so that its content has to tell."""
+    anybody's. Agents that ask do not say by which name they announced it, so that its content has to tell. Where it was
+    announced as one that is asked about, those that may be meant."""
     found = brackets.open_ones(ws.store.journal)
-    mine = [
-        b for b in found if b.is_open and _same_lane(b.caller, caller) and not b.prompted and _is_about(b.call, call)
-    ]
-    if mine:
+    mine = [b for b in found if b.is_open and _same_lane(b.caller, caller) and _is_about(b.call, call)]
+    if new := [b for b in mine if not b.prompted]:
         oldest = min(b.seq for b in found)
-        ws.store.journal.append([brackets.ask_row(mine[-1], oldest)], ws.clock())
+        ws.store.journal.append([brackets.ask_row(new[-1], oldest)], ws.clock())
+        return []
+    return [b for b in mine if b.call.asked]
 
 
 def end_call(

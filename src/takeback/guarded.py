@@ -279,9 +279,10 @@ class Guarded:
         return found
 
     def history(self) -> History:
-        """The journal, folded; kept while nothing is appended."""
+        """The journal, folded, as a look would leave it now that closes the calls that are over; kept while nothing is
+        appended."""
         with self.alone():
-            return self.observer.history()
+            return self.observer.as_closed()
 
 
 def in_between(what: str) -> TakebackError:

@@ -299,6 +299,20 @@ class History:
                     effect, bracket, [self.brackets[id] for id in effect.calls if id in self.brackets]
                 )
 
+    @cached_property
+    def in_question(self) -> list[Bracket]:
+        """Calls that nobody has closed, and in which something was found while a person was asked about them."""
+        ids = {id for effect in self.effects for id in effect.unsure}
+        found = (self.brackets[id] for id in ids if id in self.brackets)
+        return [bracket for bracket in found if bracket.prompted and not bracket.closed]
+
+    def settled_by(self, over: Iterable[Bracket]) -> History:
+        """The same as it will be once these calls, which are over, are closed: whose it is that was found in them."""
+        later = History((), self._load, self)
+        for bracket in over:
+            later._settle_found_in(bracket)
+        return later
+
     def _fold_asked(self, bracket: Bracket) -> None:
         """A call that its agent asks a person about, because the gate said so."""
         whose = "asked", bracket.caller.agent, bracket.caller.session
@@ -809,6 +823,27 @@ class History:
         if (act := self.act_of(unit.seq)) is not None:
             return frozenset({act.by.get("actor", "")})
         return effect.actors or frozenset({""})
+
+    def brings_back(self, unit: Unit) -> bool:
+        """Whether it took nothing but take-backs that had taken work: so that stands again."""
+        effect = self.by_seq[unit.seq]
+        took = [Unit(seq, unit.path) for seq in effect.changes[unit.path].took if seq in self.by_seq]
+        taken = effect.takeback and took and all(self.by_seq[each.seq].takeback for each in took)
+        return bool(taken) and not any(map(self.brings_back, took))
+
+    def work_of(self, unit: Unit) -> list[Unit]:
+        """The work that shows by it: itself; of what brought work back, that; of any other take-back none."""
+        if not self.by_seq[unit.seq].takeback:
+            return [unit]
+        return sorted(self._worked(unit)) if self.brings_back(unit) else []
+
+    def _worked(self, unit: Unit) -> set[Unit]:
+        """What was done that a take-back took, whichever take-backs lie between."""
+        effect = self.by_seq[unit.seq]
+        if not effect.takeback:
+            return {unit}
+        took = (Unit(seq, unit.path) for seq in effect.changes[unit.path].took if seq in self.by_seq)
+        return {work for each in took for work in self._worked(each)}
 
     def authors(self, unit: Unit) -> frozenset[str]:
         """Who changed it, in words: a thread by its name, as one agent has many; whoever reads it, where nobody is

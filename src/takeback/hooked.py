@@ -91,7 +91,7 @@ class Hooked(Guarded):
 
         self.must_be_on()
         with self.writing():
-            calls.ask_about(self, caller, call)
+            self._attendance.show(calls.ask_about(self, caller, call))
 
     def refuse_call(self, caller: Caller, call: Call, at: float) -> tuple[str, ...]:
         """A person said no to a call that an agent had announced, at this moment. Ids of what changed meanwhile."""

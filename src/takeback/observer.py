@@ -98,6 +98,7 @@ class Observer:
         self.threads: Callable[[], Threads] | None = None  # those of the workspace
         self._thread_state: ThreadState | None = None
         self._history: tuple[int, History] | None = None
+        self._settled: tuple[object, History] | None = None  # the same, with what is over as if it were closed
         self._confirmed = (0, "")  # the newest row that counts for it, and the project's rules that a person accepted
 
     @cached_property
@@ -135,7 +136,7 @@ class Observer:
         self._index.forget()  # it keeps its file open
 
     def forget_history(self) -> None:
-        self._history = None
+        self._history = self._settled = None
 
     def start_anew(self) -> None:
         """Knows nothing any more: the next checkpoint is a first one."""
@@ -155,6 +156,18 @@ class Observer:
             if any(len(effect.changes) >= MANY for effect in folded.effects):
                 give_back_memory()
         return self._history[1]
+
+    def as_closed(self) -> History:
+        """The same as it would be if a look closed now what is over: who only reads writes nothing."""
+        history = self.history()
+        known = ((bracket, self.end_of(bracket)) for bracket in history.in_question)
+        over = [brackets.as_closed(bracket, end) for bracket, end in known if end is not None and not end.awaited]
+        if not over:
+            return history
+        key = history.head, tuple(over)
+        if self._settled is None or self._settled[0] != key:
+            self._settled = key, history.settled_by(over)
+        return self._settled[1]
 
     def _folded(self, head: int) -> History:
         """The whole journal, or what was appended to it onto what is folded already."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .guarded import Guarded
 
 PAUSE = 0.05  # seconds between two times that somebody attends to a prompt: nobody saves a file and answers in less
-_SETTLING = 0.2  # seconds until the hook is over by which an agent said that it asks
+_SETTLING = 0.4  # seconds until the hooks are over after which an agent asks: nobody has read the prompt in less
 _PATIENCE = 900.0  # seconds after which nobody attends to one any more
 _SHARE = 10  # looks may take one in so many seconds
 
@@ -38,8 +38,10 @@ class Attendance:
 
     def __init__(self) -> None:
         self._activity: dict[str, ancestry.Activity] = {}  # of agents' processes, by the call that is asked about
-        self._first: dict[str, float] = {}  # when each of these calls was attended to first
+        self._first: dict[str, float] = {}  # when each was attended to first, or its prompt was there
         self._waiting: dict[str, ancestry.Activity] = {}  # what their agents' activity was then, of commands
+        self._shown: set[str] = set()  # of the calls that the gate asks about, whose prompts are known to be there
+        self._begun: set[str] = set()  # calls whose agents were seen to begin something since they wait
         self._cost = 0.0  # seconds that the last look took
         self._looked = 0.0  # when that was
 
@@ -55,12 +57,24 @@ class Attendance:
         before = self._waiting.get(bracket.id)
         return before is not None and ancestry.activity(bracket.caller.pid, bracket.at) == before
 
+    def show(self, asked: Sequence[Bracket]) -> None:
+        """An agent says that its prompt is there for one of these calls, which it was told to ask about: it waits from
+        now on. Which one it does not say; prompts come in the order of their calls."""
+        if (new := next((b.id for b in asked if b.id not in self._shown), "")) != "":
+            self._shown.add(new)
+            self._first.pop(new, None)
+            self._waiting.pop(new, None)
+
     def _are_idle(self, asked: Sequence[Bracket], now: float) -> bool:
         """Whether the agents that ask have begun nothing since the last time."""
         before, self._activity = self._activity, {b.id: ancestry.activity(b.caller.pid, b.at) for b in asked}
         self._first = {b.id: self._first.get(b.id, now) for b in asked}
         still = {id: then for id, then in self._waiting.items() if id in self._first}
-        new = [b for b in asked if b.id not in still and now - self._first[b.id] <= _SETTLING]
+        self._shown &= self._first.keys()
+        busy = {b.id for b in asked if b.id in still and self._activity[b.id].begun}
+        hooks = {b.id for b in asked if b.call.asked and b.id not in self._shown}  # that of its prompt is to come
+        self._begun = ((self._begun | busy) - hooks) & self._first.keys()
+        new = [b for b in asked if b.id not in self._begun and now - self._first[b.id] <= _SETTLING]
         idle = [b for b in new if ancestry.is_at_work(b.caller.pid, b.at, now) is False and ends.begins_a_process(b)]
         self._waiting = still | {b.id: self._activity[b.id] for b in idle}
         return all(not seen.begun and before.get(id, seen) == seen for id, seen in self._activity.items())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from . import textdiff
 from .brackets import AgentTurn, Bracket, End
-from .effects import FILE, FOLDER, STATES, UNSEEN, Effect, State, Takeback, Turn, same, text
+from .effects import FILE, FOLDER, STATES, UNSEEN, Effect, Request, State, Takeback, Turn, same, text
 from .errors import Damaged
 from .history import History
 from .repository import amount
@@ -68,6 +68,37 @@ def of_effect(history: History, effect: Effect) -> list[AgentTurn]:
 
 def known(history: History, turns: Iterable[Turn]) -> list[AgentTurn]:
     return [history.agent_turns[turn] for turn in sorted(turns) if turn in history.agent_turns]
+
+
+def meant(history: History, request: Request) -> list[Turn]:
+    """The turns that a take-back was asked for; of one that brings others back, those that these were asked for, but
+    for what only lay on the way."""
+    others = [t for id in request.takebacks if (t := history.takebacks.get(id)) is not None]
+    asked = [request, *(t.request for t in [t for t in others if t.rows] or others)]
+    named = [turn for each in asked if each.verb != "revert" for turn in each.turns]
+    whole = [turn for each in asked if (turn := whole_turn(history, each)) is not None]
+    return list(dict.fromkeys([*named, *whole]))
+
+
+def whole_turn(history: History, request: Request) -> Turn | None:
+    """The turn of an agent that a revert takes whole."""
+    if request.paths or request.verb != "revert":
+        return None
+    effects = {e.id: e for e in history.effects if e.id in request.rows and not e.takeback} if request.rows else {}
+    turns = set(request.turns) or {turn for effect in effects.values() for turn in effect.turns}
+    if len(turns) != 1:
+        return None
+    turn = turns.pop()
+    asked = history.agent_turns.get(turn)
+    return turn if asked is not None and set(history.rows_of_call(asked.id) or ()) == set(request.rows) else None
+
+
+def called(history: History, turns: Iterable[Turn], most: int = 3) -> str:
+    """'claude “add a login form”, codex “test it”': those of agents."""
+    asked = [history.agent_turns[turn] for turn in turns if turn in history.agent_turns]
+    names = [f"{each.caller.agent} “{each.prompt}”" if each.prompt else each.caller.agent for each in asked]
+    unique = list(dict.fromkeys(names))
+    return ", ".join(unique[:most]) + (", …" if len(unique) > most else "")
 
 
 def turns_seen(

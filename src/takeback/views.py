@@ -63,6 +63,7 @@ class Changed(NamedTuple):
     turns: tuple[str, ...] = ()  # ids of the agents' turns that changed it
     uncertain: bool = False  # whether they did nobody knows
     takebacks: tuple[str, ...] = ()  # ids of the take-backs that changed it: whoever asked for them did
+    brought_back: tuple[str, ...] = ()  # of these, those that brought work back: it is whose it was
 
 
 class Status(NamedTuple):
@@ -97,12 +98,15 @@ def status(ws: Workspace) -> Status:
         for path, before, after in _since(ws, checkpoint, look.index):
             shown = _standing_of(history, history.layers(path, checkpoint.seq))
             new = look.whose.get(path, Owners()) if path in pending else None  # as it would be journaled now
-            whose = {turn for unit in shown for turn in history.by_seq[unit.seq].turns}
+            work = [each for unit in shown for each in history.work_of(unit)]
+            whose = {turn for unit in work for turn in history.by_seq[unit.seq].turns}
             asked = tuple(t.id for t in turns.known(history, whose.union(new.turns if new else ())))
-            unsure = any(unit.seq in history.uncertain_rows for unit in shown) or bool(new and new.uncertain)
-            who = _who(history, shown, new)
-            by = tuple(dict.fromkeys(id for unit in shown if (id := history.by_seq[unit.seq].takeback)))
-            changes.append(Changed(text(path), kind_of_change(before, after), who, asked, unsure, by))
+            unsure = any(unit.seq in history.uncertain_rows for unit in work) or bool(new and new.uncertain)
+            who = _who(history, work, new)
+            by = [(id, unit) for unit in shown if (id := history.by_seq[unit.seq].takeback)]
+            back = tuple(dict.fromkeys(id for id, unit in by if history.brings_back(unit)))
+            took = tuple(dict.fromkeys(id for id, _ in by))
+            changes.append(Changed(text(path), kind_of_change(before, after), who, asked, unsure, took, back))
     return Status(
         checkpoint,
         tuple(sorted(changes, key=lambda c: c.path)),
@@ -191,9 +195,9 @@ def _in_threads(ws: Workspace, checkpoint: Checkpoint | None) -> Iterable[tuple[
             yield thread, ws.threads.ahead(thread, checkpoint.seq) if now else 0
 
 
-def _who(history: History, shown: Iterable[Unit], pending: Owners | None) -> str:
+def _who(history: History, work: Iterable[Unit], pending: Owners | None) -> str:
     """Who made what shows, with those of what is not journaled yet."""
-    actors = {a for u in shown if not history.by_seq[u.seq].takeback for a in history.actors(u)}
+    actors = {a for u in work for a in history.actors(u)}
     if pending is not None:
         actors |= {turn.actor for turn in pending.turns} or {""}
     known = sorted(a for a in actors if a)
@@ -564,7 +568,8 @@ def _takeback_row(t: Takeback, history: History, lengths: dict[str, int], cut_of
         told = "interrupted (takeback resume finishes it)" if cut_off else "not finished"
     elif t.id in history.abandoned:
         told += "; interrupted then, and the rest was gone back from"
-    summary = f"{_asked_for(t)}: {told}"
+    whose = turns.called(history, turns.meant(history, t.request))
+    summary = " · ".join(filter(None, (f"{_asked_for(t)}: {told}", whose)))
     redone = "" if t.interrupted or t.id in history.standing else _redone(t, history)
     standing = redone in ("", KEPT_BY_REDO, IN_PART)
     targets = tuple(sorted({history.acts[id].target for id in beyond} - {""}))

@@ -11,10 +11,11 @@ import pytest
 
 import takeback
 from scene import Scene
-from takeback import ancestry
+from takeback import ancestry, report, span
 from takeback.acts import NewAct
 from takeback.brackets import Call, Caller
 from takeback.effects import UNCOVERED
+from takeback.timeline import Timeline
 
 CLAUDE = Caller("claude", "session-one")
 CODEX = Caller("codex", "session-two", one_at_a_time=True)
@@ -512,6 +513,99 @@ def test_status_shows_uncertain_work_as_such_and_undo_asks_about_it(worked):
     command = next(line for line in told.err.splitlines() if "takeback revert" in line).partition("takeback ")[2]
     worked.ok(*command.split(), "--yes")
     assert not (worked.project / "unsure").exists()
+
+
+def test_status_counts_uncertain_work_apart(worked):
+    with takeback.open(worked.project) as ws:
+        ws.begin_turn(CODEX, "count")
+        ws.begin_call(CODEX, write("0", "sure"))
+        (worked.project / "sure").write_text("x")
+        ws.end_call(CODEX, write("0", "sure"))
+        ws.begin_call(CODEX, bash("1", "first"))
+        (worked.project / "unsure").write_text("x")
+        ws.begin_call(CODEX, bash("2", "second"))
+        ws.end_call(CODEX, bash("2", "second"))
+    (line,) = (line for line in worked.ok("status").out.splitlines() if line.startswith("by codex “count”"))
+    assert " · 1 path · 1 uncertain (takeback show " in line
+    worked.ok("checkpoint", "now")
+    with takeback.open(worked.project) as ws:
+        ws.begin_call(CODEX, bash("3", "third"))
+        (worked.project / "unsure too").write_text("x")
+        ws.begin_call(CODEX, bash("4", "fourth"))
+    (line,) = (line for line in worked.ok("status").out.splitlines() if line.startswith("by codex “count”"))
+    assert " · 1 uncertain (" in line and "path" not in line
+
+
+def _turn(ws, caller: Caller, prompt: str, *paths: str) -> None:
+    ws.begin_turn(caller, prompt)
+    for path in paths:
+        ws.begin_call(caller, write(path, path))
+        (ws.root / path).write_text(prompt)
+        ws.end_call(caller, write(path, path))
+
+
+def test_status_says_of_work_that_a_redo_brought_back_whose_it_is(cli):
+    cli.ok("init")
+    with takeback.open(cli.project) as ws:
+        _turn(ws, CLAUDE, "do it", "n.txt")
+    cli.ok("undo", "--yes")
+    cli.ok("checkpoint", "mine")
+    cli.ok("redo", "--yes")
+    redo, turn = (
+        cli.ok("log", *of, "--json").json["rows"][0] for of in (["kind:takeback"], ["actor:claude", "kind:effect"])
+    )
+    found = cli.ok("status", "--json").json
+    (changed,) = found["changes"]
+    assert (changed["actor"], changed["turns"]) == ("claude", turn["turns"])
+    assert changed["takebacks"] == changed["brought_back"] == [redo["id"]]
+    assert [t["prompt"] for t in found["turns"]] == ["do it"]
+    told = cli.ok("status").out
+    assert f"+ n.txt  claude  brought back: redo {redo['id'][:8]}" in told and "taken back" not in told
+    assert "n.txt  exact (created since) · claude" in cli.ok("rollback", "--dry-run").out
+    cli.ok("checkpoint", "brought back")
+    cli.ok("undo", "do it", "--yes")
+    (changed,) = cli.ok("status", "--json").json["changes"]
+    assert not changed["actor"] and changed["takebacks"] and "brought_back" not in changed
+
+
+def test_an_undo_that_a_redo_only_steps_over_is_no_turn_that_it_brings_back(cli):
+    cli.ok("init")
+    for path in ("a.txt", "b.txt"):
+        (cli.project / path).write_text("mine\n")
+    with takeback.open(cli.project) as ws:
+        ws.checkpoint("before")
+        _turn(ws, CLAUDE, "do it", "a.txt", "b.txt")
+        _turn(ws, CODEX, "test it", "c.txt")
+    (cli.project / "b.txt").write_text("do it\nand a person's\n")
+    (cli.project / "c.txt").write_text("a person's\n")
+    for turn in ("do it", "do it", "test it"):
+        assert cli("undo", turn, "--yes").code == 3
+    assert "brought back claude's turn “do it”: 1 file: a.txt" in cli.ok("redo", "--yes").out
+
+
+def test_every_surface_names_the_turn_that_an_undo_was_asked_for(cli):
+    """Though it takes what is shared too, as the last of its turns."""
+    cli.ok("init")
+    with takeback.open(cli.project) as ws:
+        ws.begin_turn(CLAUDE, "alpha")
+        ws.begin_turn(CODEX, "beta")
+        ws.begin_call(CLAUDE, bash("1", "a"))
+        (cli.project / "alpha.txt").write_text("a")
+        ws.begin_call(CODEX, bash("2", "b"))
+        (cli.project / "shared.txt").write_text("both")
+        ws.end_call(CLAUDE, bash("1", "a"))
+        (cli.project / "beta.txt").write_text("b")
+        ws.end_call(CODEX, bash("2", "b"))
+    cli.ok("undo", "alpha", "--yes")
+    assert "took back codex's turn “beta”" in cli.ok("undo", "beta", "--yes").out
+    titles = ["undo: 2 paths · codex “beta”", "undo: 1 path · claude “alpha”"]
+    assert [row["summary"] for row in cli.ok("log", "kind:takeback", "--json").json["rows"]] == titles
+    assert all(title in cli.ok("log").out for title in titles)
+    with takeback.open(cli.project) as ws:
+        items = (item for item in Timeline(ws).turns() if item.kind == "takeback")
+        assert [item.title for item in items] == titles
+        told = report.make(ws, span.find(ws, "", "", ""))
+        assert sorted(each.summary for each in told.takebacks) == sorted(titles)
 
 
 def test_what_is_not_journaled_yet_is_shown_as_it_would_be(worked):

@@ -248,7 +248,7 @@ def test_what_a_person_put_back_by_hand_is_stepped_over_and_not_said_to_be_taken
     assert f"stepped back over {over} before" in told.out and "took back" not in told.out
     assert "takeback redo" not in told.err
     log = cli.ok("log", "kind:takeback", "--json").json["rows"]
-    assert log[0]["summary"] == "undo: all was already as it was" and log[0]["paths"] == []
+    assert log[0]["summary"] == "undo: all was already as it was · claude “t1b”" and log[0]["paths"] == []
     shown = cli.ok("show", log[0]["id"]).out
     assert "  took " not in shown and "  already  a.txt of " in shown and "  already  new.txt of " in shown
     (back,) = cli.ok("report", "--json").json["takebacks"]
@@ -265,7 +265,7 @@ def test_what_was_already_so_is_not_counted_among_what_was_taken(cli: Any, ws: A
     (ws.root / "new.txt").unlink()
     assert "took back claude's turn “t1b”: 1 file: a.txt" in cli.ok("undo", "--yes").out
     (row,) = cli.ok("log", "kind:takeback", "--json").json["rows"]
-    assert row["summary"] == "undo: 1 path" and row["paths"] == ["a.txt"]
+    assert row["summary"] == "undo: 1 path · claude “t1b”" and row["paths"] == ["a.txt"]
     shown = cli.ok("show", row["id"], "--json").json
     assert [each["path"] for each in shown["took"]] == ["a.txt"]
     assert [each["path"] for each in shown["already"]] == ["new.txt"]

@@ -8,9 +8,10 @@ from ... import results
 from ...agents.conversation import way_to_forget
 from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, text
 from ...repository import INDEX, amount, called
+from ...turns import meant
 from . import acts, way_back, ways
 from . import states as threads
-from .plans import MANY, asked_said, forced_said, kept_said, listed_turns, whole_turn
+from .plans import MANY, asked_said, forced_said, kept_said, listed_turns
 from .shapes import turns_taken
 from .terminal import Terminal, clip, counted, listed, safe
 
@@ -164,10 +165,7 @@ def _were_so(results: Sequence[Result], verb: str) -> str:
 
 def _turns(plan: Plan, history: History) -> str:
     """'claude's turn “add a login form”', where what was asked for is turns of agents; else nothing."""
-    request = plan.request
-    undone = [t.request for id in request.takebacks if (t := history.takebacks.get(id)) is not None]
-    turns = [turn for asked in (request, *undone) if asked.verb != "revert" for turn in asked.turns]
-    turns += [turn for asked in (request, *undone) if (turn := whole_turn(asked, history)) is not None]
+    turns = meant(history, plan.request)
     if not any(turn in history.agent_turns for turn in turns):
         return ""
     if len(turns) > 1:

@@ -30,6 +30,7 @@ from ...effects import (
     text,
 )
 from ...errors import TakebackError
+from ...turns import whole_turn
 from ...typed import NamedTuple
 from . import acts, refs, states, ways
 from .diffs import counts
@@ -210,11 +211,11 @@ def _names_of(units: Iterable[Unit], history: History) -> list[str]:
     """Who did these: agents, people, take-backs."""
     names: set[str] = set()
     for unit in units:
-        if history.by_seq[unit.seq].takeback:
-            names.add("a take-back")
-        else:
-            unsure = _UNSURE if unit.seq in history.uncertain_rows else ""
-            names |= {(safe(actor) or nobody(history, unit)) + unsure for actor in history.actors(unit)}
+        work = history.work_of(unit)
+        names |= set() if work else {"a take-back"}
+        for each in work:
+            unsure = _UNSURE if each.seq in history.uncertain_rows else ""
+            names |= {(safe(actor) or nobody(history, each)) + unsure for actor in history.actors(each)}
     return sorted(names)
 
 
@@ -297,7 +298,7 @@ def _aim(plan: Plan, history: History) -> str:
     if request.verb == "compensate":
         since = f" since {safe(request.label)}" if request.label else ""
         return f"Take back what stands outside the files{since}"
-    turn = whole_turn(request._replace(paths=()), history)
+    turn = whole_turn(history, request._replace(paths=()))
     whose = listed_turns([turn], history) if turn is not None else ", ".join(id[:8] for id in request.rows[:4])
     if not request.paths:
         return f"Take back {whose}" if turn is not None else f"Revert {whose}"
@@ -460,19 +461,6 @@ def listed_turns(turns: Sequence[Turn], history: History, most: int = 3) -> str:
         names.append(f"{safe(turn.actor) or 'by hand'}{prompt or _command(turn, history)}")
     unique = list(dict.fromkeys(names))
     return ", ".join(unique[:most]) + (", …" if len(unique) > most else "")
-
-
-def whole_turn(request: Request, history: History) -> Turn | None:
-    """The turn of an agent that a revert takes whole."""
-    if request.paths or request.verb != "revert":
-        return None
-    effects = {e.id: e for e in history.effects if e.id in request.rows and not e.takeback} if request.rows else {}
-    turns = set(request.turns) or {turn for effect in effects.values() for turn in effect.turns}
-    if len(turns) != 1:
-        return None
-    turn = turns.pop()
-    asked = history.agent_turns.get(turn)
-    return turn if asked is not None and set(history.rows_of_call(asked.id) or ()) == set(request.rows) else None
 
 
 def _command(turn: Turn, history: History) -> str:

@@ -118,7 +118,8 @@ _SHAPES = {
         '`{"checkpoint", "changes": [{"path", "change", "actor"}], "uncovered": [{"path", "why"}], '
         '"store": {"path", "bytes"}}`, with `"lacking"`, `"held_back"`, `"ignored"`, `"interrupted"`, `"stopped"` if a '
         'person interrupted it, and `"under_way"` while another process is at a take-back; a change by '
-        'agents names their `"turns"`, which are listed in `"turns"`, and calls that are open in `"at_work"`; '
+        'agents names their `"turns"`, which are listed in `"turns"`, and calls that are open in `"at_work"`; one by '
+        'take-backs names these in `"takebacks"`, and those of them that brought work back in `"brought_back"`; '
         'what hooks could not do in the last day is in `"hooks_failed"`, agents whose hooks are gone or broken in '
         '`"hooks_gone"`, threads that moved since are in `"state": [{"thread", "ahead"}]`'
     ),

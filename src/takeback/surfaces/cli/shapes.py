@@ -103,6 +103,7 @@ def status(found: Status) -> dict[str, Any]:
             | ({"turns": list(c.turns)} if c.turns else {})
             | ({"uncertain": True} if c.uncertain else {})
             | ({"takebacks": list(c.takebacks)} if c.takebacks else {})
+            | ({"brought_back": list(c.brought_back)} if c.brought_back else {})
             for c in found.changes
         ],
         "uncovered": pairs(found.uncovered),

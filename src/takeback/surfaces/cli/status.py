@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...budget import Standing
+    from ...history import History
     from ...views import Changed, Status
     from ...workspace import Workspace
     from .agent_checks import Lost
@@ -78,9 +79,8 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
     for change in changes:
         kind = change.change if change.change in ("mode", "type") else ""
         who = style(safe(change.actor), "cyan") + style(" (uncertain)", "yellow") * change.uncertain
-        took = ", ".join(f"{history.takebacks[id].verb} {id[:8]}" for id in change.takebacks)
         notes = (
-            style(f"taken back: {took}", "dim") if took else "",
+            *(style(f"{how}: {by}", "dim") for how, by in _taken_back(change, history)),
             style(f"{kind} changed", "dim") if kind else "",
             style(f"with {counted(below[change], 'path')} in it", "dim") if below[change] else "",
         )
@@ -110,6 +110,14 @@ def lines(terminal: Terminal, workspace: Workspace, found: Status, everything: b
         yield style("the store can only be read: nothing is captured, and nothing can be taken back", "red")
 
 
+def _taken_back(change: Changed, history: History) -> Iterator[tuple[str, str]]:
+    """Which take-backs made a path as it is: by taking work back, or by bringing it back."""
+    took = [id for id in change.takebacks if id not in change.brought_back]
+    for how, ids in (("taken back", took), ("brought back", change.brought_back)):
+        if ids:
+            yield how, ", ".join(f"{history.takebacks[id].verb} {id[:8]}" for id in ids)
+
+
 def in_order(changes: Sequence[Changed]) -> list[tuple[Changed, int]]:
     """What was edited first; then what came and went, a whole folder of it as one, with how many paths were in it."""
     by_path = {change.path: change for change in changes}
@@ -137,9 +145,13 @@ def _newest_id(workspace: Workspace) -> str:
 def _agents(terminal: Terminal, found: Status, now: float) -> Iterator[str]:
     """Whose turns these changes are, and which agents are at work just now."""
     for turn in found.turns[:_TURNS]:
-        paths = sum(turn.id in change.turns for change in found.changes)
+        mine = [change for change in found.changes if turn.id in change.turns]
+        unsure = sum(change.uncertain for change in mine)
+        paths = [counted(len(mine) - unsure, "path")] if len(mine) > unsure else []
+        paths += [f"{unsure:,} uncertain"] if unsure else []
         asked = f" “{clip(safe(turn.prompt), 48)}”" if turn.prompt else ""
-        told = f"{terminal.style(safe(turn.agent), 'cyan')}{asked} · {age(now - turn.at)} · {counted(paths, 'path')}"
+        begin = f"{terminal.style(safe(turn.agent), 'cyan')}{asked}"
+        told = " · ".join([begin, age(now - turn.at), *paths])
         yield f"by {told} (takeback show {turn.id[:8]})"
     if (hidden := len(found.turns) - _TURNS) > 0:
         yield terminal.style(f"… and {hidden:,} more (takeback log)", "dim")
