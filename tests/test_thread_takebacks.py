@@ -802,3 +802,18 @@ def test_the_command_line_in_json(begun: tuple[Path, str]):
     }  # fmt: skip
     assert told["distance"] == {"state": [], "files": 0}
     assert json.loads(take_back(project, "status", "--json")[0])["state"] == [], "it is where the rollback led"
+
+
+def test_a_rollback_to_the_end_of_a_turn_leaves_that_turn_standing(ws, project):
+    talk = takeback.Conversation(ws)
+    for name in ("one", "two", "three"):
+        with talk.turn(name):
+            (project / name).write_text("1")
+            talk.append({"role": "assistant", "content": f"ok {name}"})
+    end = next(state for state in ws.threads.list("main") if state.summary == "assistant: ok two")
+    ws.apply(ws.plan("thread", "main", end.id))
+    assert [message["content"] for message in talk.messages] == ["one", "ok one", "two", "ok two"]
+    ws.apply(ws.plan("undo", "two", state=True))
+    assert [message["content"] for message in talk.messages] == ["one", "ok one"]
+    ws.redo()
+    assert [message["content"] for message in talk.messages] == ["one", "ok one", "two", "ok two"]

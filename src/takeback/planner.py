@@ -480,7 +480,10 @@ class Planner:
         if path not in goals or not set(layers) <= set(units):
             return self._path_steps(path, units, request, [], lowest)
         present, goal = self.known(path), goals[path]
-        return [] if same(present, goal) else [Step("state", path, present, goal, EXACT, tuple(layers))]
+        # The row in which a turn's end was found comes after the state that it led to: it stands.
+        ends = (at for at, unit in enumerate(layers, 1) if same(self.history.change(unit).after, goal))
+        above = layers[max(ends, default=0) :]
+        return [] if same(present, goal) else [Step("state", path, present, goal, EXACT, tuple(above))]
 
     def _threads_between(self, goals: Mapping[bytes, State], steps: list[Step], request: Request) -> Iterable[Step]:
         """Threads of which nothing shows since the target, as a take-back went back further than that."""
