@@ -393,6 +393,10 @@ def test_a_take_back_of_an_agent_whose_process_is_hidden_is_told_by_its_mark(ws)
     ws.asked_by = "codex"
     ws.undo()
     assert asked_by(ws) == {"actor": "codex"}  # without hooks it tells of no turns
+    ws.begin_turn(CODEX, "make y")
+    ws.begin_call(CODEX, bash("0"))
+    (ws.root / "y").write_text("y")
+    ws.end_call(CODEX, bash("0"))
     turn = ws.begin_turn(CODEX, "bring it back").turn
     ws.redo()
     assert asked_by(ws) == {}

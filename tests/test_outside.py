@@ -94,7 +94,8 @@ def migrated(ws: Workspace, project: Path) -> bytes:
     before = (project / "shop.db").read_bytes()
     subprocess.run([sys.executable, "-c", MIGRATE, "CREATE TABLE orders (id)"], cwd=project, check=True)
     ws.checkpoint(actor="claude", named=False)
-    ws.record_command("created the table orders", argv=[sys.executable, "-c", MIGRATE, "DROP TABLE orders"])
+    drop = [sys.executable, "-c", MIGRATE, "DROP TABLE orders"]
+    ws.record_command("created the table orders", argv=drop, by={"actor": "claude"})
     return before
 
 
@@ -166,7 +167,8 @@ def test_what_a_person_saves_while_a_request_is_under_way_is_kept(ws: Workspace,
     with HTTPServer(("127.0.0.1", 0), Shop) as shop:
         threading.Thread(target=shop.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{shop.server_port}/charges"
-        act = ws.record_http("POST", url, status=201, inverse_method="DELETE", inverse_url=f"{url}/1")
+        act = ws.record_http("POST", url, status=201, inverse_method="DELETE", inverse_url=f"{url}/1",
+                             by={"actor": "claude"})  # fmt: skip
         outcome = approved(ws, "rollback", "before")
         shop.shutdown()
     assert results(outcome) == {act.id: "done", "a.txt": "kept", "b.txt": "done"} and not outcome.whole
@@ -701,17 +703,19 @@ def test_undo_takes_the_newest_turn_with_what_it_did_outside(ws: Workspace, proj
     assert sorted(p.name for p in project.iterdir()) == ["one"]
 
 
-def test_rollback_takes_what_was_recorded_by_nobody_known_among_an_agents_work(
-    ws: Workspace, project: Path, ledger: Path
-):
+def test_rollback_asks_about_what_a_person_recorded_among_an_agents_work(ws: Workspace, project: Path, ledger: Path):
     ws.checkpoint("before")
     (project / "agents").write_text("x")
     ws.checkpoint(actor="claude")
     (project / "mine").write_text("x")
-    record(ws, ledger, "refund")
-    outcome = approved(ws, "rollback")
-    assert outcome.whole and outcome.left == (b"mine",)
-    assert lines(ledger) == ["refund"] and (project / "mine").exists() and not (project / "agents").exists()
+    act = record(ws, ledger, "refund")
+    plan = ws.plan("rollback")
+    assert {unit.path for unit in plan.asks["people"]} == {b"mine", act.path} and not plan.outside
+    outcome = ws.rollback()
+    assert set(outcome.left) == {b"mine", act.path} and not outcome.is_there
+    assert not lines(ledger) and (project / "mine").exists() and not (project / "agents").exists()
+    assert approved(ws, "rollback", also=["people"]).is_there
+    assert lines(ledger) == ["refund"] and not (project / "mine").exists()
 
 
 def test_who_recorded_an_effect_does_not_make_files_somebody_elses(ws: Workspace, project: Path, ledger: Path):
@@ -728,6 +732,19 @@ def test_undo_reaches_what_was_recorded_by_nobody_known_among_an_agents_work(
     act = record(ws, ledger, "refund")
     assert [s.path.decode() for s in ws.plan("undo").steps] == [act.id]
     assert {s.path.decode() for s in ws.plan("undo", 2).steps} == {act.id, "agents"}
+
+
+@pytest.mark.parametrize("verb", ["undo", "rollback", "compensate"])
+def test_what_an_agent_asks_for_leaves_what_a_person_recorded(ws: Workspace, project: Path, ledger: Path, verb: str):
+    (project / "agents").write_text("x")
+    ws.checkpoint(actor="claude", named=False)
+    theirs = record(ws, ledger, "agents", by={"actor": "claude"})
+    record(ws, ledger, "refund")
+    ws.client = "claude"
+    plan = ws.plan(verb)
+    assert {s.path.decode() for s in plan.steps} == {theirs.id, *(["agents"] if verb == "rollback" else [])}
+    ws.client = ""
+    assert len(ws.plan("compensate").steps) == 2, "what a person asks for means what it did"
 
 
 def test_undo_still_reaches_files_by_hand_beside_an_agents_effect(ws: Workspace, project: Path, ledger: Path):
@@ -937,7 +954,7 @@ def test_prune_never_makes_what_was_taken_back_look_live(ws: Workspace, project:
 
 
 def test_a_file_called_like_an_effect_changes_nothing(ws: Workspace, project: Path, ledger: Path):
-    act = record(ws, ledger, "refund")
+    act = record(ws, ledger, "refund", by={"actor": "claude"})
     (project / act.id).write_text("x")
     ws.checkpoint(actor="claude")
     (project / act.id).write_text("mine")

@@ -325,6 +325,20 @@ def asker(ws: Guarded) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
+def vouches_above(ws: Guarded, actor: str) -> str:
+    """The agent above this process, where somebody else is named who is to have done what changed: below its session
+    nobody vouches for another. Else nothing."""
+    above = turn_above(ws) if actor else None
+    return above.caller.agent if above is not None and above.caller.agent != actor else ""
+
+
+def is_agent_asking(ws: Guarded) -> bool:
+    """Whether an agent asks for a take-back, or something below a session that tells of no turns."""
+    if asker(ws).get("actor"):
+        return True
+    return turn_above(ws) is None and bool(ancestry.agent_above(ws.history().sessions, {}))
+
+
 def _left_running_here(ws: Guarded, above: AgentTurn | None) -> list[Bracket]:
     """The call that left a command running in the background, where this process is part of that."""
     if above is None:

@@ -266,6 +266,7 @@ class Request(NamedTuple):
     own: bool = False  # of a thread, with files: what was done in its own turns, and nothing else
     bound: bool = False  # threads go back only where all else that is taken back did
     calls: tuple[str, ...] = ()  # revert: ids of the calls that were named
+    by_agent: bool = False  # an agent asks: what is not known to be an agent's work is people's
 
     def to_json(self) -> dict[str, Any]:
         """Only what was asked: defaults are left out, so that old plans read the same in newer programs."""
@@ -293,7 +294,7 @@ class Request(NamedTuple):
         if self.calls:
             out["calls"] = list(self.calls)
         plain = ("since", "label", "checkpoint", "everything", "merge", "markers", "force", "state", "own", "bound")
-        for name in plain:
+        for name in (*plain, "by_agent"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
         return out

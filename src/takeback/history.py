@@ -169,6 +169,7 @@ class History:
         self._tries: dict[str, str] = {}  # calls whose approval is used up, and the keys of those that will open
         self._tried_in: dict[str, str] = {}  # the brackets of those, and the calls they are for
         self.sessions: list[Mapping[str, Any]] = []  # processes that were agents
+        self._session_seqs: list[int] = []  # where one of them that tells of no turns began
         self.agent_turns: dict[Turn, AgentTurn] = {}  # what agents were asked, oldest first
         self.brackets: dict[str, Bracket] = {}  # agents' calls, by id, oldest first
         self.forgotten: set[str] = set()  # ids of pruned rows
@@ -195,7 +196,7 @@ class History:
         for name in (
             "times", "_touched", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts",
             "undos", "_act_turns", "approvals", "abandoned", "stopped", "call_approvals", "sessions", "agent_turns",
-            "brackets", "forgotten", "_pruned", "_empty", "_tries", "_tried_in",
+            "_session_seqs", "brackets", "forgotten", "_pruned", "_empty", "_tries", "_tried_in",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -361,6 +362,7 @@ class History:
             self._fold_resolved(row, body)
         elif what == "session":
             self.sessions.append(body)
+            self._session_seqs.append(row.seq)
         elif what in ("asked", "refused"):
             known = (body[key] for key in ("agent", "session", "fingerprint", "kind", "summary", "why"))
             risks = tuple((kind, part, why) for kind, part, why in body.get("risks", ()))
@@ -716,6 +718,21 @@ class History:
         known = (e.seq for e in self.effects if e.has_agent and e.domain in STATES and e.domain != "state")
         return sorted([*known, *calls])
 
+    def has_agent_since(self, since: int) -> bool:
+        """Whether an agent is known to have been there since a row: it was asked something, made a call or tried to, or
+        changed a file. What it recorded outside the files tells only who recorded it."""
+        asked = (turn.seq for turn in self.agent_turns.values())
+        stopped = (call.seq for call in self.stopped.values())
+        sessions = self._session_seqs[-1:] if self.knows_agents else ()  # else nobody can tell its work from a person's
+        known = (*self._agent_seqs[-1:], *sessions, *asked, *stopped)
+        is_open = any(bracket.is_open for bracket in self.brackets.values())
+        return is_open or max(known, default=0) >= since or any(c.seq == since and c.agent for c in self.checkpoints)
+
+    @cached_property
+    def knows_agents(self) -> bool:
+        """Whether agents tell of their turns here, or somebody vouches for their work: a person's can be told apart."""
+        return bool(self._agent_seqs or self.agent_turns)
+
     @cached_property
     def has_agents(self) -> bool:
         """Whether any agent has ever been at work here, or has saved what it remembers."""
@@ -845,6 +862,11 @@ class History:
         took = (Unit(seq, unit.path) for seq in effect.changes[unit.path].took if seq in self.by_seq)
         return {work for each in took for work in self._worked(each)}
 
+    def brought_back(self, unit: Unit) -> set[Unit]:
+        """The live work that a take-back made live again: it lies where that stands, however old it is."""
+        is_takeback = bool(self.by_seq[unit.seq].takeback)
+        return {work for work in self.work_of(unit) if is_takeback and work in self.live}
+
     def authors(self, unit: Unit) -> frozenset[str]:
         """Who changed it, in words: a thread by its name, as one agent has many; whoever reads it, where nobody is
         known."""
@@ -854,12 +876,12 @@ class History:
         return frozenset(named | {actor or "you" for actor in self.actors(unit) - in_threads})
 
     def asked_about(self, unit: Unit) -> str:
-        """The kind of work that a rollback takes only if a person says so; empty for what it takes by itself: work of
-        agents, what take-backs did, and what was recorded outside the files, which was recorded to be taken back."""
+        """The kind of work that a rollback takes only if a person says so, outside the files too; empty for what it
+        takes by itself: work of agents, and what take-backs did."""
         if unit.seq in self.uncertain_rows:
             return UNCERTAIN
         effect = self.by_seq[unit.seq]
-        if effect.takeback or effect.is_agents or effect.domain not in STATES or effect.domain == "state":
+        if effect.takeback or effect.is_agents or effect.domain == "state":
             return ""
         return PEOPLE
 

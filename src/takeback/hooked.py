@@ -165,6 +165,13 @@ class Hooked(Guarded):
         with self.alone():
             return calls.turn_above(self)
 
+    def vouches_above(self, actor: str) -> str:
+        """The agent above this process, below whose session that actor cannot vouch; empty if it can."""
+        from . import calls
+
+        with self.alone():
+            return calls.vouches_above(self, actor)
+
     def open_turns(self) -> frozenset[Turn]:
         """The turns of a harness that are open in this process or the nearest one above it."""
         from . import calls

@@ -416,41 +416,40 @@ class Observer:
         at_work: Sequence[Bracket] | None = None,  # the brackets that are open, where they have just been read
     ) -> list[New]:
         """What a look found as journal rows: changes that count in one per owner, mere sights and touches in a note.
-        They are an actor's, those of turns that are named, or what an outside act of a take-back did by itself; else
-        of the calls and runs at work. Of calls it is said, by the ids of their brackets, which are taken to be over,
-        and which one ends just now, as its agent told, with when it began to work where that is known. A summary is
-        told with the number of changes. After a whole look, brackets of calls that are over, as anybody can tell, are
-        closed, but for that one. What is found while a person is asked about a call says between which moments it was
-        done."""
+        They are those of turns that are named, or what an outside act of a take-back did by itself; else of the calls
+        and runs at work. An actor vouches for what no call owns. Of calls it is said, by the ids of their brackets,
+        which are taken to be over, and which one ends just now, as its agent told, with when it began to work where
+        that is known. A summary is told with the number of changes. After a whole look, brackets of calls that are
+        over, as anybody can tell, are closed, but for that one. What is found while a person is asked about a call says
+        between which moments it was done."""
         if look.first and look.threads is None:
             return []
-        if vouched := bool(actor and not turns):
-            turns = [Turn(actor, self.history().current_turn(actor))]
+        vouched = Owners((Turn(actor, self.history().current_turn(actor)),)) if actor and not turns else None
         git = look.git.changes if look.git is not None and not look.first else ()
         seen = look.threads
         moved = seen.changes if seen is not None else ()
         found_files: Sequence[Change] = () if look.first else look.changes
         if turns or takeback:
             also = {"takeback": takeback} if takeback else {}
-            owners = Owners(tuple(turns))
+            owners = Owners(tuple(turns)) if vouched is None else vouched
             rows = []
             for found_there, domain in ((found_files, {}), (git, _GIT)):
                 rows += self._row_of(found_there, owners, summary, also | domain)
             if seen is None or takeback:
                 return rows + self._row_of(moved, owners, summary, also | _STATE, seen)
-            if vouched:
-                return self._rows_of_saved(seen) + rows  # so that the newest is of whom the checkpoint is
             apart = self._by_saver(moved, seen, owners)
             return rows + [row for o, some, of in apart for row in self._row_of(some, o, summary, _STATE, of)]
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
-        running = running or [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
+        if not running and vouched is None:
+            running = [Turn(RUN, id) for id in runs.at_work(self.store.folder)]
         steps = self._steps(found)
         ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
         spans = self._spans(found, ends, {ending: began})
         asking = {b.id for b in found if b.prompted and b.id not in ends and b.id != ending}
         ran = [b for b in found if b.id not in asking or not self.waits(b)]
-        rows = []
-        by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT), (moved, _STATE)]
+        rows = self._rows_of_saved(seen) if seen is not None and vouched is not None else []
+        by_domain: list[tuple[Sequence[Change], dict[str, Any]]] = [(found_files, {}), (git, _GIT)]
+        by_domain += [(moved, _STATE)] if vouched is None else []
         for all_of_it, domain in by_domain:
             beside = steps if all_of_it is not moved else _NO_STEPS  # threads are of whoever saved them
             at_hand = [b for b in ran if not beside.is_around(b)]
@@ -459,6 +458,8 @@ class Observer:
             ):
                 if beside.died & set(owners.turns):
                     owners = owners._replace(uncertain=True)
+                if vouched is not None and (owners.uncertain or not owners.turns):
+                    owners = vouched
                 told = owners.calls[0].call.summary if len(owners.calls) == 1 else summary
                 between: dict[str, Any] = {}
                 if asked := [b for b in owners.calls if b.id in asking and owners.uncertain]:

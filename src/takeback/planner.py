@@ -22,6 +22,7 @@ from .effects import (
     FOLDER,
     IRREVERSIBLE,
     MERGED,
+    PERSONS,
     STATES,
     TAKEN,
     UNCERTAIN,
@@ -53,6 +54,7 @@ Merge = Callable[[State, State, State, bool], State]  # base, ours, theirs, mark
 Known = Callable[[bytes], State]
 ALREADY = "already as it was"
 LINKS_ONLY = "only its hard links"
+_MOST_IDS = 6  # in a command that somebody is to type
 _NOT_CAPTURED = "it is not captured, so it is not touched"
 _ORDER = {"files": 1, "git": 2, "state": 3}  # within a segment: git after files, which its index remembers as they are
 _NO_GOALS: Mapping[bytes, State] = {}
@@ -87,24 +89,25 @@ class Planner:
         """The newest n turns with a live unit that no standing undo of that turn has kept."""
         history = self.history
         only = None if actors is None else tuple(sorted(set(actors)))
+        agents_only = options.by_agent and only is None and not options.everything and history.knows_agents
         passed = history.passed
+
+        def is_wanted(turn: Turn) -> bool:
+            """What an agent asks for is an agent's turn, where any is known; a person's is for a person to undo."""
+            is_for_them = turn.actor in only if only is not None else not (agents_only and turn.actor in PERSONS)
+            return is_for_them and turn not in spared
+
         newest: dict[Turn, int] = {}
         turns = {e.seq: history.turns(e.seq) for e in history.effects if self._is_domain_in_scope(e.domain, options)}
         for seq, path in history.live:
             if self._is_own(path) and not self._is_thrown_away(path, [seq]):
                 continue
             for turn in turns.get(seq, ()):
-                if (
-                    seq > newest.get(turn, -1)
-                    and turn not in spared
-                    and (not passed or (turn, (seq, path)) not in passed)
-                    and (only is None or turn.actor in only)
-                ):
+                if seq > newest.get(turn, -1) and (not passed or (turn, (seq, path)) not in passed) and is_wanted(turn):
                     newest[turn] = seq
         for unit, again in history.rewritten.items() if self._is_domain_in_scope("files", options) else ():
             for turn, seq in again.items():
-                is_wanted = turn not in spared and (only is None or turn.actor in only)
-                if is_wanted and seq > newest.get(turn, -1) and (turn, unit) not in passed:
+                if is_wanted(turn) and seq > newest.get(turn, -1) and (turn, unit) not in passed:
                     newest[turn] = seq
         found = sorted(newest, key=lambda t: (-newest[t], t))[:n]
         return options._replace(verb="undo", turns=tuple(found), actors=only)
@@ -152,8 +155,11 @@ class Planner:
             return self._select_revert(request)
         if request.verb == "compensate":
             units = {Unit(act.seq, act.path) for act in history.live_acts if act.seq >= request.since}
-            actors = set(request.actors or ())
-            return {u for u in units if not actors or history.actors(u) <= actors}, set()
+            if request.actors:
+                return {u for u in units if history.actors(u) <= set(request.actors)}, set()
+            is_narrow = request.by_agent and history.knows_agents and not request.everything
+            left = {u for u in units if is_narrow and history.asked_about(u)}
+            return units - left, left
         return self._select_rollback(request)
 
     def _is_own(self, path: bytes) -> bool:
@@ -243,9 +249,7 @@ class Planner:
         shown = history.shown(since) - history.unread_at(since)
         if (request.own or request.turns) and not request.everything:
             return self._select_thread(request, shown)
-        known = (e for e in history.effects if e.seq >= since and e.has_agent)  # live or not
-        has_agent = any(e.domain in STATES and e.domain != "state" for e in known)
-        if request.everything or not (has_agent or request.actors):
+        if request.everything or not (self._is_asked_about(request) or request.actors):
             return shown, set()
 
         # Work since the target; and take-backs since of work before it, with all they took.
@@ -265,10 +269,15 @@ class Planner:
             ours |= {u for u in shown if domain_of(u.path) == "state"}  # asked for by name
         return ours, {u for u in inside - ours if u in history.live}
 
+    def _is_asked_about(self, request: Request) -> bool:
+        """Whether a rollback asks about the work of people: an agent is known to have been there since, or asks itself.
+        Else it is all of one kind, and goes; and so where no agent ever told of its work: nobody can tell it apart."""
+        return (request.by_agent and self.history.knows_agents) or self.history.has_agent_since(request.since)
+
     def _goes_unasked(self, unit: Unit, request: Request) -> bool:
-        """Whether a rollback takes it by itself. What was recorded outside was recorded to be taken back, whosever."""
+        """Whether a rollback takes it by itself."""
         kind = self.history.asked_about(unit)
-        return not kind or kind in request.also or self._is_outside(unit.seq)
+        return not kind or kind in request.also
 
     def _without_uncertain(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
         """Whether it was theirs whose work goes back nobody knows, so that it stays unless a person says otherwise.
@@ -277,7 +286,8 @@ class Planner:
         if request.everything or not history.uncertain_rows or request.verb == "redo":
             return ours, left
         uncertain = {u for u in ours if u.seq in history.uncertain_rows and domain_of(u.path) != "state"}
-        if request.verb not in ("undo", "revert") and not (request.own or request.turns):
+        is_narrow = request.verb in ("undo", "revert") or request.own or request.turns
+        if not is_narrow and not (request.verb == "rollback" and self._is_asked_about(request)):
             uncertain = {u for u in uncertain if not self._is_outside(u.seq)}  # whose it is makes no difference
         asked = uncertain
         if request.verb == "undo":
@@ -755,8 +765,7 @@ class Planner:
                 above += run
                 continue
             before, after = history.change(run[-1]).before, history.change(run[0]).after
-            # Only live work of others asks for consent; our own earlier merges do not.
-            foreign = any(u in history.live and not history.by_seq[u.seq].takeback for u in above)
+            foreign = bool(self._others_above(above, ours))
             if _unseen(before) or _unseen(state):
                 uncovered = True
                 kept |= set(run)
@@ -788,6 +797,15 @@ class Planner:
         if kept:
             made.append(self._kept_step(path, state, tuple(sorted(kept)), above, uncovered))
         return made
+
+    def _others_above(self, above: Iterable[Unit], ours: Collection[Unit]) -> set[Unit]:
+        """Live work of others among these, and what take-backs among them brought back: only that asks for consent, our
+        own earlier merges do not."""
+        history, found = self.history, set()
+        for unit in above:
+            if unit in history.live:
+                found |= history.brought_back(unit) if history.by_seq[unit.seq].takeback else {unit}
+        return found.difference(ours)
 
     def _act_step(self, path: bytes, units: list[Unit], acts: list[int]) -> Step:
         """An outside effect: nobody else changes it, so that its own verdict is all there is to say."""
@@ -834,12 +852,7 @@ class Planner:
         if uncovered:
             return Step(domain_of(path), path, state, state, UNCOVERED, units, -1, _NOT_CAPTURED)
         history = self.history
-        names = {
-            a
-            for u in above
-            if u not in units and u in history.live and not history.by_seq[u.seq].takeback
-            for a in history.authors(u)
-        }
+        names = {author for unit in self._others_above(above, units) for author in history.authors(unit)}
         who = ", ".join(sorted(names)) or "a take-back"
         return Step(
             domain_of(path),
@@ -1070,9 +1083,7 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
             rows += [e.id for e in history.effects if turn in e.turns and not e.takeback]
         elif id in history.takebacks:
             if history.takebacks[id].verb == "redo":
-                raise UsageError(
-                    "a redo is not reverted", "take it back with takeback undo, or revert the effects one by one"
-                )
+                raise UsageError(f"{id[:8]} is a redo, which is not reverted", instead_of_redo(history, id))
             takebacks.append(id)
         elif id in by_id:
             rows.append(id)
@@ -1090,6 +1101,19 @@ def revert_request(history: History, ids: Iterable[str], options: Request) -> Re
     also = tuple(sorted({*options.also, UNCERTAIN})) if by_name and _has_uncertain(history, rows) else options.also
     unique = tuple(dict.fromkeys(rows))
     return options._replace(verb="revert", rows=unique, turns=tuple(turns), calls=tuple(calls), also=also)
+
+
+def instead_of_redo(history: History, id: str) -> str:
+    """The command that takes back just what a redo brought back, or that there is none."""
+    units = {again for unit in history.units(history.takebacks[id].rows) for again in history.brought_back(unit)}
+    if not units:
+        return "nothing stands that it brought back"
+    rows = sorted({unit.seq for unit in units}, reverse=True)
+    stand = {unit for unit in history.units(rows) if unit in history.live}
+    if len(rows) > _MOST_IDS or stand != units:
+        return f"no one command takes back just what it brought back: takeback show {id[:8]} lists it"
+    ids = " ".join(history.by_seq[seq].id[:8] for seq in rows)
+    return f"take back what it brought back: takeback revert {ids}"
 
 
 def _has_uncertain(history: History, rows: Iterable[str]) -> bool:

@@ -8,7 +8,7 @@ from . import names, trees
 from .effects import RUN, UNSEEN, Checkpoint, Entry, Request, State, Track, Turn, is_within, short_id, text
 from .errors import Damaged, NotFound, UsageError
 from .history import History
-from .planner import Planner, revert_request
+from .planner import Planner, instead_of_redo, revert_request
 from .typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -170,7 +170,9 @@ def _undo(history: History, name: str, options: Request, spared: Collection[Turn
             raise UsageError(f"{name!r} is the turn that asks for this", "it can be undone once it has ended")
         return options._replace(verb="undo", turns=(turn,))
     if found.kind == "takeback":
-        raise UsageError(f"{name!r} is a take-back, which undo does not undo", f"takeback revert {found.id[:8]} does")
+        is_redo = history.takebacks[found.id].verb == "redo"
+        hint = instead_of_redo(history, found.id) if is_redo else f"takeback revert {found.id[:8]} does"
+        raise UsageError(f"{name!r} is a take-back, which undo does not undo", hint)
     if found.kind == "checkpoint":
         raise UsageError(f"{name!r} is a checkpoint", f"go back to it with takeback rollback {found.id[:8]}")
     return revert_request(history, [found.id], options)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .verify import Repaired, Verified
 
 _LABEL = 1_000  # characters
+_WHOLE = ("undo", "rollback", "thread", "compensate")  # verbs that name no effect
 _MOMENTS = 100  # rows after which a tree that is followed gets an automatic checkpoint
 
 
@@ -335,9 +336,12 @@ class Workspace(Hooked, Twins):
                 yield tree
 
     def _asked(self, verb: str, what: Sequence[str | int], options: Request) -> Any:
-        """The turn that asks for an undo is never the one it takes back."""
+        """The turn that asks for an undo is never the one it takes back. Of what an agent asks for it is noted that one
+        does: it takes no work of people's unasked."""
         from . import calls, requests
 
+        if verb in _WHOLE and options.only != ("state",):
+            options = options._replace(by_agent=calls.is_agent_asking(self))
         spared = calls.asking(self) if verb == "undo" else frozenset()
         threads = self.threads if verb == "thread" else None
         return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared, threads)

@@ -667,17 +667,31 @@ def test_undo_takes_an_actors_turn_across_domains(cli, bank, own_home, contents)
     assert state(cli, id) == "undone" and "by-me.py" in contents() and "by-claude.py" not in contents()
 
 
-def test_rollback_takes_what_anybody_did_outside_and_an_actor_narrows_it(cli, bank) -> None:
+def test_rollback_asks_about_what_people_did_outside_and_an_actor_narrows_it(cli, bank) -> None:
     claude = {"TAKEBACK_ACTOR": "claude"}
     (cli.project / "by-claude.py").write_text("x\n")
     cli.ok("checkpoint", env=claude)
     theirs = charge(cli, bank, env=claude)
     mine = charge(cli, bank)
-    for words, found in (([], {theirs, mine}), (["--actor", "claude"], {theirs})):
+    for words, found in (([], {theirs}), (["--all"], {theirs, mine}), (["--actor", "claude"], {theirs})):
         plan = cli.ok("rollback", "start", *words, "--dry-run", "--json").json["plan"]
         assert {s["effect"] for s in plan["steps"] if s["domain"] == "http"} == found
     out = cli.ok("rollback", "start", "--actor", "claude", "--dry-run").out
     assert "left as it is, others' work: POST" in out
+    assert "left as it is, people's work: POST" in cli.ok("rollback", "start", "--dry-run").out
+
+
+def test_keeping_peoples_work_keeps_what_they_did_outside(cli, tmp_path: Path) -> None:
+    torn = tmp_path / "torn"
+    (cli.project / "by-claude.py").write_text("x\n")
+    cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "claude"})
+    cli.ok("record", "command", "--did", "made bucket p", "--", "touch", str(torn))
+    (cli.project / "mine.txt").write_text("x\n")
+    told = cli.typing("rollback", "start", answers=[("k keep it", "k\n")])
+    plan, _, came = told.out.partition("Apply?")
+    assert "asked about, people's work" in plan and f"touch {torn}" in plan.partition("asked about")[2]
+    assert "kept people's work: made bucket p (" in came and "mine.txt" in came
+    assert not torn.exists() and (cli.project / "mine.txt").exists() and not (cli.project / "by-claude.py").exists()
 
 
 # -- what an agent may not do ------------------------------------------------------------

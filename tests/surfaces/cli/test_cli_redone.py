@@ -59,3 +59,27 @@ def test_a_take_back_that_a_rollback_took_was_taken_back(cli, contents) -> None:
     cli.ok("rollback", "two", "--yes")
     assert contents()["f"] == b"2\n"
     assert of_undo(cli)[0].endswith(" · taken back")
+
+
+def test_a_redo_that_is_not_reverted_and_not_undone_names_what_takes_it_back(cli, contents) -> None:
+    two_files(cli)
+    cli.ok("redo", "--yes")
+    redo = next(row["id"] for row in cli.ok("log", "--json").json["rows"] if row["kind"] == "takeback")
+    hints = {cli(verb, redo[:8], "--yes").err.splitlines()[1] for verb in ("revert", "undo")}
+    (hint,) = hints
+    command = hint.partition("takeback ")[2].split()
+    cli.ok(*command, "--yes")
+    assert contents()["f"] == contents()["g"] == b"1\n"
+    assert "nothing stands that it brought back" in cli("revert", redo[:8], "--yes").err
+
+
+def test_undo_keeps_what_a_redo_brought_back_where_an_agent_wrote_the_same(cli, contents) -> None:
+    cli.ok("run", "--", "sh", "-c", "echo x > n.txt")
+    cli.ok("undo", "--yes")
+    cli.ok("checkpoint", "mid")
+    (cli.project / "n.txt").write_text("x\n")
+    cli.ok("checkpoint", env={"TAKEBACK_ACTOR": "codex"})
+    cli.ok("redo", "--yes")
+    told = cli("undo", "--actor", "codex", "--yes")
+    assert told.code == 3 and "kept n.txt, changed by run since" in told.out + told.err
+    assert contents()["n.txt"] == b"x\n"

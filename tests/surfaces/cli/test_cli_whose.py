@@ -378,3 +378,90 @@ def test_the_call_that_asks_for_a_take_back_is_not_named(cli: Any, ws: Any) -> N
     ws.begin_call(above, bash("1"))
     (ws.root / "made.txt").write_text("made\n")
     assert "still running" not in cli("rollback", "start", "--dry-run").out
+
+
+# -- where an agent was there, and changed nothing --------------------------------------
+
+
+def was_asked(ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "what does this do?")
+
+
+def made_a_call(ws: Any) -> None:
+    was_asked(ws)
+    ws.begin_call(CLAUDE, bash("1"))
+    ws.end_call(CLAUDE, bash("1"))
+
+
+def is_at_it(ws: Any) -> None:
+    """It asks itself, from a call that began before the checkpoint."""
+    from takeback import ancestry
+
+    above = CLAUDE._replace(pid=os.getpid(), started=ancestry.started(os.getpid()))
+    ws.begin_turn(above, "go")
+    ws.begin_call(above, Call("r", "Write", "Write", scans=False, paths=(b"elsewhere",)))
+    ws.checkpoint("here")
+
+
+@pytest.mark.parametrize("there", [was_asked, made_a_call, is_at_it], ids=lambda each: each.__name__)
+def test_rollback_keeps_a_persons_work_where_an_agent_only_was_there(cli: Any, ws: Any, there: Any) -> None:
+    ws.checkpoint("here")
+    if there is is_at_it:
+        there(ws)
+    (cli.project / "mine.txt").write_text("mine\n")
+    (cli.project / "README.md").write_text("mine\n")
+    if there is not is_at_it:
+        there(ws)
+    told = cli("rollback", "here", "--yes")
+    assert "README.md, mine.txt" in told.out + told.err, told
+    assert "the tree is not wholly at" in told.out + told.err, told
+    assert (cli.project / "README.md").read_text() == "mine\n" and (cli.project / "mine.txt").exists()
+    asked = cli.typing("rollback", "here", answers=[("k keep it", "t\n")]) if there is not is_at_it else None
+    assert asked is None or (asked.code == 0 and not (cli.project / "mine.txt").exists())
+
+
+def test_rollback_by_an_agent_keeps_a_persons_work_though_no_agent_did_anything_since(cli: Any, ws: Any) -> None:
+    made_a_call(ws)
+    ws.checkpoint("here")
+    (ws.root / "mine.txt").write_text("mine\n")
+    ws.client = "claude"
+    assert ws.rollback("here").left == (b"mine.txt",) and (ws.root / "mine.txt").exists()
+    ws.client = ""
+    assert ws.rollback("here").is_there and not (ws.root / "mine.txt").exists()
+
+
+def test_undo_by_an_agent_leaves_a_persons_run(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    ws.end_call(CLAUDE, bash("1"))
+    cli.ok("run", "--", "sh", "-c", "echo mine > mine.txt")
+    ws.client = "claude-code"
+    ws.undo()
+    assert (ws.root / "mine.txt").exists() and not (ws.root / "made.txt").exists()
+
+
+# -- who vouches -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["checkpoint"], ["track", "README.md"]], ids=lambda words: words[0])
+def test_nobody_vouches_for_what_an_open_call_owns(cli: Any, ws: Any, words: list[str]) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "README.md").write_text("by claude\n")
+    cli.ok(*words, env={"TAKEBACK_ACTOR": "codex"})
+    ws.end_call(CLAUDE, bash("1"))
+    row = cli("log", "kind:effect", "--json").json["rows"][0]
+    assert row["actor"] == "claude"
+
+
+@pytest.mark.parametrize("actor, told", [("codex", ""), ("claude", "claude")])
+def test_below_an_agents_session_nobody_vouches_for_another(cli: Any, ws: Any, actor: str, told: str) -> None:
+    from takeback import ancestry
+
+    ws.begin_turn(CLAUDE._replace(pid=os.getpid(), started=ancestry.started(os.getpid())), "go")
+    (ws.root / "README.md").write_text("whose\n")
+    ran = cli.ok("checkpoint", env={"TAKEBACK_ACTOR": actor})
+    assert ("TAKEBACK_ACTOR does not count below claude's session" in ran.err) is not bool(told)
+    row = cli("log", "kind:effect", "--json").json["rows"][0]
+    assert (row["actor"] or "") == told

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 _MOST = 20
 
 
+def vouching(context: Context, workspace: Workspace) -> str:
+    """Who vouches for what changed: TAKEBACK_ACTOR, which names nobody else below an agent's session."""
+    actor = context.environ.get("TAKEBACK_ACTOR", "")
+    if agent := workspace.vouches_above(actor):
+        context.terminal.hint(f"TAKEBACK_ACTOR does not count below {safe(agent)}'s session: {safe(actor)} is another")
+        return ""
+    return actor
+
+
 def with_progress(
     context: Context,
     workspace: Workspace,

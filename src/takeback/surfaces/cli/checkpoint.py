@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .capturing import captured, with_progress
+from .capturing import captured, vouching, with_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ def add(parser: Parser) -> None:
     parser.about = (
         "Captures the whole tree. A checkpoint with a label, or without an actor, is a named one:\n"
         "status, diff and rollback start from the newest of these. TAKEBACK_ACTOR in the\n"
-        "environment vouches for what changed since the last look."
+        "environment vouches for what changed since the last look and no open call of an agent owns;\n"
+        "below an agent's session it can name that agent only."
     )
     parser.takes("LABEL", "label", nargs="*", help="what to call it, one line")
     parser.examples = [
@@ -28,7 +29,7 @@ def add(parser: Parser) -> None:
 def run(context: Context, args: Namespace) -> int:
     with context.open() as workspace:
         label = " ".join(args.label)
-        actor = context.environ.get("TAKEBACK_ACTOR", "")
+        actor = vouching(context, workspace)
         checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint(label, actor=actor))
         if context.json:
             from . import shapes

@@ -6,7 +6,7 @@ from collections import Counter
 
 from ... import results
 from ...agents.conversation import way_to_forget
-from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, domain_of, same, text
+from ...effects import DONE, FAILED, FOLDER, KEPT, STATES, UNKNOWN, Outcome, Result, Unit, domain_of, same, text
 from ...repository import INDEX, amount, called
 from ...turns import meant
 from . import acts, way_back, ways
@@ -137,7 +137,7 @@ def sentence(outcome: Outcome, history: History) -> str:
         parts.append(f"nobody knows what came of {names(unknown)}")
     told_kept = {r.path for r in kept}
     for kind, units in outcome.plan.asks.items():
-        if left := sorted({text(unit.path) for unit in units if unit.path not in told_kept}):
+        if left := sorted({_left_name(unit, history) for unit in units if unit.path not in told_kept}):
             parts.append(f"kept {kept_said(outcome.plan, kind, history)}: {listed(left, _MOST_NAMED)}")
     if outcome.plan.asks and verb == "rollback":
         parts.append(f"the tree is not wholly at {safe(request.label)}")
@@ -206,6 +206,11 @@ def _name(result: Result, history: History, outside: set[bytes]) -> str:
     if domain_of(result.path) == "state":
         return threads.called(result.path)
     return safe(called(result.path) if domain_of(result.path) == "git" else path or ".")
+
+
+def _left_name(unit: Unit, history: History) -> str:
+    act = history.act_of(unit.seq)
+    return _act_name(act) if act is not None else safe(text(unit.path))
 
 
 def _act_name(act: Act) -> str:

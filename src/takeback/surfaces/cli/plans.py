@@ -499,7 +499,8 @@ def left_lines(
         )
     elif others:
         named = f"{_some(others, everything)} ({counted(len(others), 'path')}"
-        yield f"left as it is, others' work: {named}; take it too with --all)"
+        more = "; take it too with --all" if plan.request.verb != "compensate" else ""
+        yield f"left as it is, others' work: {named}{more})"
     yield from own_lines(plan)
 
 

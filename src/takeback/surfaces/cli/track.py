@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import UsageError
 from . import paths, shapes
-from .capturing import lacking
+from .capturing import lacking, vouching
 from .terminal import listed
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def run(context: Context, args: Namespace) -> int:
         if not given:
             raise UsageError("track needs at least one path", "takeback track PATH…")
         wanted = paths.all_inside(context, workspace, given, present=True)
-        tracked = workspace.track(wanted, actor=context.environ.get("TAKEBACK_ACTOR", ""))
+        tracked = workspace.track(wanted, actor=vouching(context, workspace))
         if context.json:
             shape = {"id": tracked.id, "paths": list(tracked.paths), "changed": list(tracked.changed)}
             context.terminal.json({**shape, "lacking": shapes.pairs(tracked.lacking)})

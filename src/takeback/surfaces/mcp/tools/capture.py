@@ -9,12 +9,12 @@ from pydantic import Field
 
 from .... import inherited, store
 from ....errors import UsageError
-from ....workspace import open_workspace
+from ....workspace import Workspace, open_workspace
 from ...cli import roots, shapes
 from ...cli.paths import all_inside
 from ...cli.terminal import counted, listed, safe
 from ..answers import Page, answer
-from ..calls import Ctx, Cwd, call_of
+from ..calls import Call, Ctx, Cwd, call_of
 from . import KEEPS, KEEPS_ONCE
 
 if TYPE_CHECKING:
@@ -71,11 +71,17 @@ def checkpoint(
     before each step you may want to take back on its own."""
     call = call_of(ctx, cwd)
     with call.open() as workspace:
-        taken = workspace.checkpoint(label, actor=actor or call.actor)
+        taken = workspace.checkpoint(label, actor=_vouching(call, workspace, actor))
     page = Page()
     _captured(page, taken)
     page.hint(f"come back to it: takeback_rollback with checkpoint {taken.id[:8]}")
     return answer(page, {"checkpoint": shapes.checkpoint(taken)})
+
+
+def _vouching(call: Call, workspace: Workspace, named: str) -> str:
+    """Who vouches for what changed: below an agent's session, that agent only."""
+    actor = named or call.actor
+    return "" if workspace.vouches_above(actor) else actor
 
 
 def _captured(page: Page, taken: Checkpoint) -> None:
@@ -100,7 +106,7 @@ def track(
         if not paths:
             raise UsageError("track needs at least one path", "name files or folders in paths")
         wanted = all_inside(call.here, workspace, paths, present=True)
-        tracked = workspace.track(wanted, actor=actor or call.actor)
+        tracked = workspace.track(wanted, actor=_vouching(call, workspace, actor))
     page = Page()
     changed = f"; changed since the last look: {listed(tracked.changed)}" if tracked.changed else ""
     held = sorted({*tracked.paths} - {path for path, _ in tracked.lacking})
