@@ -140,11 +140,13 @@ class Outbox:
                 f"nobody can tell which draft of {name} it is, to send it or to drop it",
                 'say its id there: --result \'{"draft": "ID"}\'; or delete it there, then --did-not-happen',
             )
-        found = {"state": DONE, "verdict": HELD, "target": f"draft:{name}:{draft}"}
-        return self._workspace.acted(act.id, inverse=cancel(name, {"draft": draft}), did={"left_to_do": ""}, **found)
+        found: dict[str, Any] = {"state": DONE, "verdict": HELD, "target": f"draft:{name}:{draft}"}
+        found |= {"inverse": cancel(name, {"draft": draft}), "did": {"left_to_do": ""}}
+        return self._workspace.acted(act.id, found_out=True, **found)
 
     def _never_staged(self, act: Act) -> Act:
-        return self._workspace.acted(act.id, state=FAILED, did={"left_to_do": "there is no draft, as a person said"})
+        left = {"left_to_do": "there is no draft, as a person said"}
+        return self._workspace.acted(act.id, found_out=True, state=FAILED, did=left)
 
     def _where(self, act: Act) -> str:
         try:

@@ -745,6 +745,17 @@ def test_a_draft_that_was_lost_while_staging_is_unknown(remote: tuple[Workspace,
     assert server.sent == []
 
 
+def test_a_draft_that_a_person_found_keeps_its_place(remote: tuple[Workspace, Any]) -> None:
+    """To go back to a checkpoint after it drops it no more than if the server had answered."""
+    ws, server = remote
+    with server.then("reset"), pytest.raises(TakebackError):
+        ws.hold_email("bob@example.org", "Report", "x")
+    [act] = ws.effects()
+    ws.checkpoint("after")
+    found = ws.resolve(act.id, "happened", {"draft": "d1"})
+    assert (found.seq, found.shown_state) == (act.seq, "held") and not ws.plan("rollback", "after").steps
+
+
 def test_a_server_that_hangs_is_unknown(opened: Opened, gmail: Gmail, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
