@@ -195,8 +195,8 @@ class History:
         """What it folded, copied, so that who still holds it sees no change."""
         for name in (
             "times", "_touched", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts",
-            "undos", "_act_turns", "_found_out", "approvals", "abandoned", "stopped", "call_approvals", "sessions", "agent_turns",
-            "brackets", "forgotten", "_pruned", "_empty", "_tries", "_tried_in",
+            "undos", "_act_turns", "_found_out", "approvals", "abandoned", "stopped", "call_approvals", "sessions",
+            "agent_turns", "brackets", "forgotten", "_pruned", "_empty", "_tries", "_tried_in",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -625,6 +625,16 @@ class History:
         return {e.seq: e for e in self.effects}
 
     @cached_property
+    def did_not_happen(self) -> list[Effect]:
+        """Effects outside the files that failed. They are on record, and nothing of them stands or can go back."""
+        return [self._act_effect(act) for act in self.acts.values() if act.state == FAILED]
+
+    @cached_property
+    def all_effects(self) -> list[Effect]:
+        """Those that happened, may have happened, or did not, oldest first: what is shown."""
+        return sorted([*self.effects, *self.did_not_happen], key=lambda e: e.seq)
+
+    @cached_property
     def uncertain_rows(self) -> frozenset[int]:
         return frozenset(e.seq for e in self.effects if e.uncertain and not e.takeback)
 
@@ -737,7 +747,11 @@ class History:
         """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
         around it; what was recorded outside the files is part of it there, and else of its actor's turn. What was
         done in calls is their turn's wherever it is."""
-        effect = self.by_seq[seq]
+        return self.turns_of_effect(self.by_seq[seq])
+
+    def turns_of_effect(self, effect: Effect) -> frozenset[Turn]:
+        """The same of an effect, also of one that did not happen."""
+        seq = effect.seq
         if effect.takeback or (effect.turns and (effect.domain in STATES or effect.turns <= self._turns_of_calls)):
             return effect.turns
         at = bisect_left(self._named_seqs, seq)
@@ -1039,12 +1053,14 @@ class History:
     def _undone(self, act: Act, by: str) -> Act:
         return act._replace(undone_by=by, state=UNDONE if act.state == DONE else act.state)
 
-    def rows_of_call(self, id: str) -> list[str] | None:
-        """The ids of all that was found in a call, or in the calls of an agent's turn; None if it is neither."""
+    def rows_of_call(self, id: str, failed: bool = False) -> list[str] | None:
+        """The ids of all that was found in a call, or in the calls of an agent's turn, if so asked with what did not
+        happen; None if it is neither."""
+        effects = self.all_effects if failed else self.effects
         if id in self.brackets:
-            return [e.id for e in self.effects if id in e.calls]
+            return [e.id for e in effects if id in e.calls]
         turns = {turn for turn, asked in self.agent_turns.items() if asked.id == id}
-        return [e.id for e in self.effects if turns & e.turns] if turns else None
+        return [e.id for e in effects if turns & e.turns] if turns else None
 
     def turn_called(self, id: str) -> Turn | None:
         """The agent's turn that has this id, or the run that began with this checkpoint."""

@@ -224,9 +224,13 @@ class Outbox:
     def find(self, name: str) -> Act:
         """A mail by the beginning of its id or its provider's id; without a name the only one held."""
         if not name:
-            held = self.pending()
+            pending = self.pending()
+            held = [act for act in pending if act.shown_state == HELD]
             if len(held) == 1:
                 return held[0]
+            if not held and pending:  # what may have left already is no mail that is held
+                act = pending[-1]
+                raise NotFound(f"no mail is held, and {act.id[:8]} ({act.summary}) is {act.shown_state}", act.resolving)
             if not held:
                 raise NotFound("no mail is held", "hold one with takeback email stage")
             listed = ", ".join(f"{act.id[:8]} ({act.summary})" for act in held[:6])

@@ -781,7 +781,7 @@ class Workspace(Hooked, Twins):
         return self.find_effect(act.id)
 
     def pending_email(self) -> list[Act]:
-        """Mail that is held, oldest first."""
+        """Mail that is held, or that nobody knows to have left (`shown_state` says which), oldest first."""
         with self.alone():
             return self.outbox.pending()
 
