@@ -156,6 +156,63 @@ def test_an_attempt_that_proved_nothing_settles_nothing(ws: Workspace, book: Pat
     assert ws.find_effect(act.id).sayings == UNDO
 
 
+# -- its place in the order ------------------------------------------------------------------
+
+
+def order(ws: Workspace) -> list[str]:
+    """Checkpoints by label and effects by summary, oldest first."""
+    rows = [row for row in reversed(ws.log()) if row.kind in ("checkpoint", "effect")]
+    return [row.label or row.summary for row in rows]
+
+
+def test_what_a_person_says_later_keeps_the_place_of_what_was_begun(ws: Workspace, book: Path) -> None:
+    """Going back to a checkpoint after a charge does not refund it, whenever a person said that it happened."""
+    ws.checkpoint("before")
+    act = record(ws, book, "charge", state=BEGUN)
+    ws.checkpoint("after")
+    standing = record(ws, book, "label", depends_on=(act.id,))
+    before = order(ws)
+    told = ws.resolve(act.id, "happened")
+    assert told.seq == act.seq and order(ws) == before
+    history = ws.history()
+    assert [e.seq for e in history.effects] == sorted(e.seq for e in history.effects)
+    assert [step.path.decode() for step in ws.plan("rollback", "after").outside] == [standing.id]
+    assert [step.path.decode() for step in ws.plan("rollback", "before").outside] == [standing.id, act.id]
+    with takeback.open(ws.root) as again:  # folded at once, not row by row
+        assert again.find_effect(act.id).seq == act.seq and order(again) == before
+
+
+def test_what_its_own_call_says_has_the_place_where_it_said_so(ws: Workspace, book: Path) -> None:
+    act = record(ws, book, "charge", state=BEGUN)
+    ws.checkpoint("meanwhile")
+    assert ws.acted(act.id, state="done").seq > act.seq
+    assert [step.path.decode() for step in ws.plan("rollback", "meanwhile").outside] == [act.id]
+
+
+def test_who_records_later_what_came_of_it_leaves_it_in_its_place(ws: Workspace) -> None:
+    url = "https://pay.example/v1/charges"
+    act = ws.record_http("POST", url, status=None)
+    ws.checkpoint("after")
+    told = ws.record_http("POST", url, status=200, inverse_url="/v1/refunds", for_effect=act.id)
+    assert (told.id, told.seq, told.shown_state) == (act.id, act.seq, "live") and not ws.plan("rollback", "after").steps
+
+
+@pytest.mark.parametrize("said", ["happened", "not-undone"])
+def test_what_undo_kept_in_doubt_it_takes_once_that_is_settled(ws: Workspace, book: Path, said: str) -> None:
+    begun = {"state": BEGUN} if said == "happened" else {}
+    act = record(ws, book, "charge", by={"surface": "mcp", "actor": "bot"}, **begun)
+    behave(book, "lost")
+    plan = ws.plan("undo")
+    ws.approve(plan)
+    ws.apply(plan)
+    behave(book, "ok")
+    assert state(ws, act.id) == "unknown" and not lines(book)
+    ws.resolve(act.id, said)
+    plan = ws.plan("undo")
+    ws.approve(plan)
+    assert ws.apply(plan).whole and lines(book) == ["charge"] and state(ws, act.id) == "undone"
+
+
 # -- with its result ------------------------------------------------------------------------
 
 _DIES = """

@@ -166,7 +166,8 @@ class Board:
         rows = views.log(ws, history=history)  # others may have gone on since
         self.rows = {row.id: row for row in rows}
         self.acts = {act.id: act for act in history.ledger()} if history.acts else {}
-        self.effects = {e.id: e for e in history.effects if not e.takeback and e.id in self.rows}  # oldest first
+        self.effects = {e.id: e for e in history.all_effects if not e.takeback and e.id in self.rows}  # oldest first
+        self._failed = {e.id for e in history.did_not_happen}
         self.by = _taken_by(history)  # row → take-backs in force that took some of it
         self.of_call: dict[str, list[str]] = {}
         for effect in self.effects.values():
@@ -250,7 +251,7 @@ class Board:
     def _whose(self, effect: Effect) -> tuple[str, str, Any]:
         """Kind, who, and what groups an effect with others; no key where nobody is known."""
         known = [turn for turn in effect.turns if turn in self.history.agent_turns]
-        whose = frozenset(known) or self.history.turns(effect.seq)
+        whose = frozenset(known) or self.history.turns_of_effect(effect)
         if len(whose) > 1:
             return AGENT, ", ".join(sorted({turn.actor for turn in whose})), whose
         for turn in whose:
@@ -276,9 +277,9 @@ class Board:
             first = last = group.brackets[0].at
         stands, undone_by = self._standing(group.effects)
         took: tuple[str, ...] = ()
-        revert = tuple(effect.id for effect in group.effects)
+        revert = tuple(effect.id for effect in self._happened(group.effects))
         if group.asked is not None:
-            oldest, revert = group.id, (group.id,) if group.effects else ()
+            oldest, revert = group.id, (group.id,) if revert else ()
         if group.kind == TAKEBACK:
             takeback = self.history.takebacks[group.id]
             stands, took = WHOLE if rows[0].live else NONE, tuple(self._took(takeback))
@@ -326,7 +327,7 @@ class Board:
         return CallItem(
             id, CALL, bracket.call.summary, bracket.caller.agent, bracket.caller.lane, bracket.call.tool, bracket.at,
             seen, self._totals(effects), self._badges(effects, bracket.turn), stands, undone_by,
-            tuple(effect.id for effect in effects), (id,) if effects else (), id,
+            tuple(effect.id for effect in effects), (id,) if self._happened(effects) else (), id,
             len(turns.shared_paths(self.history, effects)),
         )  # fmt: skip
 
@@ -335,7 +336,7 @@ class Board:
         stands, undone_by = self._standing([effect])
         return EffectItem(
             id, EFFECT, row.summary, row.actor, row.at, row.domain, self._badge(effect), stands, undone_by, row.paths,
-            len(row.turns) > 1, (id,), id, row,
+            len(row.turns) > 1, () if id in self._failed else (id,), id, row,
         )  # fmt: skip
 
     def children(self, group: Group, matching: set[str]) -> list[CallItem | EffectItem]:
@@ -369,11 +370,15 @@ class Board:
 
     # -- what is told of effects ---------------------------------------------
 
+    def _happened(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Those of which something can stand: what failed is shown, and has nothing to take back."""
+        return [effect for effect in effects if effect.id not in self._failed]
+
     def _standing(self, effects: Iterable[Effect]) -> tuple[str, tuple[str, ...]]:
         """How much of them stands, and the take-backs that took the rest."""
         live = dead = 0
         by: dict[str, None] = {}
-        for effect in effects:
+        for effect in self._happened(effects):
             gone = sum((effect.seq, path) not in self.history.live for path in effect.changes)
             live, dead = live + len(effect.changes) - gone, dead + gone
             by.update(dict.fromkeys(self.by.get(effect.seq, ()) if gone else ()))

@@ -7,7 +7,7 @@ unit of a take-back took it. Everything here is computed from rows; nothing is s
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
@@ -162,6 +162,7 @@ class History:
         self.acts: dict[str, Act] = {}  # outside effects, by id
         self.undos: dict[str, Undo] = {}  # attempts to take them back, by id, oldest first
         self._act_turns: dict[str, frozenset[Turn]] = {}
+        self._found_out: dict[str, int] = {}  # acts that somebody found out about later: in which row
         self.approvals: dict[str, Approval] = {}  # of plans, by id; used ones are gone
         self.abandoned: dict[str, Abandoned] = {}  # take-backs that were interrupted and gone back from, by id
         self.stopped: dict[str, Stopped] = {}  # agents' calls that were asked for or refused, by id
@@ -195,8 +196,8 @@ class History:
         """What it folded, copied, so that who still holds it sees no change."""
         for name in (
             "times", "_touched", "checkpoints", "takebacks", "tracks", "numbers", "pins", "outcomes", "plans", "acts",
-            "undos", "_act_turns", "approvals", "abandoned", "stopped", "call_approvals", "sessions", "agent_turns",
-            "_session_seqs", "brackets", "forgotten", "_pruned", "_empty", "_tries", "_tried_in",
+            "undos", "_act_turns", "_found_out", "approvals", "abandoned", "stopped", "call_approvals", "sessions",
+            "agent_turns", "_session_seqs", "brackets", "forgotten", "_pruned", "_empty", "_tries", "_tried_in",
         ):  # fmt: skip
             setattr(self, name, getattr(earlier, name).copy())
         effects, damaged = earlier._folded
@@ -415,8 +416,9 @@ class History:
             packed = body["inverse"]
             now = now._replace(inverse=Inverse(packed["op"], packed["args"]) if packed else None)
         if act.state != DONE and now.state == DONE:
-            now = now._replace(seq=row.seq, in_doubt=act.in_doubt or self._undone_before(act))
-            self.effects.append(self._act_effect(now))
+            seq = self._place(row, body, act)
+            now = now._replace(seq=seq, in_doubt=act.in_doubt or self._undone_before(act))
+            self._insert(self._act_effect(now))
         elif act.state == DONE:  # what did not happen after all has no inverse
             kept = [self._act_effect(now)] if now.state == DONE else []
             self.effects = [x for e in self.effects for x in (kept if e.id == act.id and not e.takeback else [e])]
@@ -424,6 +426,18 @@ class History:
             now = now._replace(in_doubt="")
             self._settle_undos(act.id, FAILED, "there was nothing to take back")
         self.acts[act.id] = now
+
+    def _place(self, row: Row, body: Mapping[str, Any], act: Act) -> int:
+        """Where an act stands once it is known to have happened: where its own call told so. What somebody else found
+        out afterwards happened when it was begun."""
+        if not body.get("found_out"):
+            return row.seq
+        self._found_out[act.id] = row.seq
+        return act.seq
+
+    def _insert(self, effect: Effect) -> None:
+        """An effect in its place, which may lie before others."""
+        insort(self.effects, effect, key=lambda e: e.seq)
 
     def _undone_before(self, act: Act) -> str:
         """The take-back whose inverse took effect while an act was still under way: which of the two came last nobody
@@ -443,14 +457,15 @@ class History:
             takeback = self.takebacks.get(act.in_doubt)
             by = takeback.id if takeback else row.id
             if act.state == BEGUN:
-                self.effects.append(self._act_effect(act))
+                self._insert(self._act_effect(act))
             self.effects.append(
                 Effect(row.seq, row.id, row.at, frozenset(), {act.path: change}, by, act.domain, act.verdict)
             )
             if takeback is not None:
                 self.takebacks[takeback.id] = takeback._replace(rows=(*takeback.rows, row.seq))
         elif act.state == BEGUN:
-            self.effects.append(self._act_effect(act))
+            self._insert(self._act_effect(act))
+        self._found_out[act.id] = row.seq
         self.acts[act.id] = act._replace(in_doubt="", state=DONE)
 
     def _settle_undos(self, act: str, result: str, note: str) -> None:
@@ -626,6 +641,16 @@ class History:
         return {e.seq: e for e in self.effects}
 
     @cached_property
+    def did_not_happen(self) -> list[Effect]:
+        """Effects outside the files that failed. They are on record, and nothing of them stands or can go back."""
+        return [self._act_effect(act) for act in self.acts.values() if act.state == FAILED]
+
+    @cached_property
+    def all_effects(self) -> list[Effect]:
+        """Those that happened, may have happened, or did not, oldest first: what is shown."""
+        return sorted([*self.effects, *self.did_not_happen], key=lambda e: e.seq)
+
+    @cached_property
     def uncertain_rows(self) -> frozenset[int]:
         return frozenset(e.seq for e in self.effects if e.uncertain and not e.takeback)
 
@@ -695,11 +720,16 @@ class History:
             request = takeback.request
             turns = self.turns_named(request) or (self.turns_of(request.threads) if request.own else ())
             then = [t for t in turns if t not in self.agent_turns or self.agent_turns[t].seq < takeback.seq]
-            found.update((turn, unit) for turn in then for unit in takeback.kept)
+            kept = [unit for unit in takeback.kept if not self._is_settled_since(unit, takeback)]
+            found.update((turn, unit) for turn in then for unit in kept)
             if takeback.verb == "rollback" and request.actors:
-                shared = [u for u in takeback.kept if u.seq in self.by_seq and len(self.turns(u.seq)) > 1]
+                shared = [u for u in kept if u.seq in self.by_seq and len(self.turns(u.seq)) > 1]
                 found.update((t, u) for u in shared for t in self.turns(u.seq) if t.actor in request.actors)
         return found
+
+    def _is_settled_since(self, unit: Unit, takeback: Takeback) -> bool:
+        """Whether a take-back kept an act because it was in doubt, and somebody has found out since what came of it."""
+        return unit.seq in self.outside_rows and self._found_out.get(text(unit.path), 0) > takeback.seq
 
     # -- whose ---------------------------------------------------------------
 
@@ -752,7 +782,11 @@ class History:
         """Whose row it is. A stretch by hand is a turn only where no agent acted between the named checkpoints
         around it; what was recorded outside the files is part of it there, and else of its actor's turn. What was
         done in calls is their turn's wherever it is."""
-        effect = self.by_seq[seq]
+        return self.turns_of_effect(self.by_seq[seq])
+
+    def turns_of_effect(self, effect: Effect) -> frozenset[Turn]:
+        """The same of an effect, also of one that did not happen."""
+        seq = effect.seq
         if effect.takeback or (effect.turns and (effect.domain in STATES or effect.turns <= self._turns_of_calls)):
             return effect.turns
         at = bisect_left(self._named_seqs, seq)
@@ -1080,12 +1114,14 @@ class History:
     def _undone(self, act: Act, by: str) -> Act:
         return act._replace(undone_by=by, state=UNDONE if act.state == DONE else act.state)
 
-    def rows_of_call(self, id: str) -> list[str] | None:
-        """The ids of all that was found in a call, or in the calls of an agent's turn; None if it is neither."""
+    def rows_of_call(self, id: str, failed: bool = False) -> list[str] | None:
+        """The ids of all that was found in a call, or in the calls of an agent's turn, if so asked with what did not
+        happen; None if it is neither."""
+        effects = self.all_effects if failed else self.effects
         if id in self.brackets:
-            return [e.id for e in self.effects if id in e.calls]
+            return [e.id for e in effects if id in e.calls]
         turns = {turn for turn, asked in self.agent_turns.items() if asked.id == id}
-        return [e.id for e in self.effects if turns & e.turns] if turns else None
+        return [e.id for e in effects if turns & e.turns] if turns else None
 
     def turn_called(self, id: str) -> Turn | None:
         """The agent's turn that has this id, or the run that began with this checkpoint."""

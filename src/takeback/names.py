@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .effects import FAILED, RUN, Turn
+from .effects import RUN, Turn
 from .errors import NotFound, UsageError
 from .history import History
 from .typed import NamedTuple
@@ -29,10 +29,9 @@ class Named(NamedTuple):
 
 def everything(history: History) -> list[Named]:
     found = [Named(c.id, "checkpoint", c.seq, c.label) for c in history.checkpoints]
-    found += [Named(e.id, "effect", e.seq, "") for e in history.effects if not e.takeback and e.changes]
+    found += [Named(e.id, "effect", e.seq, "") for e in history.all_effects if not e.takeback and e.changes]
     found += [Named(t.id, "track", t.seq, "") for t in history.tracks.values()]
     found += [Named(t.id, "takeback", t.seq, "") for t in history.takebacks.values()]
-    found += [Named(a.id, "effect", a.seq, "") for a in history.acts.values() if a.state == FAILED]
     found += [Named(b.id, "call", b.seq, "") for b in history.brackets.values()]
     found += [Named(t.id, "turn", t.seq, "", t.prompt) for t in history.agent_turns.values()]
     return sorted(found, key=lambda n: n.seq)

@@ -140,11 +140,13 @@ class Outbox:
                 f"nobody can tell which draft of {name} it is, to send it or to drop it",
                 'say its id there: --result \'{"draft": "ID"}\'; or delete it there, then --did-not-happen',
             )
-        found = {"state": DONE, "verdict": HELD, "target": f"draft:{name}:{draft}"}
-        return self._workspace.acted(act.id, inverse=cancel(name, {"draft": draft}), did={"left_to_do": ""}, **found)
+        found: dict[str, Any] = {"state": DONE, "verdict": HELD, "target": f"draft:{name}:{draft}"}
+        found |= {"inverse": cancel(name, {"draft": draft}), "did": {"left_to_do": ""}}
+        return self._workspace.acted(act.id, found_out=True, **found)
 
     def _never_staged(self, act: Act) -> Act:
-        return self._workspace.acted(act.id, state=FAILED, did={"left_to_do": "there is no draft, as a person said"})
+        left = {"left_to_do": "there is no draft, as a person said"}
+        return self._workspace.acted(act.id, found_out=True, state=FAILED, did=left)
 
     def _where(self, act: Act) -> str:
         try:
@@ -222,9 +224,13 @@ class Outbox:
     def find(self, name: str) -> Act:
         """A mail by the beginning of its id or its provider's id; without a name the only one held."""
         if not name:
-            held = self.pending()
+            pending = self.pending()
+            held = [act for act in pending if act.shown_state == HELD]
             if len(held) == 1:
                 return held[0]
+            if not held and pending:  # what may have left already is no mail that is held
+                act = pending[-1]
+                raise NotFound(f"no mail is held, and {act.id[:8]} ({act.summary}) is {act.shown_state}", act.resolving)
             if not held:
                 raise NotFound("no mail is held", "hold one with takeback email stage")
             listed = ", ".join(f"{act.id[:8]} ({act.summary})" for act in held[:6])

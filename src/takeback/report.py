@@ -76,7 +76,7 @@ class _Writer:
         self.history = ws.history()
         self.acts: dict[str, Act] = {act.id: act for act in self.history.ledger()} if self.history.acts else {}
         self.asked = {asked.id: asked for asked in self.history.agent_turns.values()}
-        self.effects = {e.id: e for e in self.history.effects if not e.takeback}
+        self.effects = {e.id: e for e in self.history.all_effects if not e.takeback}
         acted = [(e.id, e.seq, e.at) for e in self.effects.values()]
         acted += [(back.id, back.seq, back.at) for back in self.history.takebacks.values()]
         acted = [each for each in acted if not span.only or each[0] in span.only]
@@ -271,7 +271,7 @@ class _Writer:
                 missed = self.missed.get(effect.id)
                 if act is None or state not in (IRREVERSIBLE, UNKNOWN, UNCOVERED):
                     tried = missed is not None or any(attempt.result != DONE for attempt in effect.attempts)
-                    if not tried or effect.stands == board.NONE:
+                    if not tried or effect.stands == board.NONE or state == FAILED:
                         continue
                 why, command = effect.left_to_do or "it cannot be taken back", ""
                 if state == UNKNOWN:

@@ -118,7 +118,7 @@ def _parts(history: History, found: names.Named) -> Iterable[str]:
     """The ids of an entry and of what belongs to it."""
     yield found.id
     if found.kind in ("turn", "call"):
-        yield from history.rows_of_call(found.id) or ()
+        yield from history.rows_of_call(found.id, failed=True) or ()
         whose = [turn for turn, asked in history.agent_turns.items() if asked.id == found.id]
         yield from (bracket.id for bracket in history.brackets.values() if bracket.turn in whose)
 
@@ -128,7 +128,7 @@ def _end_of(history: History, found: names.Named) -> int:
     if found.kind == "takeback":
         return max([found.seq, *history.takebacks[found.id].rows])
     parts = set(_parts(history, found))
-    return max([found.seq, *(e.seq for e in history.effects if e.id in parts)])
+    return max([found.seq, *(e.seq for e in history.all_effects if e.id in parts)])
 
 
 def _called(found: names.Named) -> str:

@@ -59,6 +59,7 @@ class TurnSeen(NamedTuple):
     takebacks: tuple[str, ...] = ()  # ids of those that it asked for, oldest first
     uncertain: tuple[str, ...] = ()  # paths that may be somebody else's: its take-back keeps them, and asks
     shared: tuple[str, ...] = ()  # paths that other turns had a part in
+    failed: int = 0  # what was to be done beyond files and git, and did not happen
 
 
 def of_effect(history: History, effect: Effect) -> list[AgentTurn]:
@@ -108,7 +109,7 @@ def turns_seen(
     asked = {turn.turn: turn for turn in wanted}
     effects: dict[Turn, list[Effect]] = {turn: [] for turn in asked}
     calls: dict[Turn, list[Bracket]] = {turn: [] for turn in asked}
-    for effect in history.effects if asked else ():
+    for effect in history.all_effects if asked else ():
         for turn in effect.turns & asked.keys() if not effect.takeback else ():
             effects[turn].append(effect)
     for bracket in history.brackets.values() if asked else ():
@@ -127,6 +128,8 @@ def _turn_seen(
     calls: Sequence[Bracket],
     get: Callable[[bytes], bytes] | None,
 ) -> TurnSeen:
+    failed = {e.id for e in history.did_not_happen}
+    effects, not_done = [e for e in effects if e.id not in failed], sum(e.id in failed for e in effects)
     found = net(effects)
     added, removed = lines_of(found, get) if get is not None else (None, None)
     units = [(e.seq, path) for e in effects for path in e.changes]
@@ -148,6 +151,7 @@ def _turn_seen(
         tuple(t.id for t in asked_for(history, asked.id)),
         tuple(map(text, uncertain_paths(history, effects))),
         tuple(map(text, shared_paths(history, effects))),
+        not_done,
     )
 
 
@@ -159,7 +163,7 @@ def asked_for(history: History, id: str) -> list[Takeback]:
 def calls_seen(history: History, wanted: Iterable[Bracket]) -> list[CallSeen]:
     found = {bracket.id: bracket for bracket in wanted}
     effects: dict[str, list[Effect]] = {id: [] for id in found}
-    for effect in history.effects if found else ():
+    for effect in history.all_effects if found else ():
         for id in effect.calls:
             if id in effects:
                 effects[id].append(effect)

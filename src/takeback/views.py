@@ -454,7 +454,7 @@ def log(ws: Workspace, filter: str = "", gate: bool = False, history: History | 
     rows = [_checkpoint_row(c, history, lengths) for c in history.checkpoints]
     rows += [
         _act_row(acts[e.id], e, history, lengths) if e.id in acts else _effect_row(e, history, lengths)
-        for e in history.effects
+        for e in history.all_effects
         if not e.takeback and e.changes
     ]
     cut_off = any(t.interrupted for t in history.takebacks.values()) and bool(ws.interrupted())
@@ -793,8 +793,8 @@ def _show_work(
     ws: Workspace, history: History, found: names.Named, rows: Mapping[str, LogRow], most: int | None
 ) -> Shown:
     """An agent's turn, or one call of it, with what was found in it."""
-    mine = set(history.rows_of_call(found.id) or ())
-    effects = [e for e in history.effects if e.id in mine and not e.takeback]
+    mine = set(history.rows_of_call(found.id, failed=True) or ())
+    effects = [e for e in history.all_effects if e.id in mine and not e.takeback]
     refused: list[LogRow] = []
     if found.kind == "turn":
         asked = next(t for t in history.agent_turns.values() if t.id == found.id)
@@ -809,7 +809,8 @@ def _show_work(
         who, at, summary = calls[0].agent, calls[0].at, calls[0].summary
     ids = dict.fromkeys([*(e.id for e in effects), *(id for call in calls for id in call.effects)])
     listed = sorted((rows[id] for id in ids if id in rows), key=lambda row: row.seq)
-    live = not listed or any(row.live for row in listed)
+    happened = [row for row in listed if row.state != "failed"]
+    live = not happened or any(row.live for row in happened)
     row = LogRow(
         found.id, found.kind, 0, "", at, who, summary, live, tuple(sorted({p for row in listed for p in row.paths})),
         state="live" if live else "undone", uncertain=any(row.uncertain for row in listed),

@@ -577,15 +577,16 @@ class Workspace(Hooked, Twins):
         )
         return self.record(act, by or {"surface": "python"}, for_effect=for_effect)
 
-    def acted(self, id: str, **what: Any) -> Act:
-        """Journals what became of an act: its state, its inverse, a verdict that changed."""
+    def acted(self, id: str, *, found_out: bool = False, **what: Any) -> Act:
+        """Journals what became of an act: its state, its inverse, a verdict that changed. With `found_out` it is not
+        told by who did it, but by somebody who looked afterwards: it keeps its place in the order."""
         from . import recording
 
         self.must_be_on()
         known = self.find_effect(id)
         found = recording.facts(self, known, what)
         with self.writing(), self.open_tree() as tree:
-            return recording.tell(self, tree, known, found)
+            return recording.tell(self, tree, known, found, found_out)
 
     def outside(self, name: str) -> Outside:
         """A domain of the outside world, in this workspace."""
@@ -793,7 +794,7 @@ class Workspace(Hooked, Twins):
         return self.find_effect(act.id)
 
     def pending_email(self) -> list[Act]:
-        """Mail that is held, oldest first."""
+        """Mail that is held, or that nobody knows to have left (`shown_state` says which), oldest first."""
         with self.alone():
             return self.outbox.pending()
 

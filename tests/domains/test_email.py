@@ -429,6 +429,25 @@ def test_a_person_may_say_that_it_was_not_sent(posted: Workspace, smtp: Smtp) ->
     assert len(smtp.got) == 2
 
 
+def test_a_mail_that_may_have_left_is_not_among_those_held(posted: Workspace, smtp: Smtp) -> None:
+    unknown, held = (posted.hold_email("bob@example.org", name, "x") for name in ("lost", "held"))
+    smtp.after_data = lambda server: server.transport.abort()
+    with pytest.raises(TakebackError):
+        posted.release_email(unknown.id, approved=True)
+    smtp.after_data = lambda server: None
+    assert posted.find_email("").id == held.id
+    posted.cancel_email("")
+    for act in (posted.release_email, posted.cancel_email):
+        with pytest.raises(NotFound, match=f"no mail is held, and {unknown.id[:8]}.* is unknown") as said:
+            act("")
+        assert f"takeback resolve {unknown.id[:8]} --happened or --did-not-happen" in said.value.hint
+    posted.hold_email("bob@example.org", "one", "x")
+    posted.hold_email("bob@example.org", "two", "x")
+    with pytest.raises(UsageError, match="2 mails are held") as several:
+        posted.release_email("")
+    assert unknown.id[:8] not in str(several.value)
+
+
 def test_a_server_that_says_nothing_is_unknown(posted: Workspace, smtp: Smtp, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
@@ -743,6 +762,17 @@ def test_a_draft_that_was_lost_while_staging_is_unknown(remote: tuple[Workspace,
     with pytest.raises(TakebackError):
         ws.release_email(act.id, approved=True)
     assert server.sent == []
+
+
+def test_a_draft_that_a_person_found_keeps_its_place(remote: tuple[Workspace, Any]) -> None:
+    """To go back to a checkpoint after it drops it no more than if the server had answered."""
+    ws, server = remote
+    with server.then("reset"), pytest.raises(TakebackError):
+        ws.hold_email("bob@example.org", "Report", "x")
+    [act] = ws.effects()
+    ws.checkpoint("after")
+    found = ws.resolve(act.id, "happened", {"draft": "d1"})
+    assert (found.seq, found.shown_state) == (act.seq, "held") and not ws.plan("rollback", "after").steps
 
 
 def test_a_server_that_hangs_is_unknown(opened: Opened, gmail: Gmail, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,6 +147,22 @@ def test_a_refund_that_policy_refuses_leaves_the_state_where_it_is(ws: Workspace
         assert graph.get_state(CONFIG) == head and files(ws) == {"invoice.txt"} and not server.refunds
 
 
+def test_a_charge_that_a_person_vouched_for_later_stays_where_it_was_begun(ws: Workspace):
+    """To go back to a state that has the charge does not refund it."""
+
+    def charge() -> object:
+        url, refund = "https://pay.example/charges", {"charge": "{response.body.id}"}
+        return ws.record_http("POST", url, status=None, inverse_url="/refunds", inverse_json=refund)
+
+    graph = line(saver := TakebackSaver(ws), charge=charge, label=lambda: (ws.root / "label.txt").write_text("L"))
+    graph.invoke({"done": []}, CONFIG)
+    (act,) = ws.effects()
+    ws.resolve(act.id, "happened", {"id": "ch_1"})
+    target = next(found for found in graph.get_state_history(CONFIG) if found.next == ("label",))
+    said = saver.rollback_to("t", id_of(target), with_files=True, approve=lambda plan: not plan.outside)
+    assert said.whole and ws.find_effect(act.id).shown_state == "live" and "label.txt" not in files(ws)
+
+
 @pytest.mark.parametrize("awaited", [False, True], ids=["called", "awaited"])
 def test_a_refund_that_is_lost_on_the_way_leaves_the_state_where_it_is(ws: Workspace, awaited: bool):
     with serving() as server:

@@ -15,8 +15,9 @@ from test_hook import Claude, is_denied
 
 import takeback
 from servers.payments import Payments
-from takeback import ancestry
+from takeback import ancestry, views
 from takeback.acts import Inverse, NewAct
+from takeback.timeline import Timeline
 
 
 @pytest.fixture
@@ -105,6 +106,21 @@ def test_a_call_that_the_agent_says_failed_is_asked_about_and_settled_by_a_perso
     assert step.verdict == "unknown" and f"takeback resolve {act.id[:8]} --happened or --did-not-happen" in step.note
     assert ws.resolve(act.id, "happened").shown_state == "irreversible"
     assert "force-with-lease" in ws.find_effect(act.id).did["left_to_do"], "what would undo it is still told"
+
+
+def test_a_turn_keeps_what_a_person_said_did_not_happen(session: Claude, ws: Any) -> None:
+    session.prompt("push it")
+    ran(session, "1", "git push origin main")
+    (act,) = ws.effects()
+    ws.resolve(act.id, "did-not-happen")
+    (row,) = [row for row in ws.log() if row.id == act.id]
+    (turn,) = ws.turns_of([row]).values()
+    assert (row.state, turn.outside, turn.failed, turn.live) == ("failed", 0, 1, True)
+    for name in (act.id, turn.id, *row.calls):
+        shown = views.show(ws, name)
+        assert act.id in {row.id for row in (shown.row, *shown.effects)}
+    item = Timeline(ws).item(turn.id)
+    assert (item.badges, item.stands, item.revert) == ({"failed": 1}, "whole", ())
 
 
 # -- one act, one effect --------------------------------------------------------------------

@@ -584,6 +584,26 @@ def test_what_did_not_happen_needs_no_undo(cli, bank) -> None:
     assert state(cli, id) == "failed" and cli.ok("rollback", "--dry-run").out.startswith("nothing to take back")
 
 
+def test_what_did_not_happen_stays_on_record_and_can_be_shown(cli, bank) -> None:
+    id = lost(cli, bank)
+    cli.ok("resolve", id, "--did-not-happen")
+    assert "state    failed" in cli.ok("show", id).out
+    (told,) = [line for line in cli.ok("log").out.splitlines() if "/v1/charges" in line]
+    assert told.endswith("· failed") and "taken back" not in told
+    (row,) = cli.ok("log", "--json", "state:failed").json["rows"]
+    assert (row["id"], row["live"]) == (id, False)
+    assert "nothing to take back" in cli("revert", id).err
+    report = cli.ok("report", "--json").json
+    assert [e["verdict"] for turn in report["turns"] for e in turn["effects"]] == ["failed"] and not report["remains"]
+    assert report["totals"]["taken_back"] == 0
+    assert "1 effect and" in cli("forget").out
+
+
+def test_a_request_that_was_refused_is_shown_too(cli, bank) -> None:
+    made = cli.ok("record", "http", "POST", f"{bank.url}/v1/charges", "--status", "402", "--json").json["effect"]
+    assert "state    failed" in cli.ok("show", made["id"]).out and "· failed" in cli.ok("log").out
+
+
 def test_the_result_of_what_happened_completes_its_undo(cli, bank) -> None:
     """Its id was never heard, so the refund could not be made: whoever finds the charge says which it is."""
     post(bank, "/v1/charges", amount=5)

@@ -82,7 +82,7 @@ def _lost(workspace: Workspace) -> dict[str, Any]:
         "since": min((c.at for c in history.checkpoints), default=None),
         "pinned": len(history.pins),
         "turns": len(history.agent_turns),
-        "effects": len({e.id for e in history.effects if not e.takeback}),
+        "effects": len({e.id for e in history.all_effects if not e.takeback}),
         "outside": {state: states.count(state) for state in ("live", "unknown", "sending") if states.count(state)},
         "held": states.count("held"),
         "threads": workspace.threads.names() if workspace.store.journal.newest_id("state") else [],

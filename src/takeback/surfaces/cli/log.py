@@ -215,12 +215,13 @@ def heading(terminal: Terminal, turn: TurnSeen, before: int = 0) -> str:
 
     begin = [terminal.style(safe(turn.agent), "cyan"), time.strftime("%H:%M", time.localtime(turn.at))]
     parts = [counted(turn.calls, "call")]
-    nothing = "" if turn.outside or turn.git or turn.takebacks else "no file changed"
+    nothing = "" if turn.outside or turn.failed or turn.git or turn.takebacks else "no file changed"
     amount = counted(len(turn.files), "file") if turn.files else nothing
     lines = counts(terminal, turn.added or 0, turn.removed or 0)
     parts += [f"{amount} {lines}".rstrip()] if amount else []
     parts += [f"git: {safe(turn.git)}"] if turn.git else []
     parts += [f"{turn.outside:,} outside the files"] if turn.outside else []
+    parts += [f"{turn.failed:,} outside the files failed"] if turn.failed else []
     parts += [counted(len(turn.takebacks), "take-back")] if turn.takebacks else []
     parts += [f"{len(turn.uncertain):,} uncertain"] if turn.uncertain else []
     parts += [f"{len(turn.shared):,} shared"] if turn.shared else []
@@ -261,6 +262,6 @@ def _what(row: LogRow, inside: bool = False) -> str:
         told += " · not known whose" if is_nobodys else " · uncertain"
     if len(row.turns) > 1 and not is_nobodys:
         told += " · shared"
-    if row.redone or not row.live:
+    if row.redone or (not row.live and row.state != "failed"):
         told += f" · {row.redone or 'taken back'}"
     return told

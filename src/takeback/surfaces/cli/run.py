@@ -352,6 +352,7 @@ def _did(turn: TurnSeen) -> str:
     told = [listed(turn.files)] if turn.files else []
     told += [f"in git {safe(turn.git)}"] if turn.git else []
     told += [f"{turn.outside:,} outside the files"] if turn.outside else []
+    told += [f"{turn.failed:,} outside the files failed"] if turn.failed else []
     return f"{counted(turn.calls, 'call')}: {'; '.join(told) or 'no file changed'}"
 
 
