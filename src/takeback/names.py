@@ -11,7 +11,10 @@ from collections.abc import Callable
 from .effects import RUN, Turn
 from .errors import NotFound, UsageError
 from .history import History
-from .typed import NamedTuple
+from .typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .acts import Undo
 
 BEFORE = "before:"  # in front of a name: just before what is called so, which is where going back to it leads anyway
 
@@ -66,11 +69,27 @@ def resolve(
         raise UsageError(f"{name!r} is ambiguous: {', '.join(map(str, matches[-6:]))}", how)
     if name and any(id.startswith(name) for id in history.forgotten):
         raise _pruned(name)
+    if not plans and (attempt := attempt_called(history, name)) is not None:
+        raise NotFound(*_is_attempt(history, name, attempt))
     hint = "list them with takeback log"
     if history.forgotten and not plans:  # a label goes with its checkpoint: whether this was one is not known any more
         hint += "; what was pruned is known by its number and id only, not by its label"
     what = "plan" if plans else "checkpoint, turn, effect or take-back"
     raise NotFound(f"no {what} is called {name!r}", hint)
+
+
+def attempt_called(history: History, name: str) -> Undo | None:
+    """The attempt to take an effect back whose id begins so, as `effects` lists it; None where that is none, or
+    several."""
+    found = [undo for undo in history.undos.values() if len(name) >= 4 and undo.id.startswith(name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_attempt(history: History, name: str, undo: Undo) -> tuple[str, str]:
+    """What that is, and by which names it is reached."""
+    act = history.acts[undo.act]
+    told = f"{name!r} is what was sent to undo {act.id[:8]} ({act.summary}), by take-back {undo.takeback[:8]}"
+    return told, f"name the effect, {act.id[:8]}, or the take-back, {undo.takeback[:8]}"
 
 
 def exactly(history: History, name: str) -> Named | None:

@@ -389,8 +389,8 @@ def describe(ws: Workspace, act: Act) -> str:
 
 def find(history: History, name: str) -> Act:
     """An act by the beginning of its id, or the id of what tried to take it back."""
-    tried = {u.act for u in history.undos.values() if len(name) >= 4 and u.id.startswith(name)}
-    found = tried.pop() if len(tried) == 1 else names.resolve(history, name, prompts=False).id
+    tried = names.attempt_called(history, name)
+    found = tried.act if tried is not None else names.resolve(history, name, prompts=False).id
     acts = [act for act in history.ledger() if found in (act.id, act.in_doubt)]
     if len(acts) == 1:
         return acts[0]

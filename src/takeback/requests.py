@@ -198,7 +198,8 @@ def _revert(
         found, unknown = _resolved(history, word, prompts="/" not in word)
         if found is None:
             path = relative(word)  # says so where it is no path of this project
-            raise unknown if unknown is not None and "pruned" in unknown.message else _unchanged(history, text(path))
+            is_told = unknown is not None and ("pruned" in unknown.message or names.attempt_called(history, word))
+            raise unknown if unknown is not None and is_told else _unchanged(history, text(path))
         if found.kind == "track":
             points.append(history.tracks[found.id])
         else:

@@ -690,6 +690,8 @@ def show(ws: Workspace, name: str) -> Shown:
             return Shown(_gate_row(call, ws.history()), stopped=call)
         if (gone := _abandoned(ws.history(), name)) is not None:
             return Shown(_abandoned_row(gone, ws.history()), abandoned=gone)
+        if (undo := names.attempt_called(ws.history(), name)) is not None:
+            return show(ws, undo.act)  # which tells of all attempts at it
         raise
     if named.kind == "checkpoint" and named.label == name:  # a prompt is the label of its checkpoint too
         turn = names.work(ws.history(), named)

@@ -513,6 +513,19 @@ def test_resolve_undone(cli, bank, by_undo: bool) -> None:
     assert again.code == 2 and "not in doubt" in again.err
 
 
+def test_the_id_of_an_attempt_is_known_to_every_verb(cli, bank) -> None:
+    id = unknown(cli, bank)
+    attempt = next(e["id"] for e in effects(cli) if e["undoes"] == id)
+    assert f"id       {id}" in cli.ok("show", attempt[:8]).out
+    for verb in ("revert", "rollback", "undo"):
+        ran = cli(verb, attempt[:8], "--dry-run")
+        assert (
+            ran.code == 2
+            and f"is what was sent to undo {id[:8]}" in ran.err
+            and f"name the effect, {id[:8]}" in ran.err
+        )
+
+
 def test_resolve_not_undone_lets_it_be_sent_again_after_approval(cli, bank) -> None:
     id = charge(cli, bank)
     bank.misbehave("drop")
