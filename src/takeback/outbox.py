@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
-from . import ancestry
+from . import ancestry, recording
 from .acts import BEGUN, Act, NewAct, World
 from .domains.email import cancel
 from .effects import DONE, FAILED, HELD, IRREVERSIBLE, UNKNOWN, text
@@ -142,11 +142,11 @@ class Outbox:
             )
         found: dict[str, Any] = {"state": DONE, "verdict": HELD, "target": f"draft:{name}:{draft}"}
         found |= {"inverse": cancel(name, {"draft": draft}), "did": {"left_to_do": ""}}
-        return self._workspace.acted(act.id, found_out=True, **found)
+        return recording.found_out(self._workspace, act, **found)
 
     def _never_staged(self, act: Act) -> Act:
         left = {"left_to_do": "there is no draft, as a person said"}
-        return self._workspace.acted(act.id, found_out=True, state=FAILED, did=left)
+        return recording.found_out(self._workspace, act, state=FAILED, did=left)
 
     def _where(self, act: Act) -> str:
         try:

@@ -167,7 +167,7 @@ def record(
     if (seen := already_seen(ws.history(), act, by, for_effect)) is not None:
         told = facts(ws, seen, _more_of(seen, act))
         _keep(ws, content)
-        return tell(ws, tree, seen, told, found_out=True)
+        return tell(ws, tree, seen, told, later=True)
     if instead is not None and (found := instead(ws.history().ledger())) is not None:
         return found
     _look_before(ws, tree, by.get("actor", ""))
@@ -183,10 +183,17 @@ def _keep(ws: Workspace, content: bytes) -> None:
         ws.store.blobs.flush()
 
 
-def tell(ws: Workspace, tree: OpenFolder, known: Act, found: Mapping[str, Any], found_out: bool = False) -> Act:
-    """Journals what became of an act; `found_out` if who did it did not say so, but somebody afterwards."""
+def found_out(ws: Workspace, known: Act, **what: Any) -> Act:
+    """Journals what became of an act, as somebody says who looked afterwards: it keeps its place in the order."""
+    found = facts(ws, known, what)
+    with ws.writing(), ws.open_tree() as tree:
+        return tell(ws, tree, known, found, later=True)
+
+
+def tell(ws: Workspace, tree: OpenFolder, known: Act, found: Mapping[str, Any], later: bool = False) -> Act:
+    """Journals what became of an act; `later` if who did it did not say so, but somebody afterwards."""
     _look_before(ws, tree, known.by.get("actor", ""))
-    body = {"act": known.id, **found, **({"found_out": True} if found_out else {})}
+    body = {"act": known.id, **found, **({"found_out": True} if later else {})}
     ws.store.journal.append([New("acted", new_id(), body)], ws.clock())
     return ws.history().acts[known.id]
 
@@ -332,8 +339,8 @@ def settle(ws: Workspace, name: str, said: str, result: Any) -> Act:
         return ws.outbox.resolve(act, said == HAPPENED, result)
     if said == DID_NOT_HAPPEN:
         left = "it did not happen, as a person said: there is nothing to take back"
-        return ws.acted(act.id, found_out=True, state=FAILED, did={"left_to_do": left})
-    return ws.acted(act.id, found_out=True, **_happened(ws, act, result))
+        return found_out(ws, act, state=FAILED, did={"left_to_do": left})
+    return found_out(ws, act, **_happened(ws, act, result))
 
 
 def _happened(ws: Workspace, act: Act, result: Any) -> dict[str, Any]:

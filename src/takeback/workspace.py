@@ -577,16 +577,15 @@ class Workspace(Hooked, Twins):
         )
         return self.record(act, by or {"surface": "python"}, for_effect=for_effect)
 
-    def acted(self, id: str, *, found_out: bool = False, **what: Any) -> Act:
-        """Journals what became of an act: its state, its inverse, a verdict that changed. With `found_out` it is not
-        told by who did it, but by somebody who looked afterwards: it keeps its place in the order."""
+    def acted(self, id: str, **what: Any) -> Act:
+        """Journals what became of an act: its state, its inverse, a verdict that changed."""
         from . import recording
 
         self.must_be_on()
         known = self.find_effect(id)
         found = recording.facts(self, known, what)
         with self.writing(), self.open_tree() as tree:
-            return recording.tell(self, tree, known, found, found_out)
+            return recording.tell(self, tree, known, found)
 
     def outside(self, name: str) -> Outside:
         """A domain of the outside world, in this workspace."""
