@@ -239,10 +239,10 @@ def test_only_the_journal_and_the_index_of_threads_know_sql():
 def test_the_reader_of_imports_sees_a_wrong_one(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("test_imports.SOURCE", tmp_path)
     (tmp_path / "trees.py").write_text(
-        "from . import workspace\nfrom .surfaces.cli import main\nimport takeback.views\n"
+        "from . import workspace\nfrom .surfaces.cli import main\nimport takeback.show.views\n"
     )
     assert imports(tmp_path / "trees.py") == [
         ("workspace", "takeback.workspace"),
         ("surfaces", "takeback.surfaces.cli.main"),
-        ("views", "takeback.views"),
+        ("views", "takeback.show.views"),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import installed
+from takeback.system import installed
 
 ROOT = Path(__file__).parent.parent
 _INDEX = re.compile(

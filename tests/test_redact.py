@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import takeback
 from secrets_to_plant import SHAPES
-from takeback import redact
-from takeback.ids import new_id
-from takeback.redact import MASK
+from takeback.model.ids import new_id
+from takeback.privacy import redact
+from takeback.privacy.redact import MASK
 
 SOURCE = Path(takeback.__file__).parent
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from takeback.config.settings import Settings
 from takeback.errors import UsageError
-from takeback.rules import DEFAULT_FOLDERS, Rules, load_rules
-from takeback.settings import Settings
+from takeback.look.coverage import DEFAULT_FOLDERS, Rules, load_rules
 
 USER = "excluded by your configuration"
 IGNORE = "excluded by .takebackignore"

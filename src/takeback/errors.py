@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .results import Finished
+    from takeback.apply.results import Finished
 
 
 class TakebackError(Exception):

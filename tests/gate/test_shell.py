@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from sampling import examples
 from takeback import gate
-from takeback.gate import Risk, grammar
-from takeback.policy import CALLS
+from takeback.config.policy import CALLS
+from takeback.gate import Risk
+from takeback.gate.bash import grammar
 
 ROOT, HOME = "/srv/project", "/home/me"
 
@@ -220,7 +221,7 @@ def test_a_package_that_is_not_there_is_no_error():
 
 
 def test_the_parser_costs_no_import_of_typing():
-    told = "import sys; from takeback.gate import grammar; assert grammar.parser(); print('typing' in sys.modules)"
+    told = "import sys; from takeback.gate.bash import grammar; assert grammar.parser(); print('typing' in sys.modules)"
     found = subprocess.run([sys.executable, "-I", "-c", told], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "False"
 

@@ -9,7 +9,7 @@ import pytest
 
 from takeback import gate
 from takeback.agents.events import BEFORE, READS, SHELL, UNKNOWN, WRITES, Event
-from takeback.brackets import Caller
+from takeback.journal.brackets import Caller
 
 HOME = "/home/me"
 

@@ -10,7 +10,7 @@ from driving import run
 
 import takeback
 from scene import Scene
-from takeback.surfaces.cli.takebacks import Asked
+from takeback.surfaces.cli.take_back_flow import Asked
 from takeback.surfaces.tui.picker import Picker
 
 ASKED = Asked("rollback", ())

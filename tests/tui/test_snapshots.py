@@ -11,7 +11,7 @@ from driving import Player
 from textual.widgets import Input
 
 from scene import CODEX, Scene
-from takeback.surfaces.cli.takebacks import Asked
+from takeback.surfaces.cli.take_back_flow import Asked
 from takeback.surfaces.tui.app import TimelineApp
 from takeback.surfaces.tui.picker import Picker
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..callers import Caller
-from ..typed import TYPE_CHECKING, Any
+from takeback.model.calls import Caller
+from takeback.typed import TYPE_CHECKING, Any
+
 from . import events as kinds
 from .dialect import Dialect, text
 from .events import Event
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 _READERS = (
     "Read NotebookRead Glob Grep LS LSP WebFetch WebSearch TodoRead TodoWrite AskUserQuestion EnterPlanMode "
@@ -68,9 +69,9 @@ class Claude(Dialect):
         return environ.get("CLAUDE_CODE_ENTRYPOINT") == _HEADLESS
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from . import claude_transcript
+        from takeback.agents.sessions import claude
 
-        return claude_transcript.end_of(transcript, key, prompted)
+        return claude.end_of(transcript, key, prompted)
 
 
 def is_made_by_program(prompt: str) -> bool:

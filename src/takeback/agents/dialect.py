@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .. import quickjson
-from ..callers import BY_CONTENT, Caller
-from ..typed import TYPE_CHECKING, Any
+from takeback import quickjson
+from takeback.model.calls import BY_CONTENT, Caller
+from takeback.typed import TYPE_CHECKING, Any
+
 from . import events as kinds
 from .events import Answer, Event, Reply
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _OURS = ("takeback", "plugin_takeback_takeback")  # what our MCP server is called, by itself and in the plugin
@@ -220,7 +221,7 @@ def patched(patch: str) -> tuple[str, ...]:
 
 def by_content(tool: str, given: Mapping[str, Any]) -> str:
     """The name of a call that has none: the same before and after, since the tool and its input are."""
-    from ..digests import sha256
+    from takeback.digests import sha256
 
     packed = quickjson.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     return BY_CONTENT + sha256(packed).hexdigest()[:24]

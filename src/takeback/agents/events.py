@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..callers import Caller
-from ..typed import TYPE_CHECKING, Any, NamedTuple, Protocol
+from takeback.model.calls import Caller
+from takeback.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 START = "start"  # a session begins, or goes on
 PROMPT = "prompt"  # a person asks something

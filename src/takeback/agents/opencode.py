@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..callers import Caller
-from ..typed import Any
+from takeback.model.calls import Caller
+from takeback.typed import Any
+
 from . import events as kinds
 from .dialect import Dialect, by_content, reply, seconds, table, text
 from .events import Answer, Event, Reply

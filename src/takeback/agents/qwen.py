@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..callers import Caller
-from ..typed import Any
+from takeback.model.calls import Caller
+from takeback.typed import Any
+
 from . import events as kinds
 from .claude import Claude
 from .dialect import Dialect, table

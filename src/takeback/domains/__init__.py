@@ -3,13 +3,13 @@ group `takeback.domains`."""
 
 from __future__ import annotations
 
-from ..acts import Outside, World
-from ..errors import TakebackError
+from takeback.errors import TakebackError
+from takeback.model.outside import Outside, World
 
 BUILT_IN = {
     "http": "takeback.domains.http:Http",
     "command": "takeback.domains.command:Command",
-    "email": "takeback.domains.email:Email",
+    "email": "takeback.domains.email.domain:Email",
     "python": "takeback.domains.python:Python",
 }
 

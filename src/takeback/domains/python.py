@@ -26,11 +26,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from .. import ancestry, redact
-from ..acts import KEY_LASTS, Answer, Credential, Inverse, World, is_key_known
-from ..effects import DONE, FAILED, UNKNOWN
-from ..errors import NotDone, TakebackError, UsageError
-from ..typed import Any
+from takeback.errors import NotDone, TakebackError, UsageError
+from takeback.model.effects import DONE, FAILED, UNKNOWN
+from takeback.model.outside import KEY_LASTS, Answer, Credential, Inverse, World, is_key_known
+from takeback.privacy import redact
+from takeback.system import processes
+from takeback.typed import Any
 
 OP = "call"
 _MAIN = "__main__"
@@ -72,7 +73,7 @@ def _known_as(module: str, attribute: str) -> str:
 def program() -> str:
     """What tells the program that runs here from another: its file; without one, the process itself."""
     file = getattr(sys.modules.get(_MAIN), "__file__", None)
-    return os.path.realpath(file) if file else f"process {os.getpid()}.{ancestry.started(os.getpid())}"
+    return os.path.realpath(file) if file else f"process {os.getpid()}.{processes.started(os.getpid())}"
 
 
 def _must_exist(module: str, attribute: str) -> None:

@@ -10,14 +10,14 @@ what it does; docs/gate.md says what the gate does not see.
 
 from __future__ import annotations
 
-from ..typed import TYPE_CHECKING, NamedTuple
+from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ..agents.events import Answer, Event
-    from ..workspace import Workspace
-    from .judging import Judged
+    from takeback.agents.events import Answer, Event
+    from takeback.gate.bash.judge import Judged
+    from takeback.workspace import Workspace
 
 
 _NONE: Mapping[str, str] = {}
@@ -65,7 +65,7 @@ def look(
     known: Mapping[str, str] = _NONE,
 ) -> Judged:
     """The same with what of the command is not known: programs whose own code alone says what they do."""
-    from .judging import shell as judged
+    from takeback.gate.bash.judge import shell as judged
 
     return judged(command, cwd, root, home, stores, config, known)
 
@@ -89,6 +89,6 @@ def decide(
 ) -> Answer:
     """What is answered. A call that is asked for or denied is journaled; an approval of it is used up. `alone`: the
     agent could ask, but nobody sits at it."""
-    from .deciding import decide as decided
+    from .decision import decide as decided
 
     return decided(ws, event, risks, can_ask, summary, alone)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from ..typed import NamedTuple
-from .state import resolved
-from .words import UNKNOWN
+from takeback.gate.bash.state import resolved
+from takeback.gate.bash.words import UNKNOWN
+from takeback.typed import NamedTuple
 
 _TEMPORARY = (
     "/tmp",

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
-from ..patterns import pattern
-from ..typed import NamedTuple
-from .words import UNKNOWN, named
+from takeback.gate.bash.words import UNKNOWN, named
+from takeback.patterns import pattern
+from takeback.typed import NamedTuple
 
 PUSH, PUBLISH, FORGE = "push", "publish", "forge"
 INFRASTRUCTURE, CLUSTER, CLOUD = "infrastructure", "cluster", "cloud"

@@ -142,8 +142,9 @@ def become(words: list[str], cwd: str, env: dict[str, str], fds: list[int]) -> N
 
 def main() -> None:
     import takeback
-    from takeback import capture, domains, safefs
+    from takeback import capture, domains
     from takeback.surfaces import cli
+    from takeback.system import safefs
 
     for package in (takeback, capture, domains, safefs, cli):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

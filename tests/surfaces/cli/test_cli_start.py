@@ -10,11 +10,11 @@ import pytest
 
 import takeback
 from takeback.surfaces.cli import split_verb
-from takeback.surfaces.cli.verbs import VERBS, overview
+from takeback.surfaces.cli.verb_list import VERBS, overview
 
 pytestmark = pytest.mark.started
 
-HEAVY = ("sqlite3", "zstandard", "takeback.workspace", "takeback.store", "argparse", "typing", "dataclasses")
+HEAVY = ("sqlite3", "zstandard", "takeback.workspace", "takeback.store.layout", "argparse", "typing", "dataclasses")
 
 
 @pytest.mark.parametrize("word", ["--version", "--help"])
@@ -29,7 +29,7 @@ def test_nothing_heavy_is_imported_for(word: str) -> None:
 NEVER = (
     "argparse", "ast", "asyncio", "base64", "dataclasses", "difflib", "gettext", "inspect", "locale", "pathspec",
     "platform", "platformdirs", "shutil", "subprocess", "tempfile", "tomllib", "traceback", "typing", "zstandard",
-    "takeback.domains.files", "takeback.executor", "takeback.planner", "takeback.prune", "takeback.verify",
+    "takeback.domains.files", "takeback.apply.executor", "takeback.plan.planner", "takeback.care.prune", "takeback.care.verify",
 )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import unicodedata
 
 import pytest
 
-from takeback.surfaces.cli import log, terminal
+from takeback.show.turns import TurnSeen
+from takeback.surfaces.cli import terminal
 from takeback.surfaces.cli.terminal import (
     age,
     cells,
@@ -19,7 +20,7 @@ from takeback.surfaces.cli.terminal import (
     safe,
     safe_line,
 )
-from takeback.turns import TurnSeen
+from takeback.surfaces.cli.verbs.see import log
 
 
 def test_no_character_that_steers_a_terminal_is_left() -> None:

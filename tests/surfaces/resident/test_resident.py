@@ -457,9 +457,9 @@ def test_a_hook_by_itself_loads_nothing_that_it_can_do_without(hooks: Hooks, too
         done = subprocess.run(argv, cwd=hooks.project, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         loaded, uri = done.stdout.splitlines()[-2:]
-        assert "takeback.calls" in loaded.split() and uri == "file:///a%20b True /etc"
+        assert "takeback.look.turns_and_calls" in loaded.split() and uri == "file:///a%20b True /etc"
         assert not {"hashlib", "urllib.parse", "ipaddress", "threading", "base64", "zstandard"} & {*loaded.split()}
-        spared = {"re", "enum", "json", "takeback.repository"}
+        spared = {"re", "enum", "json", "takeback.domains.git.repository"}
         assert tool == "Bash" or not spared & {*loaded.split()}
         assert "takeback.gate" not in loaded.split() or (os.cpu_count() or 1) < 2  # another process judges
     assert hooks.calls() == [("one", True)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...typed import Any
+from takeback.typed import Any
+
 from . import commands
 from .targets import Config, Hooks, Ours, Place, Target
 

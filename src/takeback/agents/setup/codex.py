@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...typed import Any
+from takeback.typed import Any
+
 from . import commands, lines
 from .claude import group
 from .targets import Block, Config, Hooks, Ours, Place, Target

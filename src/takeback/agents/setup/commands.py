@@ -10,7 +10,8 @@ import json
 import shlex
 from pathlib import Path
 
-from ...typed import NamedTuple
+from takeback.typed import NamedTuple
+
 from .targets import MARK, Ours, Whole, seal
 
 

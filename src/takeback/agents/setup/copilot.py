@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ...typed import Any
+from takeback.typed import Any
+
 from .targets import Config, Hooks, Ours, Place, Target
 
 EVENTS = (

@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Sequence, Set
 from itertools import groupby
 
-from ...typed import Any, NamedTuple
+from takeback.typed import Any, NamedTuple
+
 from . import jsonc
 from .jsonc import Malformed, Node, Part
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 
-from ...typed import NamedTuple
-from .. import AGENTS
+from takeback.agents import AGENTS
+from takeback.typed import NamedTuple
 
 _SCRIPTS = ("takeback/surfaces/resident/start.py",)  # what our hooks have run, and may still run, by its path
 

@@ -10,9 +10,10 @@ import json
 import os
 from pathlib import Path
 
-from ...agent_files import record_of
-from ...errors import TakebackError
-from ...typed import NamedTuple
+from takeback.config.agents_own_files import record_of
+from takeback.errors import TakebackError
+from takeback.typed import NamedTuple
+
 from .document import Made, Span
 
 

@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from ...typed import Any, NamedTuple
+from takeback.typed import Any, NamedTuple
+
 from . import changes, jsonc, lines
 from .changes import Change
 from .targets import is_marked

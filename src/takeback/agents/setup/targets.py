@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ...typed import Any, NamedTuple, Protocol
+from takeback.typed import Any, NamedTuple, Protocol
+
 from .document import Where
 
 _SEAL = re.compile(r"(takeback protect wrote this, seal )([0-9a-f]{16}|@)")

@@ -7,11 +7,11 @@ import os
 import stat
 from pathlib import Path
 
-from ... import safefs
-from ...agent_files import MOST
-from ...errors import TakebackError
-from ...safefs.portable import PortableFolder
-from ...typed import NamedTuple
+from takeback.config.agents_own_files import MOST
+from takeback.errors import TakebackError
+from takeback.system import safefs
+from takeback.system.safefs.portable import PortableFolder
+from takeback.typed import NamedTuple
 
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 

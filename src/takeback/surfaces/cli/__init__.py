@@ -43,17 +43,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     verb, rest = split_verb(words)
     if verb == "--version":
-        from ... import __version__
+        from takeback import __version__
 
         print(f"takeback {__version__}")
         return 0
     if verb == "--help":
-        from .verbs import overview
+        from .verb_list import overview
 
         print(overview())
         return 0
     if verb == "hook" and not any(word.startswith("-") for word in rest):
-        from .hook import respond  # at once: it runs around every call of an agent, and must not fail on its words
+        from takeback.surfaces.cli.verbs.outside.hook import (
+            respond,  # at once: it runs around every call of an agent, and must not fail on its words
+        )
 
         return respond(rest, os.environ)
     return _dispatch(verb, rest)
@@ -76,7 +78,8 @@ def split_verb(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _dispatch(verb: str, rest: list[str]) -> int:
-    from ...errors import TakebackError
+    from takeback.errors import TakebackError
+
     from .terminal import Terminal
 
     ours = rest[: rest.index("--")] if "--" in rest else rest  # what follows may be the words of another program
@@ -85,7 +88,7 @@ def _dispatch(verb: str, rest: list[str]) -> int:
     try:
         return _perform(verb, rest, terminal)
     except TakebackError as error:
-        from .failures import known
+        from takeback.surfaces.wording.failures import known
 
         return known(error, terminal, as_json)
     except KeyboardInterrupt:
@@ -94,17 +97,17 @@ def _dispatch(verb: str, rest: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        from .failures import bug, known, of_the_system
+        from takeback.surfaces.wording.failures import bug, known, of_the_system
 
         explained = of_the_system(error)
         return known(explained, terminal, as_json) if explained else bug(error, terminal, as_json, verb)
 
 
 def _perform(verb: str, rest: list[str], terminal: Terminal) -> int:
-    from .verbs import VERBS
+    from .verb_list import VERBS
 
     if verb not in VERBS:
-        from .failures import unknown_verb
+        from takeback.surfaces.wording.failures import unknown_verb
 
         raise unknown_verb(verb)
     from .parsing import module_of, parse

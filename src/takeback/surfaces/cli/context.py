@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ...errors import NoWorkspace, Off, TakebackError, UsageError
+from takeback.errors import NoWorkspace, Off, TakebackError, UsageError
+
 from .terminal import Terminal, safe
 
 TYPE_CHECKING = False
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from ...settings import Settings
-    from ...workspace import Workspace
+    from takeback.config.settings import Settings
+    from takeback.workspace import Workspace
+
     from .parsing import Namespace
 
 
@@ -42,10 +44,11 @@ class Context:
 
     def settings(self, root: Path | None = None) -> Settings:
         """What holds here; below an agent by the configuration that was known when the folder was protected."""
-        from ... import setting_place, store
-        from ...settings import home
+        from takeback.config import place
+        from takeback.config.settings import home
+        from takeback.store import layout
 
-        return setting_place.load(root, self.environ, self.off, root or store.find_root(home(self.environ), self.cwd))
+        return place.load(root, self.environ, self.off, root or layout.find_root(home(self.environ), self.cwd))
 
     def must_be_on(self, settings: Settings) -> None:
         if not settings.enabled:
@@ -57,18 +60,18 @@ class Context:
     # -- the workspace -------------------------------------------------------
 
     def root(self) -> Path | None:
-        from ... import store
+        from takeback.store import layout
 
-        return store.find_root(self.settings().home, self.cwd)
+        return layout.find_root(self.settings().home, self.cwd)
 
     def open(self, when_off: bool = False, tell: bool = True) -> Workspace:
         """The workspace at or above here. Says so if a take-back was interrupted, or is under way."""
-        from ... import store
+        from takeback.store import layout
 
         first = self.settings()
         if not when_off:
             self.must_be_on(first)
-        root = store.find_root(first.home, self.cwd)
+        root = layout.find_root(first.home, self.cwd)
         if root is None:
             raise self._no_workspace(first.home)
         settings = self.settings(root)
@@ -76,9 +79,9 @@ class Context:
             self.terminal.warn(f"takeback: {safe(settings.broken)}")
         if not when_off:
             self.must_be_on(settings)
-        from ...workspace import open_workspace
+        from takeback.workspace import open_workspace
 
-        self._must_not_be_shielded(store.folder_of(settings.home, root))
+        self._must_not_be_shielded(layout.folder_of(settings.home, root))
         workspace = open_workspace(root, settings, environ=self.environ)
         below = os.path.relpath(self._directory, root)
         self.terminal.below = "" if below == "." else below
@@ -127,13 +130,13 @@ def moved_from(home: Path, folder: Path) -> Iterator[Path]:
     """Roots that are gone and whose folder was this one, by its inode."""
     from pathlib import Path
 
-    from ... import store
+    from takeback.store import layout
 
     try:
         inode = folder.stat().st_ino
     except OSError:
         return
-    for _, meta in store.known_stores(home):
+    for _, meta in layout.known_stores(home):
         if meta.get("inode") == inode and not os.path.lexists(meta["root"]):
             yield Path(meta["root"])
 

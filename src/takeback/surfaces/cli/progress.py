@@ -12,15 +12,17 @@ from mmap import mmap
 from struct import Struct
 from time import monotonic
 
-from ...effects import STATES
-from ...units import format_duration, format_size
+from takeback.model.effects import STATES
+from takeback.text.units import format_duration, format_size
+
 from .terminal import clip, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...effects import Result, Step
+    from takeback.model.effects import Result, Step
+
     from .terminal import Terminal
 
 _BAR = 20

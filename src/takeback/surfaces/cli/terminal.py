@@ -172,7 +172,7 @@ class Terminal:
 
     def typed(self, path: bytes) -> str:
         """A path of the project as a word of a command that is typed here."""
-        from .ways import typed
+        from takeback.surfaces.wording.ways import typed
 
         return typed(path, self.below)
 

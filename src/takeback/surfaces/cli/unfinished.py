@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from ...effects import text
-from . import resume
-from .capturing import with_progress
+from takeback.model.effects import text
+from takeback.surfaces.cli.verbs.plan import resume
+
+from .captured import with_progress
 from .terminal import counted, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...workspace import Workspace
+    from takeback.workspace import Workspace
+
     from .context import Context
 
 
 def ask(context: Context, workspace: Workspace) -> int:
     """Does what is answered and nothing more; that it was interrupted has been said when the workspace was opened."""
-    from ...timeline import Timeline
+    from takeback.show.timeline import Timeline
 
     terminal = context.terminal
     if (plan := Timeline(workspace).unfinished()) is not None:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from mcp_types import CallToolResult, TextContent
 
-from ...errors import Stale, TakebackError
-from ...typed import Any
-from ..cli import page as cli
-from ..cli.terminal import safe
+from takeback.errors import Stale, TakebackError
+from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.wording import page as cli
+from takeback.typed import Any
+
 from .wording import OWN, for_agents
 
 LONGEST_LIST = 1000

@@ -18,7 +18,8 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 from mcp_types.version import is_version_at_least
 from pydantic import BaseModel, Field, StrictBool, ValidationError
 
-from ...typed import NamedTuple
+from takeback.typed import NamedTuple
+
 from .calls import Ctx
 
 _INPUT_REQUIRED = "2026-07-28"  # from then on a server asks by ending the call

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from mcp.server.mcpserver import ResourceSecurity
 from mcp.server.mcpserver.exceptions import ResourceError
 
-from ...errors import TakebackError
-from ..cli import diffs, log
+from takeback.errors import TakebackError
+from takeback.surfaces.cli.verbs.see import log
+from takeback.surfaces.mcp.tools.see import masked
+from takeback.surfaces.wording import diffs
+
 from .answers import Page, answer
 from .calls import Call
-from .tools.see import masked
 from .windows import more, windowed
 from .wording import for_agents
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...typed import Any
+from takeback.typed import Any
 
 Schema = dict[str, Any]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...typed import NamedTuple
-from ...views import FileDiff
+from takeback.show.views import FileDiff
+from takeback.typed import NamedTuple
+
 from .answers import LONGEST_LINE, Page
 
 

@@ -43,7 +43,7 @@ def main(words: Sequence[str]) -> NoReturn:
 
     if words and words[0] == SERVE:
         _take_up_packages()
-        from takeback.surfaces.resident.server import serve
+        from .server import serve
 
         _exit(serve(words[1:]))
     code, out, err = 0, b"", b""
@@ -222,7 +222,7 @@ def _by_itself(words: Sequence[str], said: bytes) -> Reply:
     gc.disable()  # what a start makes stays to the end: to look it over for cycles would only cost time
     _take_up_packages()
     _take_up_paths()
-    from takeback.surfaces.resident.alone import answer
+    from .alone import answer
 
     return answer(words, said)
 

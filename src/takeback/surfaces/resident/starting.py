@@ -8,8 +8,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from ... import settings
-from ...typed import Any
+from takeback.config import settings
+from takeback.typed import Any
+
 from . import client
 
 _PATIENCE = 10.0  # seconds for it to come up, or to end

@@ -9,10 +9,12 @@ from typing import NamedTuple
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from ...board import NONE, PART, CallItem, EffectItem, TurnItem
-from ...timeline import Detail
-from ..cli import diffs, show
-from ..cli.terminal import age, counted, moment, safe
+from takeback.show.timeline import Detail
+from takeback.show.timeline_items import NONE, PART, CallItem, EffectItem, TurnItem
+from takeback.surfaces.cli.terminal import age, counted, moment, safe
+from takeback.surfaces.cli.verbs.see import show
+from takeback.surfaces.wording import diffs
+
 from .listing import BADGES, amounts
 from .paper import Paper, cut, styled, wrapped
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ..cli.terminal import Terminal, counted
+from takeback.surfaces.cli.terminal import Terminal, counted
 
 _TAB = 4
 _CONSOLE = Console(color_system=None)  # wrapping needs one; nothing is printed on it

@@ -21,18 +21,22 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label
 from textual.worker import get_current_worker
 
-from ...acts import Credential
-from ...effects import Outcome, Plan, Result, Step
-from ...errors import ApprovalNeeded, TakebackError
-from ...locks import waiting_while
-from ...masking import mask_difference, mask_file
-from ...states import StateDifference
-from ...timeline import Timeline
-from ...typed import NamedTuple
-from ...workspace import Workspace
-from ..cli import approving, diffs, failures, outcomes, plans, resume, takebacks, threads_seen
-from ..cli.takebacks import Asked
-from ..cli.terminal import safe
+from takeback.errors import ApprovalNeeded, TakebackError
+from takeback.model.effects import Outcome, Plan, Result, Step
+from takeback.model.outside import Credential
+from takeback.model.thread_states import StateDifference
+from takeback.privacy.masking import mask_difference, mask_file
+from takeback.show.timeline import Timeline
+from takeback.surfaces.cli import approving, take_back_flow
+from takeback.surfaces.cli.take_back_flow import Asked
+from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.cli.verbs.back.threads import see
+from takeback.surfaces.cli.verbs.plan import resume
+from takeback.surfaces.wording import diffs, failures, outcomes, plans
+from takeback.system.locks import waiting_while
+from takeback.typed import NamedTuple
+from takeback.workspace import Workspace
+
 from .later import HasThreads
 from .paper import Paper, cut, wrapped
 from .rows import Lines
@@ -182,7 +186,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
             if not plan.asks and (not plan.steps or plan.idle):  # nothing will change; an undo may still move on
                 self._tell_from_thread(workspace.apply(plan))
                 return
-            fuller = takebacks.fuller_plan(workspace, plan, asked, self._agent)
+            fuller = take_back_flow.fuller_plan(workspace, plan, asked, self._agent)
             lines = self._plan_lines(plan, fuller)
             running = list(plans.running_lines(fuller or plan, workspace.history()))
             found, more = self._shown(plan), self._shown(fuller) if fuller is not None else None
@@ -214,7 +218,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
 
     def _plan_lines(self, plan: Plan, fuller: Plan | None = None) -> list[Text]:
         paper = Paper(self.width, self._workspace.environ)
-        takebacks.write_plan(paper, self._workspace, plan, len(plan.steps) <= _ALL, fuller)
+        take_back_flow.write_plan(paper, self._workspace, plan, len(plan.steps) <= _ALL, fuller)
         return paper.read()
 
     def _show(self, found: Shown, fuller: Shown | None, lines: list[Text], running: list[str]) -> None:
@@ -369,7 +373,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
     def _tell_from_thread(self, outcome: Outcome) -> None:
         paper = Paper(self.width, self._workspace.environ)
         try:
-            takebacks.write_outcome(paper, self._workspace, outcome)
+            take_back_flow.write_outcome(paper, self._workspace, outcome)
         except Exception as error:
             self.later(self._fail, failures.told(error, "ui"))
             return
@@ -441,7 +445,7 @@ def diff_lines(workspace: Workspace, plan: Plan, width: int, masked: bool) -> li
     """What a plan would change, line by line: in files, and in threads that go along."""
     paper, files = Paper(width), plans.diff_of(workspace, plan)
     paper.page(diffs.lines(paper, [mask_file(file) for file in files] if masked else files))
-    paper.page(threads_seen.planned(paper, workspace, plan, _masked if masked else list))
+    paper.page(see.planned(paper, workspace, plan, _masked if masked else list))
     return cut(paper.read(), _MOST)
 
 

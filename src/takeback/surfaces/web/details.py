@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from ...acts import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, UNDONE, Act
-from ...board import NONE, CallItem, EffectItem, Item, Mark, TurnItem
-from ...effects import Checkpoint, short_id
-from ...timeline import Detail, Now
-from ...views import Diff, FileDiff
-from ..cli.diffs import totals
-from ..cli.page import Page
-from ..cli.show import kept, missed
-from ..cli.terminal import clip, counted, moment, safe
+from takeback.model.effects import Checkpoint, short_id
+from takeback.model.outside import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, UNDONE, Act
+from takeback.show.timeline import Detail, Now
+from takeback.show.timeline_items import NONE, CallItem, EffectItem, Item, Mark, TurnItem
+from takeback.show.views import Diff, FileDiff
+from takeback.surfaces.cli.terminal import clip, counted, moment, safe
+from takeback.surfaces.cli.verbs.see.show import kept, missed
+from takeback.surfaces.wording.diffs import totals
+from takeback.surfaces.wording.page import Page
+
 from . import sides
 from .forms import Forms, group
 from .html import Child, Markup, joined, lines, tag, url

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...errors import ApprovalNeeded
+from takeback.errors import ApprovalNeeded
+
 from .html import Child, Markup, tag
 from .listing import Place
 

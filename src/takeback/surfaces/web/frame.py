@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...board import TurnItem
-from ...filters import KEYS
-from ...timeline import Now
-from ..cli.terminal import counted
+from takeback.journal.filters import KEYS
+from takeback.show.timeline import Now
+from takeback.show.timeline_items import TurnItem
+from takeback.surfaces.cli.terminal import counted
+
 from .forms import Forms
 from .html import Child, Markup, document, joined, tag, url
 from .listing import Place, listing

@@ -10,9 +10,10 @@ from typing import Any
 
 import uvicorn
 
-from ...errors import TakebackError, UsageError
-from ...typed import NamedTuple
-from ...workspace import Workspace
+from takeback.errors import TakebackError, UsageError
+from takeback.typed import NamedTuple
+from takeback.workspace import Workspace
+
 from .changes import MAIL, TAKEBACK
 from .guard import Guard, Keys
 from .site import Site

@@ -10,18 +10,21 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from ... import redact
-from ...acts import HAPPENED, Act
-from ...effects import STATES
-from ...errors import NotFound, Stale, TakebackError, UsageError
-from ...timeline import Timeline
-from ...typed import NamedTuple
-from ...workspace import Workspace
-from ..cli import acts, approving, email, resolve, shapes
-from ..cli.page import Page
-from ..cli.plans import Shown
-from ..cli.record import parsed_json
-from ..cli.terminal import safe
+from takeback.errors import NotFound, Stale, TakebackError, UsageError
+from takeback.model.effects import STATES
+from takeback.model.outside import HAPPENED, Act
+from takeback.privacy import redact
+from takeback.show.timeline import Timeline
+from takeback.surfaces.cli import approving
+from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.cli.verbs.outside import email, resolve
+from takeback.surfaces.cli.verbs.outside.record import parsed_json
+from takeback.surfaces.wording import effects_outside, json_shapes
+from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.plans import Shown
+from takeback.typed import NamedTuple
+from takeback.workspace import Workspace
+
 from . import steps
 from .forms import Filled, Forms, must_say_yes, one, typed_yes
 from .html import Child, Markup, lines, tag
@@ -97,7 +100,7 @@ def resolving(workspace: Workspace, id: str, said: str) -> Matter:
     if said not in act.sayings:
         raise UsageError("it is not said what came of it", "go back to it in the timeline and choose")
     meaning = resolve.meaning(act, said)
-    sent = acts.describer(workspace)(act) if act.in_doubt and act.inverse is not None else ""
+    sent = effects_outside.describer(workspace)(act) if act.in_doubt and act.inverse is not None else ""
     told = [
         "Nobody knows what came of it. Look at the other side before you say so.",
         f"This notes your word, {meaning}, and sends nothing; to take it back needs a yes of its own.",
@@ -129,7 +132,7 @@ def resolved(workspace: Workspace, id: str, said: str, result: str = "") -> Resu
     noted = f"noted: {resolve.meaning(workspace.find_effect(id), said)}"
     given = parsed_json(result, "the result", '{"id": "ch_3P"}') if result.strip() else None
     act = workspace.resolve(id, said, given)
-    return Result(act.id, "Noted", (noted,), True, False, {"effect": shapes.effect(act, workspace.history())})
+    return Result(act.id, "Noted", (noted,), True, False, {"effect": json_shapes.effect(act, workspace.history())})
 
 
 # -- a mail that is held -----------------------------------------------------------
@@ -174,7 +177,7 @@ def released(workspace: Workspace, id: str) -> Result:
 
 
 def _draft(workspace: Workspace, act: Act) -> dict[str, Any]:
-    from ...outbox import draft
+    from takeback.domains.email.outbox import draft
 
     return {"draft": draft(act, workspace.clock())}
 

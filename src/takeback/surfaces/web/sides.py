@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...textdiff import Hunk
-from ...views import FileDiff
-from ..cli.diffs import name_of, what_of
-from ..cli.page import Page
-from ..cli.terminal import counted, listed, safe_line
+from takeback.show.views import FileDiff
+from takeback.surfaces.cli.terminal import counted, listed, safe_line
+from takeback.surfaces.wording.diffs import name_of, what_of
+from takeback.surfaces.wording.page import Page
+from takeback.text.linediff import Hunk
+
 from .html import Child, Markup, tag
 
 _MOST = 4_000  # rows of one page

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...effects import Plan
-from ...workspace import Workspace
-from ..cli.page import Page
-from ..cli.plans import Shown, shown
-from ..cli.terminal import counted
+from takeback.model.effects import Plan
+from takeback.surfaces.cli.terminal import counted
+from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.plans import Shown, shown
+from takeback.workspace import Workspace
+
 from .html import Markup, tag
 
 _MANY = 500  # steps that are all listed

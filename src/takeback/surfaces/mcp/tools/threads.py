@@ -13,23 +13,24 @@ from anyio import to_thread
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import Field
 
-from ....effects import Outcome, short_id
-from ....masking import mask_difference, mask_state
-from ....states import StateCheckpoint, quoted
-from ....workspace import Workspace
-from ...cli import thread_shapes as shapes
-from ...cli import threads_seen as seen
-from ...cli.terminal import counted, safe
-from ...cli.threads_kept import captures, look_at_files
-from ...cli.threads_tended import verified
-from ..answers import LONGEST_LIST, Page, answer, whole
-from ..calls import Call, Ctx, Cwd, call_of
-from ..proposals import carry_out, shown
+from takeback.model.effects import Outcome, short_id
+from takeback.model.thread_states import StateCheckpoint, quoted
+from takeback.privacy.masking import mask_difference, mask_state
+from takeback.surfaces.cli.terminal import counted, safe
+from takeback.surfaces.cli.verbs.back.threads import see as seen
+from takeback.surfaces.cli.verbs.back.threads.append import captures, look_at_files
+from takeback.surfaces.cli.verbs.back.threads.tend import verified
+from takeback.surfaces.mcp.answers import LONGEST_LIST, Page, answer, whole
+from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
+from takeback.surfaces.mcp.proposals import carry_out, shown
+from takeback.surfaces.wording import json_thread_shapes as shapes
+from takeback.workspace import Workspace
+
 from . import CHANGES, KEEPS, LOOKS
 from .back import DryRun, Everything, Force, Merge
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from takeback.surfaces.mcp.server import Server
 
 _LARGEST = 256 << 10  # bytes of a state, as JSON, that is answered with whole
 _LISTED = 50
