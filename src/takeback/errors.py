@@ -20,7 +20,8 @@ TakebackError            exit 1   it failed; nothing was lost
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

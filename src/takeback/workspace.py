@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.agents.in_workspace import Hooked
 from takeback.care import budget
@@ -32,7 +33,6 @@ from takeback.system.safefs import components
 
 from .aio import Twins
 from .errors import ApprovalNeeded, NoWorkspace, Off, TakebackError, UsageError
-from .typed import TYPE_CHECKING, Any, NamedTuple
 from .workspace_locks import explained
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from _thread import RLock  # all that we need of threading, which would cost eve
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ContextDecorator, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from takeback.agents import ends
 from takeback.config.settings import Settings
@@ -26,7 +27,6 @@ from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import components, open_root
 
 from .errors import Interrupted, Locked, Off, TakebackError, UsageError
-from .typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from takeback.apply.executor import Told

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from takeback.errors import UsageError
-from takeback.typed import Any
 
 from .events import Agent
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from takeback.model.calls import Call
-from takeback.typed import TYPE_CHECKING
 
 from . import events as kinds
 from .events import Event

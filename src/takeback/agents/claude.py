@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from takeback.model.calls import Caller
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import events as kinds
 from .dialect import Dialect, text

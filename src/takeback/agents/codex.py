@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from takeback.typed import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from . import events as kinds
 from .dialect import Dialect, table, text

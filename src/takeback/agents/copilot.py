@@ -4,8 +4,7 @@ A hook of it must not fail: any other exit than 0 denies, and what it says is lo
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from takeback.typed import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from . import events as kinds
 from .claude import Claude

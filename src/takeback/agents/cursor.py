@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from takeback.model.calls import Caller
-from takeback.typed import Any
 
 from . import events as kinds
 from .dialect import Dialect, by_content, reply, table, text

@@ -6,11 +6,11 @@ says how it differs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from takeback import quickjson
 from takeback.model.calls import BY_CONTENT, Caller
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import events as kinds
 from .events import Answer, Event, Reply
@@ -163,7 +163,7 @@ def exit_code(said: str) -> int | None:
 
 
 def reply(body: Mapping[str, Any]) -> Reply:
-    return Reply(out=quickjson.dumps(body) if body else "")
+    return Reply(out=json.dumps(body) if body else "")
 
 
 # -- reading what anybody may have written -------------------------------------
@@ -189,7 +189,7 @@ def table(found: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
         value = found.get(name)
         if isinstance(value, str) and value.lstrip().startswith("{"):
             try:
-                value = quickjson.loads(value)
+                value = json.loads(value)
             except (ValueError, RecursionError):
                 continue
         if isinstance(value, dict):
@@ -221,9 +221,9 @@ def patched(patch: str) -> tuple[str, ...]:
 
 def by_content(tool: str, given: Mapping[str, Any]) -> str:
     """The name of a call that has none: the same before and after, since the tool and its input are."""
-    from takeback.digests import sha256
+    from hashlib import sha256
 
-    packed = quickjson.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+    packed = json.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     return BY_CONTENT + sha256(packed).hexdigest()[:24]
 
 

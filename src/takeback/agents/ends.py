@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from takeback.journal.brackets import Bracket, End
 from takeback.system import processes
-from takeback.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .events import Agent

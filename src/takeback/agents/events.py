@@ -6,9 +6,9 @@ stdin of a hook ─► Agent.parse ─► Event ─► (surfaces/hook.py acts on
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from takeback.model.calls import Caller
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from takeback.journal.brackets import End

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from takeback import quickjson
 from takeback.privacy import redact
-from takeback.typed import Any, NamedTuple
 
 FILE = "hooks.jsonl"
 FAILED, NOTED = "failed", "noted"  # it could not capture or answer; it did what it should, and that is worth knowing
@@ -33,7 +33,7 @@ def append(home: Path, record: Record) -> None:
     """Adds a line; the same one again, right after, is told once. Silent where nothing can be written."""
     try:
         told = [_short(value) if isinstance(value, str) else value for value in record]
-        line = quickjson.dumps(dict(zip(Record._fields, told, strict=True))).encode() + b"\n"
+        line = json.dumps(dict(zip(Record._fields, told, strict=True))).encode() + b"\n"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
         fd = os.open(home / FILE, flags, 0o600)
@@ -59,7 +59,7 @@ def read(home: Path) -> list[Record]:
     found = []
     for line in lines:
         try:
-            body: dict[str, Any] = quickjson.loads(line)
+            body: dict[str, Any] = json.loads(line)
             record = Record(**{name: body[name] for name in Record._fields})
             if isinstance(record.at, (int, float)) and all(isinstance(value, str) for value in record[1:]):
                 found.append(record)

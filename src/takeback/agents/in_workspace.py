@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from takeback.care import budget
 from takeback.errors import ApprovalNeeded, TakebackError, UsageError
@@ -13,7 +14,6 @@ from takeback.model.ids import new_id
 from takeback.system import agent_sessions
 from takeback.system.processes import Process
 from takeback.system.safefs import Folder as OpenFolder
-from takeback.typed import TYPE_CHECKING
 from takeback.workspace_locks import Guarded, in_between
 
 if TYPE_CHECKING:

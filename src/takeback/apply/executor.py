@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import groupby
+from typing import Any, NamedTuple
 
 from takeback.errors import Damaged
 from takeback.journal.history import Segment, pack_list, pack_units, unpack_list
@@ -43,7 +44,6 @@ from takeback.model.outside import NOBODY_KNOWS
 from takeback.plan.planner import changes_of
 from takeback.store.blobs import Blobs
 from takeback.store.folder_objects import is_unread, parent
-from takeback.typed import Any, NamedTuple
 
 _STOPPED = "not begun: whoever asked for it cancelled"
 BACKWARDS = "-a"  # after the key of a segment that is being aborted: what it leaves means the reverse

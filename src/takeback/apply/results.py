@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Set
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import TakebackError
 from takeback.model.effects import DONE, FAILED, KEPT, Outcome, Unit, domain_of, text, thread_of
-from takeback.typed import TYPE_CHECKING, NamedTuple
 from takeback.workspace_locks import with_article
 
 if TYPE_CHECKING:

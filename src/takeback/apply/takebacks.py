@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from takeback import domains
 from takeback.config.policy import ALLOW, REFUSE
@@ -70,7 +71,6 @@ from takeback.store.folder_objects import is_unread, parent
 from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import components, open_root
 from takeback.text.linediff import Conflict
-from takeback.typed import TYPE_CHECKING, Any
 
 from .executor import Done, Executor, Outer, changes_made, kept_results, steps_of
 

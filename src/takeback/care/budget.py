@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import TakebackError
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from takeback.workspace_locks import Guarded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from takeback.errors import Damaged
 from takeback.journal import change_lists
@@ -12,7 +13,6 @@ from takeback.journal.journal import Row
 from takeback.model.effects import FILE, LINK, raw
 from takeback.store import folder_objects
 from takeback.store.blobs import Blobs
-from takeback.typed import Any, NamedTuple
 
 
 class Need(NamedTuple):

@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from takeback.config.settings import Settings
 from takeback.errors import Damaged
@@ -21,7 +22,6 @@ from takeback.journal.journal import New, Stored, holds, rebuild, spans
 from takeback.model.ids import new_id
 from takeback.store import layout
 from takeback.system.locks import Lock
-from takeback.typed import NamedTuple
 
 _LEAF = 13  # a page of rows
 _WAL_HEAD, _FRAME_HEAD = 32, 24

@@ -6,8 +6,7 @@ A rollback past `takeback protect` must not take our own hooks away, nor an agen
 from __future__ import annotations
 
 import os
-
-from takeback.typed import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,8 +86,8 @@ def with_edited_hooks(home: Path, root: Path) -> list[str]:
 def _is_edited(home: Path, path: str) -> bool:
     import json
     import stat
+    from hashlib import sha256
 
-    from takeback.digests import sha256
     from takeback.system import safefs
 
     try:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from takeback.errors import TakebackError
 from takeback.store import layout
 from takeback.system import agent_sessions, processes
-from takeback.typed import Any
 
 from . import settings
 from .settings import Settings

@@ -12,10 +12,10 @@ Pure: settings in, decisions out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from takeback.errors import UsageError
 from takeback.model.effects import HELD, IRREVERSIBLE, UNKNOWN, VERDICTS
-from takeback.typed import Any, NamedTuple
 
 ALLOW, ASK, REFUSE = "allow", "ask", "refuse"
 _STRICTER = {ALLOW: 0, ASK: 1, REFUSE: 2}

@@ -12,10 +12,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from takeback.errors import UsageError
 from takeback.text.units import LARGEST, format_duration, format_size, parse_duration, parse_size
-from takeback.typed import Any, NamedTuple
 
 from . import policy
 from .policy import Policy

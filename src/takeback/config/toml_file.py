@@ -10,9 +10,9 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from takeback.errors import UsageError
-from takeback.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .settings import Setting

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-
-from takeback.typed import Any
+from typing import Any
 
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash")
 # What a shell sets by itself, and what we give to every command.

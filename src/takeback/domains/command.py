@@ -27,6 +27,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from takeback.config import variables
 from takeback.errors import TakebackError, UsageError
@@ -34,7 +35,6 @@ from takeback.model.effects import DONE, FAILED, UNKNOWN
 from takeback.model.outside import Answer, Credential, Inverse, NewAct, World, is_key_known
 from takeback.privacy import redact
 from takeback.store.layout import folder_of
-from takeback.typed import Any, NamedTuple
 
 try:
     import fcntl

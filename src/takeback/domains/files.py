@@ -14,9 +14,10 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from itertools import chain
+from typing import NamedTuple
 
-from takeback.digests import sha256, stream
 from takeback.errors import TakebackError
 from takeback.journal import change_lists
 from takeback.look.read_path import Reader
@@ -44,7 +45,6 @@ from takeback.store.records import pread, sparse_chunks
 from takeback.system import forking
 from takeback.system.safefs import ABSENT, TEMPORARY, components
 from takeback.system.safefs import Folder as OpenFolder
-from takeback.typed import NamedTuple
 
 _BLOCK = 1 << 16
 _PAGE = 1 << 12  # of zeros, so many are a hole again
@@ -894,7 +894,7 @@ def _hash(fd: int, goal: Entry) -> bytes:
     if goal.size < 1 << 20:
         return sha256(pread(fd, goal.size + 1, 0)).digest()
     os.lseek(fd, 0, os.SEEK_SET)
-    digest = stream()
+    digest = sha256()
     for chunk in sparse_chunks(fd):
         digest.update(chunk)
     return digest.digest()

@@ -25,13 +25,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from takeback.errors import NotDone, TakebackError, UsageError
 from takeback.model.effects import DONE, FAILED, UNKNOWN
 from takeback.model.outside import KEY_LASTS, Answer, Credential, Inverse, World, is_key_known
 from takeback.privacy import redact
 from takeback.system import processes
-from takeback.typed import Any
 
 OP = "call"
 _MAIN = "__main__"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from takeback.errors import NotFound, TakebackError, UsageError
 from takeback.journal import names
@@ -34,7 +35,6 @@ from takeback.model.outside import (
 from takeback.privacy import redact
 from takeback.system import handed_over, processes
 from takeback.system.safefs import Folder as OpenFolder
-from takeback.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from takeback.workspace import Workspace

@@ -10,7 +10,7 @@ what it does; docs/gate.md says what the gate does not see.
 
 from __future__ import annotations
 
-from takeback.typed import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.agents.events import ASK as ASKED
 from takeback.agents.events import DENY, FOLDERS, SHELL, Answer, Event
@@ -20,7 +21,6 @@ from takeback.errors import TakebackError
 from takeback.journal.journal import New
 from takeback.model.ids import new_id
 from takeback.privacy import redact
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from . import Risk
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from takeback.config import agents_own_files
 from takeback.gate.bash import switches
@@ -12,9 +13,7 @@ from takeback.gate.bash.globs import ABOVE, APART, BELOW, SAME, covers
 from takeback.gate.bash.state import Command, resolved
 from takeback.gate.bash.walk import Shell
 from takeback.gate.bash.words import UNKNOWN, named
-from takeback.patterns import pattern
 from takeback.system import regular_files
-from takeback.typed import NamedTuple
 
 from . import Risk
 from .paths_written import Touched, touched
@@ -54,7 +53,7 @@ _EXTRACTS = named("tar bsdtar gtar unzip 7z")
 _MODES = named("chmod gchmod")
 _OWNERS = named("chown chgrp gchown gchgrp")
 _MOST_FILES = 200  # of a folder that are looked into
-_WRITING_CODE = pattern(
+_WRITING_CODE = re.compile(
     r"\bopen\s*\([^)]{0,300}['\"][wax+]|write|dump|unlink|remove|rmtree|rename|replace|truncate|rm\b"
 )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from takeback.gate.bash.find_command import parted
 from takeback.gate.bash.outputs import git_words, outputs
 from takeback.gate.bash.state import Command
 from takeback.gate.bash.words import named
-from takeback.typed import NamedTuple
 
 
 class Touched(NamedTuple):

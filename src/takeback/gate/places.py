@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from takeback.gate.bash.state import resolved
 from takeback.gate.bash.words import UNKNOWN
-from takeback.typed import NamedTuple
 
 _TEMPORARY = (
     "/tmp",

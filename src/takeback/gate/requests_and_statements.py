@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from takeback.gate.bash.words import UNKNOWN, named
-from takeback.patterns import pattern
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
 _CURL_DATA = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F",
@@ -23,8 +22,8 @@ _CURL_LONG_VALUES = named(
     "--data-urlencode --doh-url --form --form-string --header --json --key --max-time --oauth2-bearer --output "
     "--preproxy --proxy --proxy-header --referer --request --retry --upload-file --user --user-agent --write-out"
 )
-_ADDRESS = pattern(r"\w+://")
-_CHOICE = pattern(r"\{([^{}]*)\}|\[(\d+)-(\d+)\]")
+_ADDRESS = re.compile(r"\w+://")
+_CHOICE = re.compile(r"\{([^{}]*)\}|\[(\d+)-(\d+)\]")
 _MOST_PLACES = 50
 _WGET_DATA = ("--post-data", "--post-file", "--body-data", "--body-file")
 _HARMLESS_GH = frozenset({"graphql"})
@@ -205,12 +204,12 @@ _CLIENTS: dict[str, tuple[str, ...]] = {
     "valkey-cli": (),
     "prisma": (),
 }
-_SQL = pattern(
+_SQL = re.compile(
     r"\b(DROP\s+\w+|TRUNCATE(?:\s+TABLE)?\s+[\w\"`.]+|DELETE\s+FROM\s+[\w\"`.]+|ALTER\s+\w+|UPDATE\s+[\w\"`.]+\s+SET|"
     r"REPLACE\s+INTO|MERGE\s+INTO|VACUUM\s+FULL|REINDEX\s+DATABASE|INSERT\s+OR\s+REPLACE)\b",
     re.IGNORECASE,
 )
-_MONGO = pattern(r"\b(drop|dropDatabase|dropIndex(?:es)?|dropUser|deleteOne|deleteMany|remove|findOneAndDelete|"
+_MONGO = re.compile(r"\b(drop|dropDatabase|dropIndex(?:es)?|dropUser|deleteOne|deleteMany|remove|findOneAndDelete|"
                     r"updateOne|updateMany|replaceOne|renameCollection|bulkWrite)\s*\(")  # fmt: skip
 _REDIS = named("FLUSHALL FLUSHDB DEL UNLINK SHUTDOWN RENAME EXPIRE RESTORE MIGRATE SWAPDB SET GETDEL HDEL LTRIM SREM "
                    "ZREM XDEL XTRIM EVAL DEBUG REPLICAOF SLAVEOF")  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from takeback.agents.events import READS, SHELL, WRITES
 from takeback.gate.bash import switches
 from takeback.gate.bash.words import named
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import Risk, own_undo, rules
 from .deadline import Deadline, TooLate

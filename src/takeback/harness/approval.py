@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any
 
 from takeback.errors import UsageError
 from takeback.model.effects import FAILED, Plan, text
 from takeback.model.outside import Act, depends
-from takeback.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from takeback.workspace import Workspace

@@ -20,6 +20,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback import agents, gate
 from takeback.agents import call_of_event, hook_problems
@@ -50,7 +51,6 @@ from takeback.privacy import redact
 from takeback.store.folder_objects import LATE
 from takeback.system import processes
 from takeback.threads.turns import finish_unasked
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from .approval import Stays, allowed, awaiting, is_yes, still_standing
 from .recorder import Recorder, Undoing, done_before, filled, to_the_end, waiting

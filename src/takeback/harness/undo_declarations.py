@@ -16,12 +16,12 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.domains import command, http, python
 from takeback.errors import UsageError
 from takeback.model.outside import Inverse
 from takeback.privacy import redact
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from .recorder import REFERENCE, filled, refuse_misspelled
 

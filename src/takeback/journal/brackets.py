@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.model.calls import BY_CONTENT as BY_CONTENT
 from takeback.model.calls import TURN
@@ -36,7 +37,6 @@ from takeback.model.calls import Caller as Caller
 from takeback.model.effects import FAILED, Change, Effect, Turn, raw, text
 from takeback.model.ids import new_id
 from takeback.model.outside import BEGUN, NewAct, body_of, is_same_request
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from .journal import Journal, New, Row
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from takeback.errors import UsageError
 from takeback.model.effects import ACT_VERDICTS, UNCERTAIN
 from takeback.text.units import parse_duration
-from takeback.typed import NamedTuple, Protocol
 
 KINDS = ("checkpoint", "effect", "takeback", "gate")
 STATES = (

@@ -8,8 +8,7 @@ import os
 import struct
 import zlib
 from pathlib import Path
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 START = bytes(32)  # what the first row follows
 _HEAD = struct.Struct("<Q32s")

@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 from takeback.errors import Damaged, TakebackError
 from takeback.model.effects import (
@@ -45,7 +46,6 @@ from takeback.model.effects import (
 )
 from takeback.model.outside import BEGUN, DECLINED, UNDONE, Act, Approval, Inverse, Stopped, Undo, is_fact, recorded
 from takeback.store.folder_objects import is_unread
-from takeback.typed import Any
 
 from . import change_lists
 from .brackets import AgentTurn, Bracket, bracket_of, closed_by, settled, turn_of

@@ -8,15 +8,15 @@ holds. `prev` is the hash before. The head (seq, hash) is also in a small file, 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from takeback import quickjson
-from takeback.digests import sha256
 from takeback.errors import Damaged, Locked, TakebackError
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from .head_file import START, Head, HeadFile, SeenHead
 
@@ -519,7 +519,7 @@ class Journal:
             elif not holds((seq, id, kind, at, body_hash, row_prev, hash, body)):
                 yield BadRow(seq, "its body was altered")
             elif kind == "prune":
-                forgotten.update(_span(quickjson.loads(body)["forgot"]))
+                forgotten.update(_span(json.loads(body)["forgot"]))
             prev, expected = hash, seq + 1
         for seq in empty:
             if seq not in forgotten and seq not in known_gaps:
@@ -622,7 +622,7 @@ def _stored(new: New, head: Head, at: float) -> Stored:
     if new.kind == "value":
         body = os.urandom(_SALT) + new.body["bytes"]
     else:
-        body = quickjson.dumps({**new.body, "salt": os.urandom(_SALT).hex()}, compact=True).encode()
+        body = json.dumps({**new.body, "salt": os.urandom(_SALT).hex()}, separators=(",", ":")).encode()
     body_hash = sha256(body).digest()
     seq, when = head.seq + 1, int(at * 1e6)
     hash = _chained(seq, new.id, new.kind, when, body_hash, head.hash)
@@ -648,4 +648,4 @@ def _checked(row: Stored, light: frozenset[str] = frozenset()) -> Row:
         return Row(seq, str(id), str(kind), at / 1e6 if isinstance(at, int) else 0.0, None, damaged=True)
     if body is None or is_left_out:
         return Row(seq, id, kind, at / 1e6, None if body is None else {})
-    return Row(seq, id, kind, at / 1e6, {"bytes": body[_SALT:]} if kind == "value" else quickjson.loads(body))
+    return Row(seq, id, kind, at / 1e6, {"bytes": body[_SALT:]} if kind == "value" else json.loads(body))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import NotFound, UsageError
 from takeback.model.effects import RUN, Turn
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 from .history import History
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.model.effects import Change, domain_of
 from takeback.system.safefs import Folder, components
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from takeback.domains.threads.look import Seen

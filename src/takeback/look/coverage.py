@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
 
-from takeback.digests import sha256
 from takeback.errors import UsageError
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import re

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
+from typing import NamedTuple, Protocol
 
 from takeback.model.effects import FOLDER, UNOBSERVED, UNSEEN, Change, Entry, Snapshot, State
 from takeback.store import folder_objects
 from takeback.store.folder_objects import Folder, Gap, Ids, join
 from takeback.system.safefs import keys
-from takeback.typed import NamedTuple, Protocol
 
 _DECODED = 2048  # folders kept decoded: enough for what a day's work touches, and no more memory than that
 

@@ -21,14 +21,14 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from itertools import accumulate, chain, count, repeat
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from takeback.digests import sha256
 from takeback.errors import Damaged, TakebackError
 from takeback.model.effects import Entry
 from takeback.store.folder_objects import Gap
-from takeback.typed import TYPE_CHECKING, Any
 
 from .known_tree import Index, Objects, Record
 

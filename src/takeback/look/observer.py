@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.config.settings import Settings
 from takeback.errors import Damaged, UsageError
@@ -27,7 +28,6 @@ from takeback.system.forking import DamagedThere
 from takeback.system.safefs import TEMPORARY
 from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs.mounts import mounts_below
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from . import runs_at_work, steps_at_work
 from .change_times import ChangeTimes

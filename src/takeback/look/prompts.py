@@ -12,13 +12,13 @@ is found later the call's for certain.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from takeback.agents import ends
 from takeback.journal import brackets
 from takeback.journal.brackets import Bracket
 from takeback.system import processes
 from takeback.system.safefs import Folder as OpenFolder
-from takeback.typed import TYPE_CHECKING
 
 from . import turns_and_calls
 

@@ -9,8 +9,8 @@ import errno
 import os
 import stat
 import time
+from hashlib import sha256
 
-from takeback.digests import sha256, stream
 from takeback.errors import TakebackError
 from takeback.model.effects import FILE, FOLDER, LINK, Entry, State
 from takeback.store import chunks, folder_objects
@@ -95,7 +95,7 @@ class Reader:
             plain.add(known.content)
         if not plain:
             return b""
-        digest = stream()
+        digest = sha256()
         for chunk in sparse_chunks(fd):
             digest.update(chunk)
         id = digest.digest()
@@ -124,7 +124,7 @@ class Reader:
                 raise
         if size >= chunks.FROM:
             return chunks.identity(fd, size), size
-        digest, size = stream(), 0
+        digest, size = sha256(), 0
         while chunk := os.read(fd, 1 << 20):
             digest.update(chunk)
             size += len(chunk)

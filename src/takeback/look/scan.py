@@ -15,6 +15,7 @@ import stat
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.model.effects import FILE, FOLDER, UNOBSERVED, Change, Entry, State, same
 from takeback.store import folder_objects
@@ -24,7 +25,6 @@ from takeback.system import forking
 from takeback.system.safefs import ABSENT, components, keys
 from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs.descent import Descent
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from . import known_tree_file
 from .coverage import Rules

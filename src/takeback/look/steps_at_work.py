@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.system import processes
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from . import runs_at_work
 

@@ -9,10 +9,10 @@ mixture of both, which is uncertain.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from takeback.journal import brackets
 from takeback.journal.brackets import Bracket, End
-from takeback.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from takeback.workspace_locks import Guarded

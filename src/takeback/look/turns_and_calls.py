@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.agents import ends
 from takeback.journal import brackets
@@ -24,7 +25,6 @@ from takeback.model.ids import new_id
 from takeback.privacy import redact
 from takeback.system import processes
 from takeback.system.safefs import Folder as OpenFolder
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 from .scan import Look, Scan
 

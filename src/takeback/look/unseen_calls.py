@@ -13,6 +13,7 @@ The caller (hooked.py) holds the store lock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from takeback.agents import ends
 from takeback.journal import brackets
@@ -20,7 +21,6 @@ from takeback.journal.brackets import Bracket, Call, Caller, End
 from takeback.journal.journal import New
 from takeback.model.effects import Turn
 from takeback.system import processes
-from takeback.typed import TYPE_CHECKING
 
 from . import turns_and_calls
 

@@ -3,8 +3,9 @@ nothing more."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from takeback.system import processes
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .outside import NewAct

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-
-from takeback.typed import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 # -- paths -------------------------------------------------------------------
 
@@ -76,7 +75,7 @@ def short_id(id: str) -> str:
 
 def state_of_thread(document: bytes) -> State:
     """A thread whose state is told by this document; without one it is not there."""
-    from takeback.digests import sha256
+    from hashlib import sha256
 
     return Entry(FILE, 0, len(document), sha256(document).digest(), b"", b"", 0, 0, 0) if document else None
 

@@ -9,15 +9,15 @@ that sends lives.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from takeback import quickjson
-from takeback.digests import sha256
 from takeback.errors import Damaged
 from takeback.privacy import redact
 from takeback.system import processes
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .effects import (
     ACT_VERDICTS,
@@ -131,7 +131,7 @@ class Act(NamedTuple):
     def digest(self) -> bytes:
         inverse = self.inverse.to_json() if self.inverse else None
         known = {"domain": self.domain, "target": self.target, "inverse": inverse}
-        return sha256(quickjson.dumps(known, sort_keys=True).encode()).digest()
+        return sha256(json.dumps(known, sort_keys=True).encode()).digest()
 
     @property
     def shown_state(self) -> str:

@@ -6,8 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from hashlib import sha256
-
-from takeback.typed import Any, NamedTuple
+from typing import Any, NamedTuple
 
 
 class StateCheckpoint(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from takeback.model.effects import FILE, Entry, State, same
 from takeback.text.linediff import Conflict, merge3
-from takeback.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import TypeVar

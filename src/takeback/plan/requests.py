@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import Damaged, NotFound, UsageError
 from takeback.journal import names
@@ -21,7 +22,6 @@ from takeback.model.effects import (
     text,
 )
 from takeback.store import folder_objects
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 from .planner import Planner, instead_of_redo, revert_request
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 from takeback.text.linediff import Hunk
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import redact
 

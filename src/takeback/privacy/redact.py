@@ -11,17 +11,16 @@ Masking twice changes nothing, and a reference is never masked: it is a name, no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
-
-from takeback import patterns
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import re
 
 MASK = "[redacted]"
-REFERENCE = patterns.pattern(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
 _SHORTEST = 4  # of a variable's value: shorter ones would take half of any text with them
 _DEEPEST = 100  # nobody answers deeper than this in earnest
@@ -155,10 +154,10 @@ _ENDINGS = ("password", "passwd", "passphrase", "apikey", "secretkey", "accessto
 _NO_SECRETS = frozenset(("page token", "cursor token", "continuation token", "sync token", "cancellation token"))
 _ABOUT = frozenset(("type", "kind", "name", "id", "scheme", "format", "in", "at", "expires", "url", "scope", "count"))
 _SCHEME = r"(?i:bearer|basic|bot|splunk|jwt|hawk|negotiate|discogs|[a-z-]{0,24}(?:token|key|auth|login|oauth))"
-_REFERENCES = patterns.pattern(
+_REFERENCES = re.compile(
     rf"\s*(?:{_SCHEME}[ =]\s*)?(?:(?:[A-Za-z][\w-]{{0,40}}=)?[\"']?{REFERENCE.pattern}[\"']?\s*(?:[:;,.&]\s*)?)+"
 )
-_WORDS = patterns.pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
 _NAME = r"(?P<name>[A-Za-z_][\w.-]{1,60})"  # any: whether it is a secret's, `is_secret_name` says
 _IN_URL = rf"[?&;]{_NAME}=(?P<s>[^\s&;\"'<>#\[$][^\s&;\"'<>#]*)"
 _IN_TEXT = (

@@ -16,10 +16,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from takeback.errors import TakebackError, UsageError
 from takeback.privacy import redact
-from takeback.typed import NamedTuple
 
 from . import landlock, namespaces
 

@@ -12,8 +12,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 _TICK = 10_000_000  # ns: the times of files may lag behind the clock by a tick of the kernel
 _SECONDS = 3.0

@@ -14,6 +14,7 @@ import socket
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from takeback.domains.files import Files
 from takeback.errors import TakebackError
@@ -27,7 +28,6 @@ from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import components, open_root
 from takeback.system.safefs.mounts import mounts_below
 from takeback.system.safefs.posix import PosixFolder
-from takeback.typed import NamedTuple
 
 from . import namespaces
 from .command import frozen

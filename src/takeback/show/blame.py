@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import Damaged, NotFound, UsageError
 from takeback.journal.history import History
 from takeback.model.effects import FILE, FOLDER, LINK, UNSEEN, Change, Effect, State, text
 from takeback.text import linediff
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 from . import turns
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from takeback import __version__
 from takeback.apply import results
@@ -21,7 +22,6 @@ from takeback.journal.brackets import AgentTurn, Bracket
 from takeback.model.effects import DONE, FAILED, IRREVERSIBLE, KEPT, STATES, UNCOVERED, UNKNOWN, Effect, domain_of, text
 from takeback.model.outside import Act
 from takeback.privacy import redact
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import timeline_items
 from .report_span import Span, bounds

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import NotFound, TakebackError, UsageError
 from takeback.journal import filters, names
 from takeback.journal.history import History
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from takeback.workspace import Workspace

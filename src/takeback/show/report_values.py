@@ -5,8 +5,7 @@ went, what remains, activity over time, and whether the journal holds. `report` 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 from .timeline_items import Mark
 from .views import FileDiff

@@ -10,6 +10,7 @@ HTML). The journal is folded once for each head; what is asked of one item reads
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.apply.executor import steps_of
 from takeback.errors import NotFound, TakebackError
@@ -19,7 +20,6 @@ from takeback.model.effects import STATES, Plan
 from takeback.model.outside import Act
 from takeback.privacy import masking, redact
 from takeback.store.folder_objects import Difference
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from . import turns, views
 from .timeline_items import NONE, Board, CallItem, EffectItem, Group, Item, Mark, TurnItem, mark_of

@@ -8,6 +8,7 @@ TurnItem        what somebody set in motion: an agent's turn, a stretch by hand,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.journal import names
 from takeback.journal.brackets import AgentTurn, Bracket
@@ -28,7 +29,6 @@ from takeback.model.effects import (
     Turn,
     Unit,
 )
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from . import turns, views
 from .views import LogRow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from takeback.domains.git.repository import amount
 from takeback.errors import Damaged
@@ -11,7 +12,6 @@ from takeback.journal.history import History
 from takeback.model.effects import FILE, FOLDER, STATES, UNSEEN, Effect, Request, State, Takeback, Turn, same, text
 from takeback.store.folder_objects import Difference
 from takeback.text import linediff
-from takeback.typed import NamedTuple
 
 _COUNTED = 50  # turns whose lines are counted, of those that are listed
 _MOST = 60  # files of one turn whose lines are counted

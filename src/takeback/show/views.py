@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.apply import results
 from takeback.care import budget
@@ -46,7 +47,6 @@ from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import components
 from takeback.text import linediff
 from takeback.text.linediff import Hunk
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from . import turns
 from .turns import CallSeen, TurnSeen

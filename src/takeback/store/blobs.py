@@ -8,9 +8,8 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator
-
-from takeback.digests import sha256
-from takeback.typed import Protocol
+from hashlib import sha256
+from typing import Protocol
 
 from . import chunks as chunked
 from .records import NOT_THOSE, Bad, chunks, damaged, missing

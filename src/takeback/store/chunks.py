@@ -11,8 +11,7 @@ import errno
 import os
 import struct
 from collections.abc import Iterator
-
-from takeback.digests import sha256, stream
+from hashlib import sha256
 
 FROM = 64 << 20  # size of a file from which on this is its identity
 GRAIN = 64 << 10  # bytes in a chunk: so much is read and stored around a byte that lies alone in a hole
@@ -30,7 +29,7 @@ class ChunkedHash:
     """Fed with bytes one after the other, or with chunks by their number; both give the same."""
 
     def __init__(self) -> None:
-        self._hash = stream()
+        self._hash = sha256()
         self._rest = b""  # bytes that make no whole chunk yet
         self._size = 0
 

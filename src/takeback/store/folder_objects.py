@@ -9,17 +9,17 @@ both, and the parent holds both hashes, so that times travel along without ever 
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import NamedTuple
 
-from takeback import quickjson
-from takeback.digests import sha256
 from takeback.errors import Damaged
 from takeback.model.effects import FOLDER, UNOBSERVED, Entry, Snapshot, State, entry_of, raw, same, text
-from takeback.typed import NamedTuple
 
 _MAGIC = b"tbt1"
 _HEAD = struct.Struct("<4sIIIBI")  # magic, entries, bytes of names, bytes of the identity part, flags, bytes of groups
@@ -150,7 +150,7 @@ def _encode_gaps(folder: Folder) -> bytes:
         return b""
     gaps = [[text(g.name), g.reason] for g in folder.gaps]
     absent = [text(name) for name in sorted(folder.absent)]
-    return quickjson.dumps({"gaps": gaps, "complete": folder.complete, "absent": absent}).encode()
+    return json.dumps({"gaps": gaps, "complete": folder.complete, "absent": absent}).encode()
 
 
 def decode(data: bytes) -> Folder:
@@ -203,7 +203,7 @@ def _decode(data: bytes) -> Folder:
     entries = list(map(entry_of, zip(kinds, modes, sizes, ids, xattrs, groups, mtimes, uids, gids)))
     if at == len(data):
         return Folder(names, entries, subtrees)
-    rest = quickjson.loads(data[at:])
+    rest = json.loads(data[at:])
     gaps = tuple(Gap(raw(name), reason) for name, reason in rest["gaps"])
     absent = frozenset(raw(name) for name in rest["absent"])
     return Folder(names, entries, subtrees, gaps, rest["complete"], absent)

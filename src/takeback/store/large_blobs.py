@@ -12,13 +12,13 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from takeback.digests import stream
 from takeback.errors import Damaged
 from takeback.system.forking import is_running
 from takeback.system.safefs.reflink import reflink
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import chunks as chunked
 from .records import (
@@ -141,7 +141,7 @@ class LargeFiles:
             if record is None or record[6] != id:
                 raise damaged(id, where, "its footer is not readable")
             _, codec, flags, _, raw, stored, _ = record
-            digest: Any = chunked.ChunkedHash() if chunked.is_chunked(id) else stream()
+            digest: Any = chunked.ChunkedHash() if chunked.is_chunked(id) else sha256()
             length = 0
             try:
                 if flags & EXTENTS:
@@ -223,7 +223,7 @@ class LargeFiles:
         with self._staged() as (file, name):
             fd = file.fileno()
             large = source is not None and os.fstat(source).st_size >= chunked.FROM
-            digest: Any = chunked.ChunkedHash() if large else stream()
+            digest: Any = chunked.ChunkedHash() if large else sha256()
             raw, chunk = 0, next(content, b"")
             codec = RAW if not sparse and compress(chunk[:_SAMPLE])[0] == RAW else ZSTD
             shared = codec == RAW and source is not None and not self._portable and reflink(source, fd)

@@ -6,19 +6,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from takeback import quickjson
-from takeback.digests import sha256
 from takeback.errors import Damaged, NoWorkspace, TakebackError
 from takeback.journal.journal import Journal
 from takeback.model.ids import new_id
 from takeback.system.forking import is_running
 from takeback.system.locks import Lock, NullLock
-from takeback.typed import Any, NamedTuple
 
 from .blobs import Blobs, MemoryBlobs
 from .packs import Packs
@@ -85,7 +85,7 @@ def find_root(home: Path, start: Path) -> Path | None:
 def read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "workspace.json"
     try:
-        meta: dict[str, Any] = quickjson.loads(path.read_bytes())
+        meta: dict[str, Any] = json.loads(path.read_bytes())
         version = meta["format"]
         meta["id"], meta["root"]
     except FileNotFoundError:
@@ -121,7 +121,7 @@ def write_meta(folder: Path, meta: dict[str, Any]) -> None:
     staging = folder / f"workspace.json.{os.getpid()}.new"
     fd = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w") as file:
-        file.write(quickjson.dumps(meta))
+        file.write(json.dumps(meta))
         file.flush()
         os.fsync(file.fileno())
     os.replace(staging, folder / "workspace.json")

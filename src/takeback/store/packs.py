@@ -16,11 +16,11 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
-from takeback.digests import sha256
 from takeback.errors import Damaged
-from takeback.typed import NamedTuple
 
 from .blobs import BIG
 from .large_blobs import LargeFiles

@@ -11,9 +11,9 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.errors import Damaged
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from typing import BinaryIO

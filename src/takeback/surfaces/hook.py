@@ -8,18 +8,19 @@ happens: what goes wrong is put on record (hook_record.py), and the call goes on
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from takeback import agents, quickjson
+from takeback import agents
 from takeback.agents import events as kinds
 from takeback.agents.events import Agent, Answer, Event, Reply
 from takeback.errors import TakebackError
 from takeback.model.calls import Call, Caller
 from takeback.model.effects import domain_of, thread_of
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -102,7 +103,7 @@ def _heard(asked: Asked) -> tuple[Agent, Event]:
     agent = agents.load(asked.agent)
     if len(asked.payload) > _LARGEST:
         raise ValueError(f"the payload has {len(asked.payload):,} bytes")
-    payload = quickjson.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
+    payload = json.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
     if not isinstance(payload, dict):
         raise ValueError("the payload is no JSON object")
     run = asked.environ.get("TAKEBACK_RUN", "")

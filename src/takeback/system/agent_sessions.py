@@ -6,12 +6,11 @@ project, also where nothing of theirs was journaled.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-from takeback import quickjson
-from takeback.typed import Any
+from typing import Any
 
 from . import processes
 from .forking import is_running
@@ -31,7 +30,7 @@ def note(home: Path, root: Path, process: Process, name: str) -> None:
         _sweep(folder)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w") as file:
-            file.write(quickjson.dumps({"name": name, "root": str(root)}))
+            file.write(json.dumps({"name": name, "root": str(root)}))
     except OSError:
         return
 
@@ -63,7 +62,7 @@ def _processes(folder: Path) -> Iterator[tuple[Path, Process]]:
 def _said(path: Path) -> dict[str, str]:
     """What a file says; its name alone says that the process is an agent's."""
     try:
-        read = quickjson.loads(path.read_bytes())
+        read = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         read = {}
     read = read if isinstance(read, dict) else {}

@@ -8,9 +8,9 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from takeback.errors import Damaged, TakebackError
-from takeback.typed import Any
 
 PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
 

@@ -12,11 +12,11 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from takeback.errors import UsageError
 from takeback.privacy import redact
-from takeback.typed import NamedTuple
 
 MOST = 65_536  # bytes of an answer that are read
 _PORTS = {"http": 80, "https": 443}

@@ -21,9 +21,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from takeback.errors import Locked, TakebackError
-from takeback.typed import Protocol
 
 try:
     import fcntl

@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-
-from takeback.typed import Any, NamedTuple
+from typing import Any, NamedTuple
 
 # What agents put into the environment of the commands they run, and whose it is.
 MARKERS: Mapping[str, str] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from takeback.model.thread_states import (
     Checked,
@@ -14,7 +15,6 @@ from takeback.model.thread_states import (
     ThreadSeen,
     Write,
 )
-from takeback.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing import TypeVar

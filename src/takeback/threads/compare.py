@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from takeback.errors import Damaged, NotFound, TakebackError, UsageError
 from takeback.journal.journal import STATE_ROWS
 from takeback.model.thread_states import Checked, Found, StateCheckpoint, StateDifference
-from takeback.typed import TYPE_CHECKING
 
 from . import plain_data
 from .index import Listed

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import NotFound, UsageError
 from takeback.journal.journal import New
 from takeback.model.ids import new_id
 from takeback.model.thread_states import Handoff, StateCheckpoint, quoted
 from takeback.privacy import redact
-from takeback.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .threads import Threads

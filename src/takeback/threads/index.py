@@ -10,10 +10,10 @@ import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.errors import TakebackError
 from takeback.journal.journal import STATE_ROWS, Journal, New, Row
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3

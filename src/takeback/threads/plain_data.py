@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from math import isfinite
+from typing import Any
 
 from takeback.errors import Damaged, UsageError
-from takeback.typed import Any
 
 _DEEP = 200  # levels
 _LONG = 14_000  # bits of a number: Python reads and writes no longer ones as text

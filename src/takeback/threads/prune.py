@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import Damaged, NotFound, TakebackError, UsageError
 from takeback.model.effects import short_id, thread_of
 from takeback.model.thread_states import StateCheckpoint
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 from . import restored_from
 from .restored_from import Place, place

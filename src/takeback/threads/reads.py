@@ -11,11 +11,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from takeback.errors import Damaged, NotFound, TakebackError, UsageError
 from takeback.journal.journal import Row
 from takeback.model.thread_states import StateCheckpoint, ThreadSeen, Write, quoted, state_of, write_order
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import plain_data
 from .index import ThreadIndex

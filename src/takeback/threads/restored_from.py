@@ -5,10 +5,10 @@ checkpoints before it, up to the last whole value. Those may be removed since, w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from takeback.errors import Damaged
 from takeback.model.thread_states import StateCheckpoint
-from takeback.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .threads import Threads

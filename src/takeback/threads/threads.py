@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from threading import get_ident
+from typing import TYPE_CHECKING, Any
 
 from takeback.care import budget
 from takeback.errors import Damaged, Moved, UsageError
@@ -36,7 +37,6 @@ from takeback.model.thread_states import (
     uuid6,
 )
 from takeback.privacy import redact
-from takeback.typed import TYPE_CHECKING, Any
 
 from . import plain_data, value_codec
 from .awaited import ThreadTwins

@@ -9,12 +9,12 @@ Where turns of several threads are open, what changes is shared by them. Tool ca
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.apply import results
 from takeback.model.calls import TURN, Call, Caller
 from takeback.model.effects import Turn, path_of_thread
 from takeback.system import processes
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from takeback.apply.results import Finished

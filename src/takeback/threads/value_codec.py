@@ -15,9 +15,9 @@ import json
 import struct
 from collections.abc import Callable
 from hashlib import sha256
+from typing import Any, NamedTuple
 
 from takeback.errors import Damaged
-from takeback.typed import Any, NamedTuple
 
 CHAIN = 16  # values that are read to read one
 INLINE = 96  # bytes: up to here a value is in the reference itself

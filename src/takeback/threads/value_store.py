@@ -9,13 +9,13 @@ from binascii import a2b_base64, b2a_base64
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import Damaged, TakebackError
 from takeback.journal.journal import Journal, New
 from takeback.model.ids import new_id
 from takeback.model.thread_states import NewState
 from takeback.store.blobs import Blobs
-from takeback.typed import TYPE_CHECKING, NamedTuple
 
 from . import value_codec
 from .index import ThreadIndex

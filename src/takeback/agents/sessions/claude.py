@@ -11,10 +11,10 @@ Lines reach the file up to a quarter of a second after their time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from takeback.agents.dialect import table, text
 from takeback.journal.brackets import End
-from takeback.typed import Any
 
 from . import transcripts
 

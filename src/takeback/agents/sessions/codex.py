@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from takeback.agents.dialect import table, text
 from takeback.journal.brackets import End
-from takeback.typed import Any
 
 from . import transcripts
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from takeback.agents.dialect import is_by_content, table, text
 from takeback.journal.brackets import End
-from takeback.typed import Any
 
 from . import transcripts
 

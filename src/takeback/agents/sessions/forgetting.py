@@ -16,11 +16,11 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from takeback.errors import TakebackError
 from takeback.system import regular_files
 from takeback.system.http import exchange, place
-from takeback.typed import Any, NamedTuple
 
 from .conversation import way_to_forget
 

@@ -7,12 +7,12 @@ Calls have names there that its hooks never tell, so that tool and input have to
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
-from takeback import quickjson
 from takeback.agents.dialect import is_by_content, table, text
 from takeback.journal.brackets import End
-from takeback.typed import Any
 
 from . import transcripts
 
@@ -33,5 +33,5 @@ def end_of(path: str, key: str, since: float) -> End | None:
 
 
 def _end(call: Mapping[str, Any], at: float) -> End:
-    denied = _DENIED in quickjson.dumps(call.get("result"))
+    denied = _DENIED in json.dumps(call.get("result"))
     return End(at, refused=denied and text(call, "status") == "cancelled", done=text(call, "status") == "success")

@@ -3,12 +3,12 @@ cannot be read says nothing."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
-from takeback import quickjson
 from takeback.system import regular_files
-from takeback.typed import Any
 
 _READ = 4 << 20  # bytes from the end: what has just become of a call stands there
 
@@ -32,7 +32,7 @@ def told(path: str, *words: str) -> Iterator[Mapping[str, Any]]:
 def said(line: bytes) -> Mapping[str, Any]:
     """Nothing where it is no table."""
     try:
-        read = quickjson.loads(line.decode("utf-8", "surrogateescape"))
+        read = json.loads(line.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from takeback.typed import Any
+from typing import Any
 
 from . import commands
 from .targets import Config, Hooks, Ours, Place, Target

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-from takeback.typed import Any
+from typing import Any
 
 from . import commands, lines
 from .claude import group

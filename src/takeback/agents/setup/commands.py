@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 from .targets import MARK, Ours, Whole, seal
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-
-from takeback.typed import Any
+from typing import Any
 
 from .targets import Config, Hooks, Ours, Place, Target
 

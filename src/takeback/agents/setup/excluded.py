@@ -14,11 +14,11 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from takeback.domains.git import index_file
 from takeback.store.layout import folder_name
 from takeback.system import regular_files
-from takeback.typed import NamedTuple
 
 from . import records, writing
 from .changes import Change

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from typing import NamedTuple
 
 from takeback.agents import AGENTS
-from takeback.typed import NamedTuple
 
 _SCRIPTS = ("takeback/surfaces/resident/start.py",)  # what our hooks have run, and may still run, by its path
 

@@ -9,10 +9,10 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from takeback.config.agents_own_files import record_of
 from takeback.errors import TakebackError
-from takeback.typed import NamedTuple
 
 from .document import Made, Span
 

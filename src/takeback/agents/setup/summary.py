@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-
-from takeback.typed import Any, NamedTuple
+from typing import Any, NamedTuple
 
 from . import changes, jsonc, lines
 from .changes import Change

@@ -11,8 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-from takeback.typed import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .document import Where
 

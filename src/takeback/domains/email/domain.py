@@ -5,10 +5,11 @@ Its one inverse is `cancel`. Releasing is no inverse: outbox.py does that, as th
 
 from __future__ import annotations
 
+from typing import Any
+
 from takeback.errors import CredentialNeeded, UsageError
 from takeback.model.effects import DONE, UNKNOWN
 from takeback.model.outside import Answer, Credential, Inverse, World
-from takeback.typed import Any
 
 from .providers import GONE, HELD, PROVIDERS, SENT, Unheard, provider
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from email.headerregistry import Address as HeaderAddress
 from email.message import EmailMessage
 from email.policy import SMTP, SMTPUTF8
+from typing import Any, NamedTuple
 
 from takeback.errors import UsageError
-from takeback.typed import Any, NamedTuple
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -15,6 +15,7 @@ import stat
 import time
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from takeback.config.policy import ALLOW, REFUSE
 from takeback.domains import recording
@@ -26,7 +27,6 @@ from takeback.system import processes
 from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import components
 from takeback.text.units import format_size, parse_duration
-from takeback.typed import TYPE_CHECKING, Any
 
 from .domain import cancel
 from .message import Attachment, Mail, body_of, mailboxes, mime

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from takeback.errors import CredentialNeeded, TakebackError, UsageError
 from takeback.privacy import redact
 from takeback.system.http import Place, exchange, place
-from takeback.typed import Any, NamedTuple
 
 from .providers import LOOPBACK, Unheard
 

@@ -9,8 +9,7 @@ by comparing dicts; the text of a state is made only for what differs.
 from __future__ import annotations
 
 import struct
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 _ENTRY = 40  # bytes before the object's name; the last 16 of them begin with the mode
 _VALID, _EXTENDED, _STAGE, _NAME = 0x8000, 0x4000, 0x3000, 0x0FFF  # flags of an entry

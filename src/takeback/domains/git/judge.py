@@ -8,9 +8,9 @@ all of it  stays where the repository is gone
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from takeback.model.effects import DRIFTED, UNCOVERED, State, Step, Unit, same
-from takeback.typed import NamedTuple
 
 from .repository import GONE, HEAD, REFS, called, part_of
 

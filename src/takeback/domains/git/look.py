@@ -13,6 +13,7 @@ import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from takeback.errors import TakebackError
 from takeback.journal.history import moves
@@ -21,7 +22,6 @@ from takeback.model.effects import Change, State
 from takeback.model.ids import new_id
 from takeback.store.blobs import Blobs
 from takeback.system.safefs import Folder as OpenFolder
-from takeback.typed import NamedTuple
 
 from . import index_file
 from .repository import HEAD, INDEX, PARTS, STASH, Repository, Unusable, entry, part_of

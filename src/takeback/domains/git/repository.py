@@ -11,16 +11,16 @@ raises for what it finds: a part that cannot be read is named and left as it was
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import NamedTuple
 
-from takeback.digests import sha256
 from takeback.model.effects import FILE, Entry
-from takeback.patterns import pattern
 from takeback.system.safefs import ABSENT, keys, open_root
 from takeback.system.safefs import Folder as OpenFolder
-from takeback.typed import NamedTuple
 
 from . import index_file
 
@@ -41,8 +41,8 @@ _MOST_REFS = 100_000
 _LARGEST = 512 << 20  # bytes of an index
 _LARGE = 64 << 20  # of packed-refs, and of the stash's log
 _SMALL = 1 << 20  # of a ref, a message, the configuration
-_OBJECT = pattern(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_SYMBOLIC = pattern(rb"ref: *(refs/[^\0\n]+)")
+_OBJECT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SYMBOLIC = re.compile(rb"ref: *(refs/[^\0\n]+)")
 GONE = "the repository is gone, and its objects are not in the store"
 PARTS = ("head", "refs", "stash", "merging", "index")
 _SAID = {"head": "HEAD", "refs": "refs", "stash": "the stash", "merging": "a merge under way", "index": "the index"}

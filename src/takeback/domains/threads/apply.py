@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError
 from takeback.model.effects import DONE, FAILED, KEPT, Entry, Result, State, Step, same, state_of_thread, thread_of
-from takeback.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from takeback.threads.threads import Threads

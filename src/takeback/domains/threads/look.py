@@ -14,12 +14,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.journal.history import moves
 from takeback.journal.journal import Journal, Row
 from takeback.model.effects import Change, State, Turn, path_of_thread, same, state_of_thread, thread_of
 from takeback.store.blobs import Blobs
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from takeback.threads.threads import Threads

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from takeback.gate.code import taking
 from takeback.gate.code.inputs import FILE, INTERPRETERS, Input
 from takeback.gate.code.other_languages import language_of
 from takeback.gate.paths_written import FOUND
-from takeback.typed import TYPE_CHECKING
 
 from . import find_command
 from .state import ASSIGNMENT, Command, State, program, resolved

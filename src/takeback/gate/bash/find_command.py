@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 from .globs import is_name_like
 from .words import UNKNOWN, named

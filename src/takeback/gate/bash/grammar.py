@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-
-from takeback.typed import Any
+from typing import Any
 
 
 def encoded(text: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from takeback.gate import Risk, own_undo, requests_and_statements, rules
 from takeback.gate.code import databases, other_languages
@@ -13,7 +14,6 @@ from takeback.gate.git_elsewhere import elsewhere
 from takeback.gate.paths_written import WRITERS, is_remote, touched
 from takeback.gate.places import DEVICE, INSIDE, NOWHERE, OUT, SOMEWHERE, TEMPORARY, Places, places
 from takeback.privacy import redact
-from takeback.typed import NamedTuple
 
 from .builtins import BUILTINS
 from .globs import ABOVE, SAME, covers

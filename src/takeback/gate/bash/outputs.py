@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 from .words import named
 

@@ -6,9 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-
-from takeback.patterns import pattern
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .words import UNKNOWN
 from .wrappers import SHELLS, WRAPPERS
@@ -16,7 +14,7 @@ from .wrappers import SHELLS, WRAPPERS
 if TYPE_CHECKING:
     from takeback.gate.code.written import Written
 
-ASSIGNMENT = pattern(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 
 
 TMPDIR = f"/tmp/{UNKNOWN}TMPDIR"  # where temporary files lie; nobody says where, or whether it is set

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-
-from takeback.patterns import pattern
-from takeback.typed import Any, NamedTuple
+from typing import Any, NamedTuple
 
 _FINE: Mapping[str, tuple[str, ...] | None] = {
     "TAKEBACK": ("on",),
     "TAKEBACK_AUTOPILOT": ("1", "true", "yes", "on"),
     "TAKEBACK_ACTOR": None,
 }
-_VARIABLE = pattern(r"""(?<![A-Za-z0-9_])(TAKEBACK(?:_[A-Z0-9_]+)?)["']?\s{0,9}[=:]\s{0,9}["']?([^\s"',;}]{0,99})""")
+_VARIABLE = re.compile(r"""(?<![A-Za-z0-9_])(TAKEBACK(?:_[A-Z0-9_]+)?)["']?\s{0,9}[=:]\s{0,9}["']?([^\s"',;}]{0,99})""")
 _HOOKS_OFF = (
-    pattern(r"disableAllHooks[\"']?\s{0,9}[:=,]\s{0,9}[\"']?(?!false|null)[\w$]+"),
-    pattern(r"\bhooks(?:Config)?[\"']?\s{0,9}[=:]\s{0,9}[\"']?(?:false|0|off)\b", re.IGNORECASE),
-    pattern(r"\b(?:codex_)?hooks\s{0,9}=\s{0,9}false\b", re.IGNORECASE),
-    pattern(r"[\"']?hooks(?:Config)?[\"']?\s{0,9}:\s{0,9}\{\s{0,9}[\"']?(?:disabled[\"']?\s{0,9}:\s{0,9}true|"
+    re.compile(r"disableAllHooks[\"']?\s{0,9}[:=,]\s{0,9}[\"']?(?!false|null)[\w$]+"),
+    re.compile(r"\bhooks(?:Config)?[\"']?\s{0,9}[=:]\s{0,9}[\"']?(?:false|0|off)\b", re.IGNORECASE),
+    re.compile(r"\b(?:codex_)?hooks\s{0,9}=\s{0,9}false\b", re.IGNORECASE),
+    re.compile(r"[\"']?hooks(?:Config)?[\"']?\s{0,9}:\s{0,9}\{\s{0,9}[\"']?(?:disabled[\"']?\s{0,9}:\s{0,9}true|"
                r"enabled[\"']?\s{0,9}:\s{0,9}false)"),
-    pattern(r"\benableHooks[\"']?\s{0,9}[:=]\s{0,9}false"),
+    re.compile(r"\benableHooks[\"']?\s{0,9}[:=]\s{0,9}false"),
 )  # fmt: skip
-_SETTINGS = pattern(
+_SETTINGS = re.compile(
     r"(?:^|/)(?:\.claude/settings[^/]*\.json|\.codex/config\.toml|\.(?:gemini|qwen)/settings\.json|"
     r"\.(?:copilot|cursor|opencode)/[^/]*\.json)$"
 )
 # A letter as JSON, TOML, JavaScript or a shell can write it.
-_ESCAPE = pattern(
+_ESCAPE = re.compile(
     r"\\+(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|0?([01][0-7]{2}))"
 )
-_COMMENT = pattern(r"/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _DEEPEST = 20
-_VARIABLES = pattern(r"(?:^|/)\.env(?:\.[^/]*|rc)?$")
-_RC = pattern(r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|profile|zshrc|zshenv|zprofile|pam_environment)$")
+_VARIABLES = re.compile(r"(?:^|/)\.env(?:\.[^/]*|rc)?$")
+_RC = re.compile(r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|profile|zshrc|zshenv|zprofile|pam_environment)$")
 AGENTS = frozenset({"claude", "codex", "gemini", "qwen", "copilot", "opencode", "cursor-agent"})
 
 

@@ -11,13 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 from takeback.gate import requests_and_statements
 from takeback.gate.code import databases, git_inputs, inputs, other_languages, recipes, sending, taking
 from takeback.gate.code.project import Project
 from takeback.gate.deadline import Deadline, TooLate
-from takeback.patterns import pattern
-from takeback.typed import Any, NamedTuple
 
 from . import grammar
 from .builtins import BUILTINS
@@ -29,28 +28,28 @@ _DEEPEST = 16  # wrappers around wrappers
 _MOST = 1500  # commands of one text
 _MOST_IN_FILES = 1000  # with those in files of the project that it runs
 _READING = 1.0  # seconds for all of these files
-_GROUPS = pattern(r"[{}!\s]+")  # tree-sitter takes braces behind a `!` or `time` for one word
+_GROUPS = re.compile(r"[{}!\s]+")  # tree-sitter takes braces behind a `!` or `time` for one word
 _LOOPS = (24, 8, 3, 1)  # words of a loop that are gone through, by how deep it lies in others
 _MOST_LISTED = 60  # names that ls prints and that are gone through
 _LONGEST = 400_000  # characters of a command that are read
 _LONGEST_VALUE = 20_000  # of a variable
 _ASSIGNED = 3000  # assignments of one text
 _NAMES_BELOW = frozenset({"ls", "fd", "fdfind", "rg", "grep", "git"})  # print names below where they run
-_SCRIPT = pattern(r"\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php)$")  # `uv run x.py`, and what lies on PATH
+_SCRIPT = re.compile(r"\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php)$")  # `uv run x.py`, and what lies on PATH
 _LONGEST_READ = 100_000  # characters of a file that flow on to other commands
-_PATTERN = pattern(r"[*?\[]")
-SYSTEM = pattern(r"/(?:usr/|usr/local/|opt/homebrew/)?s?bin/[^/]+$")  # where programs of the machine lie
-_SUBSTITUTES = pattern(r"(?<!\\)(?:\$\(|`)")
-_SUBSTITUTED = pattern(r"(?<!\\)\$\(((?:[^()]|\([^()]*\))*)\)|(?<!\\)`([^`]*)`")
-_SUBSCRIPT = pattern(r"\w\[[^\]]*(?:\$\(|`)")
+_PATTERN = re.compile(r"[*?\[]")
+SYSTEM = re.compile(r"/(?:usr/|usr/local/|opt/homebrew/)?s?bin/[^/]+$")  # where programs of the machine lie
+_SUBSTITUTES = re.compile(r"(?<!\\)(?:\$\(|`)")
+_SUBSTITUTED = re.compile(r"(?<!\\)\$\(((?:[^()]|\([^()]*\))*)\)|(?<!\\)`([^`]*)`")
+_SUBSCRIPT = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 _TAKE_VARIABLES = named("test [ [[ printf read unset declare typeset local export readonly let mapfile readarray wait")
 _OF_THE_SHELL = named(
     ". : [ [[ alias bg break builtin cd command continue declare echo eval exec exit export false fg getopts hash jobs "
     "kill let local mapfile popd printf pushd pwd read readarray readonly return set shift shopt source test trap "
     "true type typeset ulimit umask unalias unset wait"
 )
-_MACHINES = pattern(r"/(?:usr/|usr/local/|opt/homebrew/)?s?bin/?")  # folders with programs of the machine
-_OPENED = pattern(r"<>\s*(/dev/(?:tcp|udp)/[^\s;&|)]+)")
+_MACHINES = re.compile(r"/(?:usr/|usr/local/|opt/homebrew/)?s?bin/?")  # folders with programs of the machine
+_OPENED = re.compile(r"<>\s*(/dev/(?:tcp|udp)/[^\s;&|)]+)")
 _STATEMENTS = named(
     "program list subshell compound_statement do_group else_clause elif_clause if_statement while_statement "
     "case_statement case_item negated_command c_style_for_statement ERROR"

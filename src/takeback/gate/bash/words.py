@@ -6,19 +6,17 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-
-from takeback.patterns import pattern
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 UNKNOWN = "\0"  # what only the running shell could say
 APART = "\x1f"  # between the words of "$@" and "${A[@]}", which quotes do not join
 _SPACE = " \t\n"
 _MOST = 400  # words that one brace expression may make here; one that makes more is not known
 _BRACES, _LONG = 40, 2000  # of a word whose braces are expanded: more would take for ever
-_ANSI = pattern(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-_ASSIGNED = pattern(r"[A-Za-z_]\w*=")  # of=~/x
-_RANGE = pattern(r"(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z])")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")  # of=~/x
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z])")
 
 
 class Piece(NamedTuple):

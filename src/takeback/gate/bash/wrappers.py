@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-from takeback.typed import NamedTuple
+from typing import NamedTuple
 
 from .words import named
 

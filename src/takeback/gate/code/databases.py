@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from takeback.gate.bash.words import UNKNOWN, named
-from takeback.patterns import pattern
-from takeback.typed import NamedTuple
 
 
 class Given(NamedTuple):
@@ -82,14 +81,14 @@ _CLIENTS = {
 }
 _SQL = named("psql mysql mariadb")
 _READS = named("SELECT WITH SHOW VALUES TABLE DESCRIBE DESC USE BEGIN START COMMIT ROLLBACK END HELP STATUS")
-_CHANGES = pattern(
+_CHANGES = re.compile(
     r"\s*(?:INSERT|CREATE|GRANT|REVOKE|CALL|COPY|EXECUTE|DO|VACUUM|REINDEX|NOTIFY|COMMENT|REFRESH|IMPORT|LOAD|RENAME|"
     r"SECURITY|REASSIGN|CLUSTER|SET\s+(?:GLOBAL|PERSIST|PASSWORD))\b[^\n]{0,30}",
     re.IGNORECASE,
 )
-_WRITES = pattern(r"\b(?:INSERT|UPDATE|DELETE|MERGE|INTO|CALL|COPY|PROGRAM|ATTACH|PREPARE)\b", re.IGNORECASE)
-_COPIES_OUT = pattern(r"\s*COPY\s+(?:(?!\bPROGRAM\b)[^;])*\sTO\s+STDOUT\b[\w\s(),]*", re.IGNORECASE)
-_CALLED = pattern(r"([\w.\"]+)\s*\(")
+_WRITES = re.compile(r"\b(?:INSERT|UPDATE|DELETE|MERGE|INTO|CALL|COPY|PROGRAM|ATTACH|PREPARE)\b", re.IGNORECASE)
+_COPIES_OUT = re.compile(r"\s*COPY\s+(?:(?!\bPROGRAM\b)[^;])*\sTO\s+STDOUT\b[\w\s(),]*", re.IGNORECASE)
+_CALLED = re.compile(r"([\w.\"]+)\s*\(")
 _PURE = named(  # functions, and words before a parenthesis, that change nothing
     "IN AND OR NOT AS OVER USING ON EXISTS ANY ALL SOME FROM JOIN WHERE SELECT UNION EXCEPT INTERSECT VALUES BY HAVING "
     "FILTER CASE WHEN THEN ELSE DISTINCT LATERAL INTERVAL WITH MATERIALIZED LIKE BETWEEN LIMIT "
@@ -100,12 +99,12 @@ _PURE = named(  # functions, and words before a parenthesis, that change nothing
     "PG_SIZE_PRETTY PG_TOTAL_RELATION_SIZE PG_RELATION_SIZE PG_DATABASE_SIZE TYPEOF HEX UNNEST GENERATE_SERIES VARCHAR "
     "NUMERIC DECIMAL CHAR"
 )
-_PSQL_TELLS = pattern(r"\\(?:d\S*|l\+?|x|timing|pset|echo|conninfo|q|encoding|a|t|h|\?)(?:\s[^\\|`]*)?")
-_SQLITE_TELLS = pattern(
+_PSQL_TELLS = re.compile(r"\\(?:d\S*|l\+?|x|timing|pset|echo|conninfo|q|encoding|a|t|h|\?)(?:\s[^\\|`]*)?")
+_SQLITE_TELLS = re.compile(
     r"\.(?:tables|schema|headers?|mode|dump|indexes|indices|databases|quit|exit|width|timer|echo|nullvalue|separator|"
     r"help|show|fullschema|dbinfo)(?:\s[^|`]*)?"
 )
-_SQLITE_REACHES = pattern(
+_SQLITE_REACHES = re.compile(
     r"\b(?:ATTACH|VACUUM\s+(?:\w+\s+)?INTO)\b|\b(?:load_extension|writefile|edit|fts3_tokenizer)\s*\(", re.IGNORECASE
 )
 _REDIS_READS = named(
@@ -118,8 +117,8 @@ _MONGO_READS = named(
     "explain getIndexes stats getCollectionNames getCollectionInfos getCollection getSiblingDB hello ping serverStatus "
     "version printjson print forEach map ObjectId ISODate hasNext next size dataSize getName getMongo getDBs"
 )
-_STRINGS = pattern(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
-_COMMENTS = pattern(r"--[^\n]*|/\*(?!!).*?\*/", re.DOTALL)
+_STRINGS = re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
+_COMMENTS = re.compile(r"--[^\n]*|/\*(?!!).*?\*/", re.DOTALL)
 
 
 def given(name: str, words: Sequence[str]) -> Given:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from takeback.gate.bash.outputs import git_words
 from takeback.gate.bash.state import Command, State, resolved
 from takeback.gate.bash.words import UNKNOWN, named
-from takeback.patterns import pattern
-from takeback.typed import TYPE_CHECKING
 
 from . import other_languages, taking
 from .inputs import FILE, FOLDER, LINE, Input
@@ -53,9 +52,9 @@ _HOOKS: Mapping[str, tuple[str, ...]] = {
 }
 _SKIPS = named("-n --no-verify")
 _ON_DISK = named("core.hookspath core.fsmonitor core.sshcommand diff.external")  # what runs unasked
-_SERVED = pattern(r"remote\..+\.(?:uploadpack|receivepack)")
-_SECTION = pattern(r"\s*\[([\w.-]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\]")
-_LINE = pattern(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*)")
+_SERVED = re.compile(r"remote\..+\.(?:uploadpack|receivepack)")
+_SECTION = re.compile(r"\s*\[([\w.-]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\]")
+_LINE = re.compile(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*)")
 
 
 def take(shell: Shell, command: Command, state: State) -> None:

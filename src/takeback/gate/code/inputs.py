@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from takeback.gate.bash.words import named
-from takeback.typed import Any, NamedTuple
 
 TEXT, FILE, STDIN, MODULE, LINE, FOLDER, UNREAD = "text", "file", "stdin", "module", "line", "folder", "unread"
 

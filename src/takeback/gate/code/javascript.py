@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from takeback.gate.bash.words import named
-from takeback.patterns import pattern
 
 WRITES = r"(?i:post|put|patch|delete)"
 _PLAIN = named("http https http2 follow-redirects")  # whose request() takes a method
@@ -17,16 +16,16 @@ _CLIENTS = _PLAIN | named(
 _WRITING = named("post put patch del delete")
 _WINDOW = 600  # characters behind a call that may be its options
 _LOADED = r"(?:await\s+)?(?:require|import)\s*\(\s*['\"`](?:node:)?([\w@./-]+)['\"`]\s*\)"
-_BOUND = pattern(r"\b(?:const|let|var)\s+(\{[^}]*\}|[\w$]+)\s*=\s*(?:\(\s*)?" + _LOADED + r"\)?(?:\.(\w+))?")
-_IMPORTED = pattern(r"\bimport\s+([^'\"`;]+?)\s+from\s+['\"`](?:node:)?([\w@./-]+)['\"`]")
-_DIRECT = pattern(_LOADED + r"((?:\s*\.\s*[\w$]+)*)\s*\(")
-_THEN = pattern(_LOADED + r"\s*\.\s*then\s*\(\s*(?:async\s+)?\(?\s*(\{[^}]*\}|[\w$]+)")
-_CALL = pattern(r"(?<![\w$.])([\w$]+)((?:\s*\.\s*[\w$]+)*)\s*\(")
-_MADE = pattern(
+_BOUND = re.compile(r"\b(?:const|let|var)\s+(\{[^}]*\}|[\w$]+)\s*=\s*(?:\(\s*)?" + _LOADED + r"\)?(?:\.(\w+))?")
+_IMPORTED = re.compile(r"\bimport\s+([^'\"`;]+?)\s+from\s+['\"`](?:node:)?([\w@./-]+)['\"`]")
+_DIRECT = re.compile(_LOADED + r"((?:\s*\.\s*[\w$]+)*)\s*\(")
+_THEN = re.compile(_LOADED + r"\s*\.\s*then\s*\(\s*(?:async\s+)?\(?\s*(\{[^}]*\}|[\w$]+)")
+_CALL = re.compile(r"(?<![\w$.])([\w$]+)((?:\s*\.\s*[\w$]+)*)\s*\(")
+_MADE = re.compile(
     r"\b(?:const|let|var)\s+([\w$]+)\s*=\s*(?:await\s+)?(?:new\s+)?([\w$]+)\s*\.\s*"
     r"(?:create|extend|defaults|Client|Pool)\s*\("
 )
-_GIVEN = pattern(r"(?<![\w$'\"`])([A-Za-z_$][\w$]*)\s*[,)]")
+_GIVEN = re.compile(r"(?<![\w$'\"`])([A-Za-z_$][\w$]*)\s*[,)]")
 
 
 def sent(code: str) -> Iterator[str]:

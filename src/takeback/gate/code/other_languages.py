@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from takeback.gate.bash.words import UNKNOWN, named
-from takeback.patterns import pattern
-from takeback.typed import Any
 
 from .inputs import is_ssh
 
@@ -17,7 +16,7 @@ _STARTS = named(
     "execvp execve execvpe getoutput getstatusoutput create_subprocess_shell create_subprocess_exec posix_spawn "
     "posix_spawnp"
 )
-_LITERAL = pattern(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", re.DOTALL)
 
 
 def language_of(name: str) -> str:
@@ -28,11 +27,11 @@ def language_of(name: str) -> str:
 
 _QUOTED = r"\s*['\"`]([^'\"`\n]+)['\"`]"
 _LOADS: Mapping[str, re.Pattern[str]] = {
-    "python": pattern(r"\b(?:(?:run_path|execfile)\(|exec\(.{0,40}?open\()" + _QUOTED),
-    "node": pattern(r"(?:\b(?:require|import|fork|Worker)\s*\(?|\bfrom\b)" + _QUOTED),
-    "ruby": pattern(r"\b(?:load|require_relative|require)\s*\(?" + _QUOTED),
-    "perl": pattern(r"\b(?:do|require)\s*\(?" + _QUOTED),
-    "php": pattern(r"\b(?:require|include)(?:_once)?\s*\(?" + _QUOTED),
+    "python": re.compile(r"\b(?:(?:run_path|execfile)\(|exec\(.{0,40}?open\()" + _QUOTED),
+    "node": re.compile(r"(?:\b(?:require|import|fork|Worker)\s*\(?|\bfrom\b)" + _QUOTED),
+    "ruby": re.compile(r"\b(?:load|require_relative|require)\s*\(?" + _QUOTED),
+    "perl": re.compile(r"\b(?:do|require)\s*\(?" + _QUOTED),
+    "php": re.compile(r"\b(?:require|include)(?:_once)?\s*\(?" + _QUOTED),
 }
 _ALIKE = {"pypy": "python", "nodejs": "node", "bun": "node", "deno": "node", "tsx": "node", "ts-node": "node"}
 
@@ -142,13 +141,13 @@ def _literal(ast: Any, node: Any, known: dict[str, Any], depth: int = 0) -> list
     return []
 
 
-_GIT_RUNS = pattern(
+_GIT_RUNS = re.compile(
     r"core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy)|sequence\.editor|diff\.external|interactive\.difffilter|"
     r"pager\..+|difftool\..+|mergetool\..+|gpg\.(?:.+\.)?program|filter\..+\.(?:clean|smudge|process)|"
     r"diff\..+\.(?:textconv|command)|merge\..+\.driver|trailer\..+\.(?:command|cmd)|tar\..+\.command|"
     r"(?:browser|man)\..+\.(?:cmd|path)|remote\..+\.(?:uploadpack|receivepack)|uploadpack\.packobjectshook|sendemail\.(?:smtpserver|tocmd|cccmd|headercmd)"
 )
-_GIT_SETS = pattern(  # keys that set how git works, and run nothing
+_GIT_SETS = re.compile(  # keys that set how git works, and run nothing
     r"(?:user|author|committer|color|column|advice|init|commit|http|https|log|rebase|fetch|push|pull|branch|remote|gc|pack|"
     r"i18n|format|grep|status|stash|submodule|tag|transfer|blame|feature|index|lfs|maintenance|notes|checkout|clean|apply|"
     r"safe|receive|rerere|help|showbranch|worktree|versionsort|url|credential|alias|am|bitmap|diff|merge|extensions)\..+|"
@@ -166,8 +165,8 @@ def git_sets(key: str) -> bool:
     return _GIT_SETS.fullmatch(key) is not None
 
 
-_SUBSTITUTES = pattern(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)", re.DOTALL)
-_SED_RUNS = pattern(
+_SUBSTITUTES = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([a-zA-Z0-9]*)", re.DOTALL)
+_SED_RUNS = re.compile(
     r"(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$|/[^/]*/))?\s*!?\s*e(?:\s+([^\n]+)|\s*(?=$|[;}\n]))"
 )
 

@@ -7,6 +7,7 @@ is not read would do is not known.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 
@@ -14,14 +15,13 @@ from takeback.errors import TakebackError
 from takeback.gate.bash.globs import is_name_like
 from takeback.gate.bash.words import UNKNOWN
 from takeback.gate.places import is_below
-from takeback.patterns import pattern
 from takeback.system import safefs
 
 _LARGEST = 200_000  # bytes of one file
 _MOST = 60  # files of one call
 _ALL = 1_000_000  # bytes of all of them
 _ENTRIES = 1500  # of folders that are gone through
-_PATTERN = pattern(r"[*?\[]")
+_PATTERN = re.compile(r"[*?\[]")
 
 
 class Project:

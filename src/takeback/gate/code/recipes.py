@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from takeback.gate.bash.state import resolved
 from takeback.gate.bash.words import named
 from takeback.gate.bash.wrappers import SHELLS
 from takeback.gate.rules import plain
-from takeback.patterns import pattern
-from takeback.typed import Any, NamedTuple
 
 Read = Callable[[str], str | None]  # a path → what that file of the project says
 
@@ -32,11 +31,11 @@ _DRY = named("-n --just-print --dry-run --recon -q --question -t --touch")
 _TELLS = named("-v --version -h --help")
 _FOLDER, _FILE = named("-C --directory"), named("-f --file --makefile")
 _VALUES = named("-C --directory -f --file --makefile -I --include-dir -o --old-file -W --what-if --eval -E")
-_ASSIGNED = pattern(r"\s*(?:export\s+|override\s+)*([\w.-]+)\s*(\?=|\+=|!=|::?:?=|=)\s*(.*)")
-_RULE = pattern(r"([^\s:#=][^:#=]*?)\s*::?(?!=)\s*([^;]*)(?:;\s*(.*))?")
-_INCLUDES = pattern(r"-?s?include\s+(.+)")
-_DIRECTIVE = pattern(r"\s*(?:ifeq|ifneq|ifdef|ifndef|else|endif|endef|unexport|undefine|vpath|export\s*$)")
-_EXPANDS = pattern(r"\$(?:\$|\(([^()]*)\)|\{([^{}]*)\}|([@<^+?*%A-Za-z]))")
+_ASSIGNED = re.compile(r"\s*(?:export\s+|override\s+)*([\w.-]+)\s*(\?=|\+=|!=|::?:?=|=)\s*(.*)")
+_RULE = re.compile(r"([^\s:#=][^:#=]*?)\s*::?(?!=)\s*([^;]*)(?:;\s*(.*))?")
+_INCLUDES = re.compile(r"-?s?include\s+(.+)")
+_DIRECTIVE = re.compile(r"\s*(?:ifeq|ifneq|ifdef|ifndef|else|endif|endef|unexport|undefine|vpath|export\s*$)")
+_EXPANDS = re.compile(r"\$(?:\$|\(([^()]*)\)|\{([^{}]*)\}|([@<^+?*%A-Za-z]))")
 _SOMETHING = "__made__"  # what a function of make gives: names of files, as a rule, that lie where it runs
 _DEFAULTS = {"CC": "cc", "CXX": "c++", "AR": "ar", "LD": "ld", "RM": "rm -f", "MAKE": "make", "SHELL": "/bin/sh"}
 _REACHES = named(".RECIPEPREFIX PATH MAKEFLAGS LD_PRELOAD LD_LIBRARY_PATH BASH_ENV ENV")  # what other lines mean by it
@@ -242,9 +241,9 @@ _RUNNER_FILES = {
 }
 _JUST_FILE = named("-f --justfile -t --taskfile")
 _JUST_FOLDER = named("-d --working-directory --dir")
-_JUST_NAME = pattern(r"@?([A-Za-z_][\w-]*)")
-_JUST_ALIAS = pattern(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)\s*")
-_JUST_VALUE = pattern(r"(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*(.*)")
+_JUST_NAME = re.compile(r"@?([A-Za-z_][\w-]*)")
+_JUST_ALIAS = re.compile(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)\s*")
+_JUST_VALUE = re.compile(r"(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*(.*)")
 
 
 def runner(name: str, words: Sequence[str], cwd: str, read: Read) -> Recipe | None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from takeback.gate import rules
 from takeback.gate.bash.words import named
 from takeback.gate.requests_and_statements import destroys
-from takeback.patterns import pattern
-from takeback.typed import Any, NamedTuple
 
 from . import javascript
 from .javascript import WRITES
@@ -30,7 +29,7 @@ _HTTP = named("requests httpx aiohttp urllib3 niquests httplib2 http.client urll
 _MAIL = named("smtplib yagmail sendgrid mailgun postmarker mailjet_rest aiosmtplib")
 _REMOTE = named("paramiko fabric asyncssh telnetlib ftplib pysftp websocket websockets asyncio.open_connection")
 _CLOUDS = named("boto3 botocore stripe twilio slack_sdk google.cloud azure kubernetes")
-_CHANGES = pattern(
+_CHANGES = re.compile(
     r"(?:put|delete|create|update|terminate|send|publish|invoke|start|stop|run|copy|upload|modify|cancel|refund|"
     r"capture|confirm|pay|patch|remove|chat_postMessage|post)(?:_\w+)?|upload_file(?:obj)?|chat_\w+"
 )
@@ -41,45 +40,45 @@ _DELETES = named("shutil.rmtree os.remove os.unlink os.rmdir os.removedirs")
 
 _BY_WORDS: Mapping[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     "node": (
-        (rules.HTTP, pattern(r"(?:\bjQuery|\$)\s*\.\s*(?:post|put|patch|delete)\s*\(")),
-        (rules.HTTP, pattern(r"\.open\s*\(\s*['\"`]" + WRITES + r"['\"`]\s*,")),
-        (rules.HTTP, pattern(r"\bnew\s+WebSocket\s*\(|\bnet\.(?:connect|createConnection)\s*\(|\btls\.connect\s*\(|"
+        (rules.HTTP, re.compile(r"(?:\bjQuery|\$)\s*\.\s*(?:post|put|patch|delete)\s*\(")),
+        (rules.HTTP, re.compile(r"\.open\s*\(\s*['\"`]" + WRITES + r"['\"`]\s*,")),
+        (rules.HTTP, re.compile(r"\bnew\s+WebSocket\s*\(|\bnet\.(?:connect|createConnection)\s*\(|\btls\.connect\s*\(|"
                              r"\bdgram\.createSocket\s*\(")),
-        (rules.SEND, pattern(r"\.sendMail\s*\(|\bnodemailer\.createTransport\s*\(|\bsgMail\.send\s*\(")),
+        (rules.SEND, re.compile(r"\.sendMail\s*\(|\bnodemailer\.createTransport\s*\(|\bsgMail\.send\s*\(")),
     ),
     "ruby": (
-        (rules.HTTP, pattern(r"Net::HTTP(?:\.|::)(?:post|post_form|put|delete|patch|Post|Put|Patch|Delete)\b|"
+        (rules.HTTP, re.compile(r"Net::HTTP(?:\.|::)(?:post|post_form|put|delete|patch|Post|Put|Patch|Delete)\b|"
                              r"\b(?:Faraday|HTTParty|RestClient|HTTP|Excon|Typhoeus)\.(?:post|put|patch|delete)\b|"
                              r"\b(?:TCPSocket|UDPSocket)\.(?:new|open)\b")),
-        (rules.SEND, pattern(r"Net::SMTP|\bMail\.deliver\b|\.deliver_(?:now|later)\b")),
+        (rules.SEND, re.compile(r"Net::SMTP|\bMail\.deliver\b|\.deliver_(?:now|later)\b")),
     ),
     "perl": (
-        (rules.HTTP, pattern(r"->\s*(?:post|put|delete|patch)\s*\(|HTTP::Request->new\(\s*['\"]?" + WRITES
+        (rules.HTTP, re.compile(r"->\s*(?:post|put|delete|patch)\s*\(|HTTP::Request->new\(\s*['\"]?" + WRITES
                              + r"|->request\(\s*['\"]" + WRITES + r"|IO::Socket::\w+->new")),
-        (rules.SEND, pattern(r"Net::SMTP|Mail::Sendmail|MIME::Lite|Email::Sender")),
+        (rules.SEND, re.compile(r"Net::SMTP|Mail::Sendmail|MIME::Lite|Email::Sender")),
     ),
     "php": (
-        (rules.HTTP, pattern(r"CURLOPT_(?:POST|POSTFIELDS|CUSTOMREQUEST|PUT|UPLOAD)\b|['\"]method['\"]\s*=>\s*['\"]"
+        (rules.HTTP, re.compile(r"CURLOPT_(?:POST|POSTFIELDS|CUSTOMREQUEST|PUT|UPLOAD)\b|['\"]method['\"]\s*=>\s*['\"]"
                              + WRITES + r"|\b(?:fsockopen|stream_socket_client)\s*\(|->(?:post|put|patch)\s*\(")),
-        (rules.SEND, pattern(r"(?<![\w>:])mail\s*\(|PHPMailer|Swift_Mailer")),
+        (rules.SEND, re.compile(r"(?<![\w>:])mail\s*\(|PHPMailer|Swift_Mailer")),
     ),
     "go": (
-        (rules.HTTP, pattern(r"\bhttp\.(?:Post|PostForm)\s*\(|\bhttp\.NewRequest(?:WithContext)?\s*\([^)]*?(?:\""
+        (rules.HTTP, re.compile(r"\bhttp\.(?:Post|PostForm)\s*\(|\bhttp\.NewRequest(?:WithContext)?\s*\([^)]*?(?:\""
                              + WRITES + r"\"|http\.Method(?:Post|Put|Patch|Delete))|\bnet\.Dial\w*\s*\(")),
-        (rules.SEND, pattern(r"\bsmtp\.SendMail\s*\(")),
+        (rules.SEND, re.compile(r"\bsmtp\.SendMail\s*\(")),
     ),
     "pwsh": (
-        (rules.HTTP, pattern(r"\b(?:Invoke-RestMethod|Invoke-WebRequest|irm|iwr)\b[^\n|;]*-Method\s+['\"]?" + WRITES
+        (rules.HTTP, re.compile(r"\b(?:Invoke-RestMethod|Invoke-WebRequest|irm|iwr)\b[^\n|;]*-Method\s+['\"]?" + WRITES
                              + r"|Net\.Sockets\.TcpClient")),
-        (rules.SEND, pattern(r"\bSend-MailMessage\b")),
+        (rules.SEND, re.compile(r"\bSend-MailMessage\b")),
     ),
-    "lua": ((rules.HTTP, pattern(r"\bhttps?\.request\s*\{|\bsocket\.(?:tcp|udp|connect)\b")),),
-    "Rscript": ((rules.HTTP, pattern(r"\bhttr2?::(?:POST|PUT|PATCH|DELETE)\b|(?<![\w.])(?:POST|PUT|PATCH)\s*\(")),),
-    "awk": ((rules.HTTP, pattern(r"/inet[46]?/(?:tcp|udp)/")),),
+    "lua": ((rules.HTTP, re.compile(r"\bhttps?\.request\s*\{|\bsocket\.(?:tcp|udp|connect)\b")),),
+    "Rscript": ((rules.HTTP, re.compile(r"\bhttr2?::(?:POST|PUT|PATCH|DELETE)\b|(?<![\w.])(?:POST|PUT|PATCH)\s*\(")),),
+    "awk": ((rules.HTTP, re.compile(r"/inet[46]?/(?:tcp|udp)/")),),
     "python": (  # one that does not parse
-        (rules.HTTP, pattern(r"\b(?:requests|httpx)\.(?:post|put|patch|delete)\s*\(|\burlopen\s*\([^)\n]*,|"
+        (rules.HTTP, re.compile(r"\b(?:requests|httpx)\.(?:post|put|patch|delete)\s*\(|\burlopen\s*\([^)\n]*,|"
                              r"\bsocket\.create_connection\s*\(")),
-        (rules.SEND, pattern(r"\bsmtplib\b")),
+        (rules.SEND, re.compile(r"\bsmtplib\b")),
     ),
 }  # fmt: skip
 _SAME = {

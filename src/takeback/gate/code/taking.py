@@ -9,14 +9,14 @@ Three answers, and never a fourth:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from takeback.gate.bash.state import State, resolved
 from takeback.gate.bash.words import UNKNOWN, named
 from takeback.gate.bash.wrappers import SHELLS
-from takeback.patterns import pattern
-from takeback.typed import TYPE_CHECKING
 
 from . import inputs, other_languages
 from .inputs import FILE, FOLDER, LINE, MODULE, STDIN, TEXT, Input
@@ -25,8 +25,8 @@ from .project import fits
 if TYPE_CHECKING:
     from takeback.gate.bash.walk import Shell
 
-_PATTERN = pattern(r"[*?\[]")
-_SHEBANG = pattern(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*)?(?:\S*/)?([\w.+-]+)")
+_PATTERN = re.compile(r"[*?\[]")
+_SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*)?(?:\S*/)?([\w.+-]+)")
 _ENDINGS = {"py": "python", "js": "node", "mjs": "node", "cjs": "node", "ts": "node", "rb": "ruby", "pl": "perl"}
 _MOST = 60  # files that one pattern stands for
 _JAVASCRIPT = named("node nodejs bun deno tsx ts-node")

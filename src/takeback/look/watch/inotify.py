@@ -18,12 +18,12 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from takeback.store.folder_objects import join
 from takeback.system.forking import is_running
 from takeback.system.safefs import open_root
 from takeback.system.safefs.descent import Descent
-from takeback.typed import NamedTuple
 
 from .watcher import MANY, Ignored, Seen, Unwatchable
 

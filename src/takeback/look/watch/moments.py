@@ -6,6 +6,8 @@ checkpoint; after that it may be anyone's, and is unattributed.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from takeback.journal.history import unpack_list
 from takeback.journal.journal import New
 from takeback.look.known_tree import Index
@@ -14,7 +16,6 @@ from takeback.model.effects import PERSONS, UNSEEN, WATCH, Change
 from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import open_root
 from takeback.system.safefs.mounts import is_local
-from takeback.typed import NamedTuple
 
 from .suspects import Suspects
 from .watcher import Following, Ignored, Watcher, kernel

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from takeback.look.coverage import Rules
 from takeback.look.known_tree import Index
 from takeback.store.folder_objects import parent
 from takeback.system.safefs import keys
-from takeback.typed import TYPE_CHECKING
 
 from .watcher import Unwatchable, Watcher
 

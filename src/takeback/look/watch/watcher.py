@@ -16,11 +16,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from takeback.store.folder_objects import join
 from takeback.system.safefs import keys, open_root
 from takeback.system.safefs.descent import Descent
-from takeback.typed import NamedTuple, Protocol
 
 MANY = 50_000  # paths: from here on "everything" is the shorter answer
 _INTERVAL = 2.0  # seconds between two looks of the polling watcher, where the tree is small

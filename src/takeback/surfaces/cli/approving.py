@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import ApprovalNeeded, TakebackError
 from takeback.surfaces.wording import effects_outside
 
 from .terminal import cells, counted, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.errors import UsageError
-from takeback.typed import TYPE_CHECKING, Any, NamedTuple
 
 from .verb_list import OPTIONS, VERBS
 

@@ -11,13 +11,13 @@ import os
 from mmap import mmap
 from struct import Struct
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from takeback.model.effects import STATES
 from takeback.text.units import format_duration, format_size
 
 from .terminal import clip, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -11,6 +11,8 @@ and nothing more; one that a person stopped is left to them: exit 4.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from takeback.errors import ApprovalNeeded, CredentialNeeded, Stale, UsageError
 from takeback.model.effects import STATES, Outcome, Plan
 from takeback.surfaces.wording import (
@@ -22,13 +24,11 @@ from takeback.surfaces.wording import (
     plans,
     threads_in_plans,
 )
-from takeback.typed import NamedTuple
 
 from . import approving, unfinished, who_is_looking
 from .captured import with_progress
 from .terminal import counted, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.model.effects import text
 from takeback.surfaces.cli.verbs.plan import resume
 
 from .captured import with_progress
 from .terminal import counted, listed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.workspace import Workspace
 

@@ -7,10 +7,11 @@ an agent is above         masked, on a terminal too; --unmasked is refused, exit
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import approving
 from .terminal import listed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

@@ -10,13 +10,13 @@ import shlex
 from collections.abc import Iterable
 from os import fsdecode
 from pathlib import Path
+from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
 from takeback.errors import Stale, TakebackError
 from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import page as cli
-from takeback.typed import Any
 
 from .wording import OWN, for_agents
 

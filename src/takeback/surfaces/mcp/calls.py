@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
 import anyio
 from mcp.server.mcpserver import Context
@@ -18,7 +18,6 @@ from takeback.errors import NoWorkspace, TakebackError, UsageError
 from takeback.store import layout
 from takeback.surfaces.cli.context import moved_from
 from takeback.surfaces.cli.terminal import safe
-from takeback.typed import NamedTuple
 from takeback.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:

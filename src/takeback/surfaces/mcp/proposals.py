@@ -8,6 +8,7 @@ take back ─► needs nobody ─► done
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from mcp_types import CallToolResult, InputRequiredResult
 
@@ -25,7 +26,6 @@ from takeback.surfaces.wording import (
     plans,
     threads_in_plans,
 )
-from takeback.typed import Any, NamedTuple
 from takeback.workspace import Workspace
 
 from . import approvals

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from takeback.show.views import FileDiff
-from takeback.typed import NamedTuple
 
 from .answers import LONGEST_LINE, Page
 

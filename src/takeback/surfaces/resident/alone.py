@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from takeback.surfaces.hook import Asked
 from takeback.surfaces.hook import answer as respond
 from takeback.system import forking, processes
-from takeback.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from takeback.config.settings import Settings

@@ -12,8 +12,8 @@ does all of it by itself.
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket as Socket
     from collections.abc import Mapping, Sequence

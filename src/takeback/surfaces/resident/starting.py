@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from takeback.config import settings
-from takeback.typed import Any
 
 from . import client
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual import on, work
@@ -34,7 +34,6 @@ from takeback.surfaces.cli.verbs.back.threads import see
 from takeback.surfaces.cli.verbs.plan import resume
 from takeback.surfaces.wording import diffs, failures, outcomes, plans
 from takeback.system.locks import waiting_while
-from takeback.typed import NamedTuple
 from takeback.workspace import Workspace
 
 from .later import HasThreads

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from takeback.errors import Stale, TakebackError
 from takeback.model.effects import DRIFTED, STATES, Outcome, Plan, Step
@@ -20,7 +20,6 @@ from takeback.surfaces.cli.take_back_flow import Asked
 from takeback.surfaces.wording import effects_outside, json_shapes, plans, threads_in_plans
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.plans import Shown
-from takeback.typed import NamedTuple
 from takeback.workspace import Workspace
 
 from . import sides, steps

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from takeback.model.effects import Outcome
 from takeback.surfaces.cli import take_back_flow
 from takeback.surfaces.cli.verbs.plan import resume
 from takeback.surfaces.wording import effects_outside, json_shapes, json_thread_shapes, outcomes
 from takeback.surfaces.wording.page import Page
-from takeback.typed import NamedTuple
 from takeback.workspace import Workspace
 
 from .forms import Forms, group

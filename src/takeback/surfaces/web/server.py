@@ -6,12 +6,11 @@ import secrets
 import socket
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvicorn
 
 from takeback.errors import TakebackError, UsageError
-from takeback.typed import NamedTuple
 from takeback.workspace import Workspace
 
 from .changes import MAIL, TAKEBACK

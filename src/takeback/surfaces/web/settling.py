@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from takeback.errors import NotFound, Stale, TakebackError, UsageError
 from takeback.model.effects import STATES
@@ -22,7 +22,6 @@ from takeback.surfaces.cli.verbs.outside.record import parsed_json
 from takeback.surfaces.wording import effects_outside, json_shapes
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.plans import Shown
-from takeback.typed import NamedTuple
 from takeback.workspace import Workspace
 
 from . import steps

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.surfaces.cli.terminal import Terminal, cells, counted, pad, safe, safe_line
 from takeback.text.units import format_size
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.model.effects import COMPENSATING, EXACT, HELD, IRREVERSIBLE, REFUSED, UNKNOWN, text
 from takeback.model.ids import is_id
 from takeback.surfaces.cli.terminal import age, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from takeback.domains.git.repository import HEAD, INDEX, REFS, called, entry, part_of, value_told
 from takeback.errors import TakebackError
 from takeback.model.effects import Step
 from takeback.surfaces.cli.terminal import counted
-from takeback.typed import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 

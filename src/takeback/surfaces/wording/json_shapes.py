@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.domains.git.repository import called
 from takeback.model.effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, Unit, same, text, thread_of
 
 from . import threads_in_plans
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

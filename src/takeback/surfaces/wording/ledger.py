@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from takeback.journal import filters
 from takeback.surfaces.cli.terminal import age, cells, clip, pad, safe
-from takeback.typed import NamedTuple
 
 from . import effects_outside, json_shapes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

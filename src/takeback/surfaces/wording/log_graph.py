@@ -9,9 +9,8 @@
 
 from __future__ import annotations
 
-from takeback.typed import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

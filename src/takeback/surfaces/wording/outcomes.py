@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from takeback.agents.sessions.conversation import way_to_forget
 from takeback.apply import results
@@ -29,7 +30,6 @@ from . import threads_in_plans as threads
 from .json_shapes import turns_taken
 from .plans import MANY, asked_said, forced_said, kept_said, listed_turns
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import TYPE_CHECKING
 
 from takeback.errors import NotFound, UsageError
 from takeback.surfaces.cli.terminal import safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+    from typing import Protocol
 
-    from takeback.typed import Protocol
     from takeback.workspace import Workspace
 
     class Here(Protocol):

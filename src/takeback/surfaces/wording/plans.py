@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.apply import results
 from takeback.errors import TakebackError
@@ -33,12 +34,10 @@ from takeback.model.effects import (
 )
 from takeback.show.turns import whole_turn
 from takeback.surfaces.cli.terminal import Terminal, cells, clip, clip_path, counted, listed, pad, safe
-from takeback.typed import NamedTuple
 
 from . import effects_outside, git_refs, threads_in_plans, ways
 from .diffs import counts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import TakebackError
 from takeback.model.effects import short_id, thread_of
 from takeback.surfaces.cli.terminal import counted, listed, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from typing import Any

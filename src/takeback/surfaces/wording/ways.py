@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from takeback.journal import names
 from takeback.model.effects import STATES, domain_of, text
 from takeback.surfaces.cli.terminal import safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 

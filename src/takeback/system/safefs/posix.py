@@ -8,8 +8,7 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
-
-from takeback.typed import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from . import keys
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from takeback.errors import UsageError
-from takeback.typed import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from takeback.config.settings import Settings

@@ -19,12 +19,12 @@ import time
 from collections.abc import Mapping
 from hashlib import sha256 as digest
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from takeback.errors import CredentialNeeded, Damaged, NotFound, TakebackError, UsageError
 from takeback.privacy import redact
 from takeback.system.http import MOST, Place, Reply, exchange, place
 from takeback.text.units import format_size
-from takeback.typed import TYPE_CHECKING, Any
 
 from .sealed import KEY_BYTES, Seal, make_key_file, read_key, read_key_file
 

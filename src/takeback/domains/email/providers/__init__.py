@@ -9,10 +9,10 @@ One provider per file. Each raises TakebackError where nothing was done, and Unh
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from takeback.errors import TakebackError, UsageError
 from takeback.model.outside import World
-from takeback.typed import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from takeback.config.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
 from anyio import to_thread
@@ -21,7 +21,6 @@ from takeback.surfaces.mcp.approvals import Question
 from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
 from takeback.surfaces.wording.paths import all_inside
 from takeback.text.units import parse_duration
-from takeback.typed import NamedTuple
 
 from . import CHANGES, KEEPS_ONCE, LOOKS, SENDS
 

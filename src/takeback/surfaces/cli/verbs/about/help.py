@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.surfaces.cli.parsing import Word, parser_of
 from takeback.surfaces.cli.verb_list import VERBS, overview, overview_of_all
 from takeback.surfaces.wording.failures import unknown_verb
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import ApprovalNeeded, UsageError
 from takeback.journal import names
 from takeback.surfaces.cli.terminal import age, pad, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.show.views import LogRow
     from takeback.surfaces.cli.context import Context

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.model.effects import DONE, KEPT, text
@@ -11,7 +12,6 @@ from takeback.surfaces.cli.captured import with_progress
 from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.wording import json_shapes, paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser

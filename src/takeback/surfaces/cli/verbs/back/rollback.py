@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import TakebackError
 from takeback.surfaces.cli import take_back_flow
 from takeback.surfaces.wording import paths
 
 from .choose_checkpoint import choose_checkpoint
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser

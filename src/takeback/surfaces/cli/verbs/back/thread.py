@@ -4,11 +4,12 @@ threads_kept.py (saving, forking, handing over) or threads_tended.py (verify, pr
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import UsageError
 from takeback.surfaces.cli import take_back_flow, who_is_looking
 from takeback.surfaces.cli.terminal import safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

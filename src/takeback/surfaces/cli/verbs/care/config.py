@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.config.settings import SETTINGS
 from takeback.errors import UsageError
 from takeback.surfaces.cli.approving import approved, only_a_person
 from takeback.surfaces.cli.terminal import cells, listed, pad, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.config.settings import Settings
     from takeback.surfaces.cli.context import Context

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.agents import AGENTS, hook_problems
 from takeback.agents.setup import changes, jsonc, lines, load
@@ -17,9 +18,7 @@ from takeback.errors import TakebackError
 from takeback.surfaces.cli.terminal import age
 from takeback.surfaces.cli.verbs.start import agents_configured
 from takeback.system import regular_files
-from takeback.typed import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 

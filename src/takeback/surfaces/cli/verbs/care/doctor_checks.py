@@ -7,6 +7,7 @@ import shutil
 import stat
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback import __version__
 from takeback.config.settings import Settings, default_home
@@ -14,11 +15,9 @@ from takeback.errors import TakebackError
 from takeback.store import layout
 from takeback.surfaces.cli.terminal import counted, listed
 from takeback.text.units import format_size
-from takeback.typed import NamedTuple
 
 from . import doctor_agents, doctor_orphans
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 

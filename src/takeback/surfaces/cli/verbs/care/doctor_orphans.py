@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from takeback.errors import ApprovalNeeded, TakebackError
 from takeback.store import layout
@@ -12,7 +13,6 @@ from takeback.surfaces.cli.approving import approved
 from takeback.surfaces.cli.terminal import counted, safe
 from takeback.text.units import format_size
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.config import agents_own_files
 from takeback.errors import ApprovalNeeded, Damaged
 from takeback.store import layout
@@ -12,7 +14,6 @@ from takeback.text.units import format_size
 
 from . import doctor_orphans
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any

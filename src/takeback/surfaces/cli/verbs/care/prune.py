@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import ApprovalNeeded, UsageError
 from takeback.surfaces.cli.approving import approved, only_a_person
 from takeback.surfaces.cli.captured import over_budget, with_progress
@@ -11,7 +13,6 @@ from takeback.text.units import format_size, parse_duration, parse_size
 
 from . import doctor_orphans
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.surfaces.cli.approving import approved, only_a_person
 from takeback.surfaces.cli.terminal import counted, safe
 
 from .verify import lost_shape, tell_lost
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.care.verify import Repaired, Verified
     from takeback.surfaces.cli.context import Context

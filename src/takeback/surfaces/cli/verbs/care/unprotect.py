@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.agents import AGENTS
 from takeback.surfaces.cli.approving import only_a_person
 from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.cli.verbs.start import agents_configured
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path

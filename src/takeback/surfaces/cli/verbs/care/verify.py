@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import Damaged
 from takeback.surfaces.cli.captured import with_progress
 from takeback.surfaces.cli.terminal import counted, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.care.verify import Lost, Verified
     from takeback.surfaces.cli.context import Context

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import ApprovalNeeded
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.terminal import age, counted, safe
 from takeback.surfaces.wording import json_shapes, plans
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.outside import Stopped
     from takeback.surfaces.cli.context import Context

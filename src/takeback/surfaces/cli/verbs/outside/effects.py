@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.journal.filters import KEYS
 from takeback.surfaces.cli.verbs.see.log import at_most, is_term, terms
 from takeback.surfaces.wording import ledger
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from takeback.errors import ApprovalNeeded, CredentialNeeded, TakebackError, UsageError
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.terminal import listed, moment, safe
 from takeback.surfaces.wording import paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.outside import Act
     from takeback.surfaces.cli.context import Context

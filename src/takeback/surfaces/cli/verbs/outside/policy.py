@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from takeback.config.policy import ALLOW, ASK, CALLS, REFUSE
 from takeback.config.settings import PROJECT_FILE
 from takeback.domains import BUILT_IN
 from takeback.errors import UsageError
 from takeback.model.effects import VERDICTS
 from takeback.surfaces.cli.terminal import listed, pad, safe
-from takeback.typed import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.config.settings import Settings
     from takeback.surfaces.cli.context import Context

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import effects_outside, json_shapes
 from takeback.text.units import parse_duration
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError, UsageError
 from takeback.surfaces.cli.terminal import counted, safe
 from takeback.text.units import format_duration
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

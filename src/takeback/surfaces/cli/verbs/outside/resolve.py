@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import UsageError
 from takeback.model.outside import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, SAYINGS, UNDONE
 from takeback.surfaces.cli import approving
@@ -10,7 +12,6 @@ from takeback.surfaces.wording import json_shapes
 
 from .record import parsed_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.outside import Act
     from takeback.surfaces.cli.context import Context

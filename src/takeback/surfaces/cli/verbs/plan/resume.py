@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.model.effects import KEPT
 from takeback.surfaces.cli.approving import only_a_person
 from takeback.surfaces.cli.captured import with_progress
 from takeback.surfaces.wording import effects_outside, json_shapes, outcomes, way_back, ways
 from takeback.surfaces.wording.plans import kinds_said
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.effects import Outcome
     from takeback.surfaces.cli.context import Context

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.model.effects import text
@@ -10,7 +11,6 @@ from takeback.surfaces.cli import who_is_looking
 from takeback.surfaces.cli.terminal import age, cells, clip, pad, safe, safe_line
 from takeback.surfaces.wording import paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from takeback.errors import NotFound, UsageError
 from takeback.journal.names import exactly
 from takeback.surfaces.cli import who_is_looking
 from takeback.surfaces.wording import diffs, json_shapes, paths
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.journal.filters import KEYS
@@ -12,7 +13,6 @@ from takeback.surfaces.cli.terminal import age, cells, clip, clip_middle, counte
 from takeback.surfaces.wording import diffs, json_shapes, ledger, log_graph
 from takeback.surfaces.wording.diffs import counts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 

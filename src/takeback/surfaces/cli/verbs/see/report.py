@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import TakebackError, UsageError
 from takeback.surfaces.cli.captured import with_progress
 from takeback.surfaces.cli.terminal import counted, safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.show.report_values import Report
     from takeback.surfaces.cli.context import Context

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.domains.git.repository import amount
 from takeback.model.effects import DONE, KEPT, STATES, UNKNOWN, domain_of, raw, short_id, text, thread_of
 from takeback.surfaces.cli import who_is_looking
@@ -11,7 +13,6 @@ from takeback.text.units import format_size
 
 from .log import mark
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any

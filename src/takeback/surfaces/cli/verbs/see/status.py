@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.agents import hook_problems
 from takeback.config import agents_own_files
 from takeback.domains.git.repository import amount
@@ -11,7 +13,6 @@ from takeback.surfaces.wording import effects_outside, json_shapes
 from takeback.surfaces.wording.diffs import sign
 from takeback.text.units import format_size
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

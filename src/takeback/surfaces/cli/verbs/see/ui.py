@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import ApprovalNeeded, TakebackError, UsageError
 from takeback.journal import filters
 from takeback.surfaces.cli import approving
 
 from .log import is_term, terms
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser

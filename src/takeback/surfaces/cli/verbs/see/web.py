@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import TakebackError, UsageError
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.terminal import safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser

@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.agents import AGENTS
 from takeback.agents.setup import changes, excluded, load
@@ -16,9 +17,7 @@ from takeback.errors import ApprovalNeeded, TakebackError
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import diffs
-from takeback.typed import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from takeback.care import moved_folder
 from takeback.store import layout
@@ -15,7 +16,6 @@ from takeback.text.units import format_duration, format_size
 
 from . import init_roots
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

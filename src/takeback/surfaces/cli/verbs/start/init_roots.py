@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.store import layout
 from takeback.surfaces.cli.terminal import safe
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.config.settings import Settings
 

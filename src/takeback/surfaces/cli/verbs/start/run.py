@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from takeback.domains.git.repository import amount
 from takeback.errors import TakebackError, UsageError
@@ -16,7 +17,6 @@ from takeback.surfaces.wording import diffs
 
 from . import init
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

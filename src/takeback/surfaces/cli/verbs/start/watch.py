@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from typing import TYPE_CHECKING
 
 from takeback.domains.git.repository import amount
 from takeback.errors import Locked, TakebackError
@@ -15,7 +16,6 @@ from takeback.surfaces.wording.diffs import sign
 
 from . import init
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from takeback.errors import NotFound, NoWorkspace, TakebackError, UsageError
 from takeback.model.effects import short_id
@@ -12,7 +13,6 @@ from takeback.surfaces.cli import take_back_flow
 from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import json_thread_shapes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -6,13 +6,14 @@ it is: whoever goes on needs all of it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from takeback.errors import UsageError
 from takeback.model.effects import short_id
 from takeback.surfaces.cli import who_is_looking
 from takeback.surfaces.cli.terminal import age, cells, clip, moment, pad, safe, wrapped
 from takeback.surfaces.wording import json_thread_shapes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
