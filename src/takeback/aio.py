@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,4 @@ def _of(twins: Twins) -> Workspace:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    import asyncio
-
     return await asyncio.to_thread(work)

@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from takeback.agents import ends
+from takeback.apply.takebacks import Takebacks
 from takeback.config.settings import Settings
 from takeback.journal.history import History
 from takeback.look.observer import Observer, Progress
+from takeback.look.turns_and_calls import asker
 from takeback.store import layout
 from takeback.system import forking
 from takeback.system.processes import Process
 from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import components, open_root
+from takeback.threads.threads import Threads
 
 from .errors import Interrupted, Locked, Off, TakebackError, UsageError
 
@@ -109,22 +112,16 @@ class Guarded:
 
     @property
     def _takebacks(self) -> Takebacks:
-        from takeback.apply.takebacks import Takebacks
-
         if self._made is None:
             self._made = Takebacks(self.id, self.observer, self.environ, self._unlocked, self._asker)
         return self._made
 
     def _asker(self) -> dict[str, str]:
-        from takeback.look.turns_and_calls import asker
-
         return asker(self)
 
     @property
     def threads(self) -> Threads:
         """What agents remember: threads of state checkpoints."""
-        from takeback.threads.threads import Threads
-
         with self._mutex:
             if self._threads is None:
                 self._threads = Threads(self)

@@ -4,10 +4,15 @@ nothing is captured."""
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from takeback.model.calls import Call
+from takeback.model.effects import IRREVERSIBLE, UNCOVERED
+from takeback.model.outside import NewAct
+from takeback.privacy import redact
 
 from . import events as kinds
 from .events import Event
@@ -44,9 +49,6 @@ _EDITS = {"Edit": ("edit", "replace", "str_replace", "insert", "multiedit", "not
 
 def acts(event: Event, outside: Iterable[str], risks: Iterable[Risk]) -> tuple[NewAct, ...]:
     """What a call that may run does where nothing is captured. A request that it sends twice is two acts."""
-    from takeback.model.effects import IRREVERSIBLE, UNCOVERED
-    from takeback.model.outside import NewAct
-
     domain = "command" if event.does == kinds.SHELL else "note"
     found: dict[str, list[NewAct]] = {}
     for risk in risks:
@@ -84,9 +86,6 @@ def _joined(command: str) -> bool:
 
 def _is_one_request(command: str) -> bool:
     """Whether a line is a curl that sends exactly one request, as far as it can be read."""
-    import re
-    import shlex
-
     if any(sign in re.sub(_QUOTED, "", command) for sign in "${}[]*<>"):  # of which a shell may make several words
         return False
     try:
@@ -149,8 +148,6 @@ def _divided(event: Event, root: Path) -> tuple[tuple[bytes, ...], tuple[str, ..
 
 def _summary(event: Event, paths: tuple[str, ...]) -> str:
     """What a person recognises the call by."""
-    from takeback.privacy import redact
-
     if event.server:
         name = event.tool.partition(event.server)[2].lstrip("_-.") or event.tool
         return _cut(f"mcp: {event.server}.{name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from takeback.agents.sessions import claude
 from takeback.model.calls import Caller
 
 from . import events as kinds
@@ -69,8 +70,6 @@ class Claude(Dialect):
         return environ.get("CLAUDE_CODE_ENTRYPOINT") == _HEADLESS
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from takeback.agents.sessions import claude
-
         return claude.end_of(transcript, key, prompted)
 
 

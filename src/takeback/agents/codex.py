@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from takeback.agents.sessions import codex
+
 from . import events as kinds
 from .dialect import Dialect, table, text
 from .events import Answer, Event, Reply
@@ -45,13 +47,9 @@ class Codex(Dialect):
     }
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from takeback.agents.sessions import codex
-
         return codex.end_of(transcript, key, prompted)
 
     def began(self, transcript: str, key: str, since: float) -> float:
-        from takeback.agents.sessions import codex
-
         return codex.began(transcript, key)
 
     def classified(self, event: Event, payload: Mapping[str, Any]) -> Event:
@@ -72,8 +70,6 @@ class Codex(Dialect):
         """As its rollout has it: the event has no exit code."""
         if text(payload, "hook_event_name") != "PostToolUse" or not text(payload, "tool_use_id"):
             return ""
-        from takeback.agents.sessions import codex
-
         return codex.failure(text(payload, "transcript_path"), text(payload, "tool_use_id"))
 
     def render(self, event: Event, answer: Answer) -> Reply:

@@ -4,7 +4,10 @@ A hook of it must not fail: any other exit than 0 denies, and what it says is lo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from takeback.agents.sessions import copilot
 
 from . import events as kinds
 from .claude import Claude
@@ -54,18 +57,12 @@ class Copilot(Dialect):
         return super().call(payload, event)
 
     def transcript_of(self, session: str, environ: Mapping[str, str]) -> str:
-        from takeback.agents.sessions import copilot
-
         return copilot.file_of(session, environ)
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from takeback.agents.sessions import copilot
-
         return copilot.end_of(transcript, key, since)
 
     def began(self, transcript: str, key: str, since: float) -> float:
-        from takeback.agents.sessions import copilot
-
         return copilot.began(transcript, key, since)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:
@@ -97,8 +94,6 @@ class Copilot(Dialect):
 
 def has_own_hooks(cwd: str, environ: Mapping[str, str]) -> bool:
     """Whether its own hooks are installed, in the project or for the user: they tell us of every call."""
-    from pathlib import Path
-
     here = Path(cwd)
     places = [folder / ".github" / _HOOKS for folder in (here, *here.parents)]
     own = environ.get("COPILOT_HOME") or (f"{environ['HOME']}/.copilot" if environ.get("HOME") else "")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import sha256
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from takeback.model.calls import BY_CONTENT, Caller
@@ -205,8 +207,6 @@ def command_of(given: Any) -> str:
         if len(given) == 3 and given[0].rpartition("/")[2] in ("bash", "sh", "zsh") and given[1] in ("-c", "-lc"):
             line: str = given[2]
             return line
-        from shlex import join
-
         return join(given)
     return ""
 
@@ -221,8 +221,6 @@ def patched(patch: str) -> tuple[str, ...]:
 
 def by_content(tool: str, given: Mapping[str, Any]) -> str:
     """The name of a call that has none: the same before and after, since the tool and its input are."""
-    from hashlib import sha256
-
     packed = json.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     return BY_CONTENT + sha256(packed).hexdigest()[:24]
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from takeback.journal.brackets import Bracket, End
 from takeback.system import processes
 
+from .events import SHELL
+
 if TYPE_CHECKING:
     from .events import Agent
 
@@ -82,8 +84,6 @@ def began(bracket: Bracket) -> float:
 def begins_a_process(bracket: Bracket) -> bool:
     """Whether a call is a command, which its agent runs in a process that it begins for it."""
     from takeback import agents
-
-    from .events import SHELL
 
     if bracket.caller.agent not in agents.AGENTS:
         return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from takeback.agents.sessions import gemini
+
 from . import events as kinds
 from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
@@ -50,8 +52,6 @@ class Gemini(Dialect):
         return super().call(payload, event)
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from takeback.agents.sessions import gemini
-
         return gemini.end_of(transcript, key, since)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:

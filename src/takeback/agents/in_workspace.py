@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from takeback.care import budget
 from takeback.errors import ApprovalNeeded, TakebackError, UsageError
+from takeback.gate import decision
+from takeback.harness import recorder
+from takeback.journal import brackets
 from takeback.journal.journal import New
+from takeback.look import prompts, turns_and_calls, unseen_calls
+from takeback.look import stopped_calls as stops
+from takeback.look.prompts import Attendance
+from takeback.look.stopped_calls import Stops
+from takeback.look.watch import moments
+from takeback.model.calls import TURN
 from takeback.model.ids import new_id
 from takeback.system import agent_sessions
 from takeback.system.processes import Process
@@ -32,7 +41,6 @@ class Hooked(Guarded):
         self, caller: Caller, prompt: str = "", opening: Sequence[tuple[Caller, Call]] = ()
     ) -> turns_and_calls.Begun:
         """An agent is asked something: its calls from now on are one turn. Some may begin at once, on the same look."""
-        from takeback.look import turns_and_calls, unseen_calls
 
         def told() -> None:
             if not opening:  # else it is a turn of a thread, which does not begin where this fails
@@ -47,8 +55,6 @@ class Hooked(Guarded):
 
     def begin_call(self, caller: Caller, call: Call) -> turns_and_calls.Opened:
         """An agent's call is about to act: takes the before-image of what it names, or of everything."""
-        from takeback.look import turns_and_calls
-
         with self._hooked(lambda: self._begun_unseen(caller, call)) as tree:
             opened = turns_and_calls.begin_call(self, tree, caller, call)
             assert opened is not None
@@ -60,8 +66,6 @@ class Hooked(Guarded):
         self, caller: Caller, call: Call, unless: Callable[[], bool]
     ) -> turns_and_calls.Opened | None:
         """The same, unless what is asked after the look says yes: then nothing has begun."""
-        from takeback.look import turns_and_calls
-
         with self._hooked(lambda: None if unless() else self._begun_unseen(caller, call)) as tree:
             opened = turns_and_calls.begin_call(self, tree, caller, call, unless)
             if opened is not None:
@@ -71,9 +75,6 @@ class Hooked(Guarded):
 
     def _begun_unseen(self, caller: Caller, call: Call) -> None:
         """Unless it does not begin where this fails: its agent is told to deny it, or it is a turn of a thread."""
-        from takeback.look import unseen_calls
-        from takeback.model.calls import TURN
-
         if self.settings.failure != "closed" and call.key != TURN:
             unseen_calls.begin_call(self, caller, call)
             self._note_process(Process(caller.pid, caller.started), caller.agent)
@@ -86,22 +87,16 @@ class Hooked(Guarded):
     def _note_inside(self, turn: Turn) -> None:
         """A harness's step that it begins in takes it back with itself."""
         if self.open_steps:
-            from takeback.harness import recorder
-
             recorder.note_inside(self, turn)
 
     def ask_about(self, caller: Caller, call: Call) -> None:
         """An agent asks a person about a call of its own accord, before it acts."""
-        from takeback.look import turns_and_calls
-
         self.must_be_on()
         with self.writing():
             self._attendance.show(turns_and_calls.ask_about(self, caller, call))
 
     def refuse_call(self, caller: Caller, call: Call, at: float) -> tuple[str, ...]:
         """A person said no to a call that an agent had announced, at this moment. Ids of what changed meanwhile."""
-        from takeback.look import turns_and_calls, unseen_calls
-
         with self._hooked(lambda: unseen_calls.refuse_call(self, caller, call, at)) as tree:
             return turns_and_calls.refuse_call(self, tree, caller, call, at)
 
@@ -120,24 +115,18 @@ class Hooked(Guarded):
         changed before it began to work (`ran` seconds before `at`, when its agent told of its end) is not its work.
         `nothing` says why, where nothing came of it outside the files; `goes_on`
         that it left a command running."""
-        from takeback.look import turns_and_calls, unseen_calls
-
         told = failed, did_act, ran, at, nothing, goes_on
         with self._hooked(lambda: unseen_calls.end_call(self, caller, call, *told)) as tree:
             return turns_and_calls.end_call(self, tree, caller, call, *told)
 
     def end_gone(self, process: Process, at: float) -> tuple[str, ...]:
         """A process was seen to end at this moment: the calls that were at work in it ended then."""
-        from takeback.look import turns_and_calls, unseen_calls
-
         with self._hooked(lambda: unseen_calls.end_gone(self, process, at)) as tree:
             return turns_and_calls.end_gone(self, tree, process, at)
 
     def end_turn(self, caller: Caller, whole_session: bool = False, at: float = 0.0) -> tuple[str, ...]:
         """An agent rests, or a session ends, at this moment: calls that nobody said were over are taken to be. While it
         rests nobody waits, so that room is made then."""
-        from takeback.look import turns_and_calls, unseen_calls
-
         with self._hooked(lambda: unseen_calls.end_turn(self, caller, whole_session, at)) as tree:
             found = turns_and_calls.end(self, tree, caller, whole_session, at)
             if not whole_session:
@@ -148,8 +137,6 @@ class Hooked(Guarded):
     def close_outside(self) -> None:
         """Before the ledger is shown: calls that did something outside the files are closed where their agents have
         only written down that they are over. Where nothing can be journaled just now, nothing is."""
-        from takeback.look import turns_and_calls
-
         with self.alone():
             if self.store.is_read_only or not turns_and_calls.over_outside(self):
                 return
@@ -158,29 +145,21 @@ class Hooked(Guarded):
 
     def has_turns(self, caller: Caller) -> bool:
         """Whether a session was ever asked anything."""
-        from takeback.journal import brackets
-
         with self.alone():
             return brackets.newest_turn(self.store.journal, caller) is not None
 
     def turn_above(self) -> AgentTurn | None:
         """What the agent that runs this process was asked last; None if a person runs it."""
-        from takeback.look import turns_and_calls
-
         with self.alone():
             return turns_and_calls.turn_above(self)
 
     def vouches_above(self, actor: str) -> str:
         """The agent above this process, below whose session that actor cannot vouch; empty if it can."""
-        from takeback.look import turns_and_calls
-
         with self.alone():
             return turns_and_calls.vouches_above(self, actor)
 
     def open_turns(self) -> frozenset[Turn]:
         """The turns of a harness that are open in this process or the nearest one above it."""
-        from takeback.look import turns_and_calls
-
         with self.alone():
             return turns_and_calls.open_turns(self)
 
@@ -208,8 +187,6 @@ class Hooked(Guarded):
     def gate(self, asked: object) -> str:
         """Journals a call that is not to pass without a person: the id it is approved by; empty if somebody has
         approved it, for once."""
-        from takeback.gate import decision
-
         self.must_be_on()
         with self.writing():
             return decision.journaled(self, asked)
@@ -278,9 +255,6 @@ class Hooked(Guarded):
     def keep_watch(self) -> None:
         """For a process that stays: from now on whole looks visit only the folders that may differ, and find the same.
         Looks at all of it once, without leaving a trace; a hook waits for it, so for no longer than a hook may look."""
-        from takeback.look import turns_and_calls
-        from takeback.look.watch import moments
-
         with self.alone(), self.open_tree() as tree:
             if self.observer.suspects is None:
                 self.observer.suspects = moments.suspects(self.observer)
@@ -297,8 +271,6 @@ class Hooked(Guarded):
 
     @cached_property
     def _attendance(self) -> Attendance:
-        from takeback.look.prompts import Attendance
-
         found = Attendance()
         self.observer.waits = found.waits
         return found
@@ -306,16 +278,12 @@ class Hooked(Guarded):
     @property
     def is_asking(self) -> bool:
         """Whether an agent asks a person about a call."""
-        from takeback.look import prompts
-
         with self.alone():
             return bool(prompts.asked_about(self))
 
     def close_stopped(self) -> bool:
         """While calls are at work, again and again: closes those of which only their agents' files tell that they are
         over. Whether any are left whose agents write that down."""
-        from takeback.look import turns_and_calls
-
         with self.alone():
             over = self._stops.over(self)
         if over:
@@ -325,15 +293,11 @@ class Hooked(Guarded):
 
     @cached_property
     def _stops(self) -> Stops:
-        from takeback.look.stopped_calls import Stops
-
         return Stops()
 
     @property
     def is_written_down(self) -> bool:
         """Whether a call is at work whose agent writes down how it ends."""
-        from takeback.look import stopped_calls as stops
-
         with self.alone():
             return bool(stops.written_down(self))
 

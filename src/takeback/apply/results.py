@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Set
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import TakebackError
@@ -187,8 +188,6 @@ def _by_whom(history: History, unit: Unit, mine: Set[Turn]) -> str:
 
 def _revert(history: History, unit: Unit) -> str:
     """The command that takes it, and nothing that was found with it; of git and of threads a row goes whole."""
-    from shlex import quote
-
     effect = history.by_seq[unit.seq]
     path = f" {quote('./' + text(unit.path))}" if effect.domain == "files" else ""
     return f"takeback revert {effect.id[:8]}{path}"

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from takeback import domains
@@ -18,6 +19,7 @@ from takeback.domains.git import judge
 from takeback.domains.git.apply import Git
 from takeback.domains.git.repository import Repository, Unusable, left_to_git
 from takeback.domains.outside import Acts
+from takeback.domains.threads.apply import ThreadStates
 from takeback.errors import ApprovalNeeded, CredentialNeeded, Damaged, Stale, TakebackError, UsageError
 from takeback.journal import names
 from takeback.journal.history import History, Segment, pack_list, unpack_units
@@ -260,8 +262,6 @@ class Takebacks:
         """What a take-back of files leaves of the threads, and the other way round."""
         if request.verb not in ("undo", "rollback") or not self.observer.has_threads:
             return Distance()
-        from shlex import quote
-
         if request.threads and request.only:
             history = self.observer.history()
             shown = {unit for unit in history.shown(request.since) if unit.seq not in history.outside_rows}
@@ -291,8 +291,6 @@ class Takebacks:
 
     def _stay_undone(self, request: Request) -> Iterator[Ahead]:
         """Threads that were moved in the turns which an undo takes back."""
-        from shlex import quote
-
         history, threads, wanted = self.observer.history(), self._threads(), set(request.turns)
         oldest: dict[bytes, int] = {}
         for effect in history.effects:
@@ -684,8 +682,6 @@ class Takebacks:
 
         def domain(name: str) -> Domain:
             if name == "state" and name not in known:
-                from takeback.domains.threads.apply import ThreadStates
-
                 known[name] = ThreadStates(self._threads(), self.store.blobs.get, request.since or None)
             if name not in known:
                 world = self.world(approval)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import TakebackError
+from takeback.threads import prune as thread_prune
 
 if TYPE_CHECKING:
     from takeback.workspace_locks import Guarded
@@ -117,8 +118,6 @@ def _may_go(ws: Guarded, threads: Sequence[str]) -> bool:
             due.append(name)
     if not due:
         return False
-    from takeback.threads import prune as thread_prune
-
     return bool(thread_prune.beyond(ws.threads, settings.keep, settings.max_age, limit, due))
 
 

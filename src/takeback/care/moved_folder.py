@@ -8,6 +8,7 @@ from pathlib import Path
 from takeback.config.settings import Settings
 from takeback.errors import TakebackError
 from takeback.store import layout
+from takeback.workspace import Workspace
 
 
 def adopt_moved(root: Path, settings: Settings) -> Path | None:
@@ -37,8 +38,6 @@ def adopt_moved(root: Path, settings: Settings) -> Path | None:
 
 
 def _names_at_top(meta: dict[str, object], settings: Settings) -> set[bytes]:
-    from takeback.workspace import Workspace
-
     root = Path(str(meta["root"]))
     opened, _ = layout.open_store(settings.home, root, settings.portable)
     with Workspace(root, opened, settings, 0) as workspace:

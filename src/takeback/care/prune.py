@@ -20,6 +20,7 @@ from takeback.model.effects import STATES, text
 from takeback.model.ids import new_id
 from takeback.system.safefs import keys
 from takeback.text.units import format_size
+from takeback.threads import prune as thread_prune
 
 from .budget import YOUNG
 from .reachability import needs
@@ -147,8 +148,6 @@ def _going_states(ws: Guarded, asked: Asked) -> tuple[StateCheckpoint, ...]:
     """What each thread has beyond the budget."""
     if not ws.store.journal.newest_id("state") or ws.observer.open_intents() is not None:
         return ()  # a take-back that is not finished may go to any of them
-    from takeback.threads import prune as thread_prune
-
     young = ws.clock() - YOUNG if asked.automatic else None
     return thread_prune.beyond(ws.threads, asked.keep, asked.older_than, young)
 

@@ -5,8 +5,14 @@ A rollback past `takeback protect` must not take our own hooks away, nor an agen
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import stat
+from hashlib import sha256
 from typing import TYPE_CHECKING
+
+from takeback.system import safefs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,8 +77,6 @@ def own_below(path: bytes) -> list[bytes]:
 
 def record_of(home: Path, path: str) -> Path:
     """Where takeback keeps what protect put into a file, until unprotect takes it out."""
-    import hashlib
-
     return home / "setup" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
 
 
@@ -84,12 +88,6 @@ def with_edited_hooks(home: Path, root: Path) -> list[str]:
 
 
 def _is_edited(home: Path, path: str) -> bool:
-    import json
-    import stat
-    from hashlib import sha256
-
-    from takeback.system import safefs
-
     try:
         left = json.loads(record_of(home, path).read_bytes())["after"]
     except FileNotFoundError:

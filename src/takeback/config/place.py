@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from takeback.errors import TakebackError
+from takeback.journal.journal import glimpse
 from takeback.store import layout
 from takeback.system import agent_sessions, processes
 
@@ -91,8 +92,6 @@ def is_below_agent(home: Path, root: Path | None, environ: Mapping[str, str]) ->
 
 
 def _sessions(journal: Path) -> Iterator[Mapping[str, Any]]:
-    from takeback.journal.journal import glimpse
-
     for row in glimpse(journal, ("turn", "note"), _MOST):
         body = row.body or {}
         if body.get("pid") and (row.kind == "turn" or body.get("what") == "session"):

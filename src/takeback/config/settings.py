@@ -8,7 +8,9 @@ for in vain is said in `Settings.ignored`.
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,8 +19,9 @@ from typing import Any, NamedTuple
 from takeback.errors import UsageError
 from takeback.text.units import LARGEST, format_duration, format_size, parse_duration, parse_size
 
-from . import policy
+from . import policy, toml_file
 from .policy import Policy
+from .toml_file import did_you_mean, shown
 
 PROJECT_FILE = ".takeback.toml"
 
@@ -65,8 +68,6 @@ def _read_size(value: Any) -> int:
 def _read_age(value: Any) -> int:
     if not isinstance(value, str):
         raise ValueError
-    import math
-
     return math.ceil(parse_duration(value))
 
 
@@ -88,8 +89,6 @@ def _read_deadline(value: Any) -> float | None:
 
 
 def _seconds_from_text(text: str) -> object:
-    import re
-
     return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else text
 
 
@@ -112,8 +111,6 @@ def _read_text_value(value: Any) -> str:
 
 
 def _read_address(value: Any) -> str:
-    import re
-
     if not isinstance(value, str) or not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", value):
         raise ValueError
     return value
@@ -717,8 +714,6 @@ def _unknown_domains(found: Policy, file: str) -> list[str]:
     strange = sorted(found.domains - names)
     if not strange:
         return []
-    from .toml_file import did_you_mean
-
     return [
         f"{file} has [policy.{name}], and no domain is called {name}{did_you_mean(name, names)}" for name in strange
     ]
@@ -787,8 +782,6 @@ def _read_environment(environ: Mapping[str, str], ignored: list[str]) -> Iterato
     known = {setting.env for setting in SETTINGS}
     for name in environ:
         if name.startswith("TAKEBACK_CHECKPOINTS_") and name not in known:
-            from .toml_file import did_you_mean
-
             raise UsageError(
                 f"unknown setting {name} in the environment{did_you_mean(name, known)}",
                 hint="correct it or unset it",
@@ -811,8 +804,6 @@ def _read_file(path: Path) -> Iterator[tuple[Setting, Any]]:
         return
     except OSError:
         pass  # what reads it says why it cannot
-    from . import toml_file
-
     for key, value, place in toml_file.entries(path, _BY_KEY):
         yield _BY_KEY[key], _read_value(_BY_KEY[key], value, place)
 
@@ -821,8 +812,6 @@ def _read_value(setting: Setting, value: Any, place: str, prepare: Callable[[str
     try:
         return setting.kind.read(prepare(value) if prepare else value)
     except (ValueError, UsageError) as error:
-        from .toml_file import shown
-
         hint = error.hint if isinstance(error, UsageError) else ""
         raise UsageError(
             f"{place} must be {setting.kind.expects}, not {shown(value)}",

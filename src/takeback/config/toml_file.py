@@ -5,9 +5,11 @@ A run without configuration never loads this.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import stat
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,8 +63,6 @@ def _unreadable(path: Path, error: OSError) -> UsageError:
 
 
 def _parse_toml(path: Path, text: str) -> dict[str, Any]:
-    import tomllib
-
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -130,8 +130,6 @@ def _line_of(text: str, key: str) -> int | None:
 
 
 def did_you_mean(name: str, known: set[str]) -> str:
-    import difflib
-
     close = difflib.get_close_matches(name, sorted(known), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -176,7 +177,5 @@ def _document(line: str, at: int, end_word: str, strips: bool) -> tuple[str, int
 
 @cache
 def _table() -> Mapping[str, Any]:
-    import tomllib
-
     with Path(__file__).with_name("variables.toml").open("rb") as file:
         return tomllib.load(file)

@@ -14,6 +14,7 @@ acted in part, so nobody knows — unless it was recorded as idempotent: then it
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -24,6 +25,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -268,9 +270,6 @@ def _call(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> Any:
     """Calls it; one that is async runs to its end in a loop of its own."""
     if not inspect.iscoroutinefunction(function):
         return function(**kwargs)
-    import asyncio
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(1) as thread:  # there may be a running loop in this one
         return thread.submit(lambda: asyncio.run(function(**kwargs))).result()
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from takeback.errors import NotFound, TakebackError, UsageError
+from takeback.harness import recorder
+from takeback.harness.undo_declarations import Declared
 from takeback.journal import names
 from takeback.journal.history import History
 from takeback.journal.journal import New
@@ -49,8 +51,6 @@ _LARGEST = 1 << 20  # bytes of an act as JSON
 def prepared(ws: Workspace, act: NewAct, by: Mapping[str, str]) -> tuple[NewAct, dict[str, str]]:
     """An act as it may be stored, checked by its domain and part of the step it is recorded in; and by whom."""
     if _is_of_a_harness(ws):
-        from takeback.harness import recorder
-
         act, by = recorder.belonging(ws, act, by)
     else:
         by = by if by.get("turn") else {**by, **_owner_above(ws, by)}
@@ -66,8 +66,6 @@ def _is_of_a_harness(ws: Workspace) -> bool:
     """Whether it is recorded in a step or turn of this process, or in what goes on after one."""
     if ws.open_steps or not handed_over.is_followed():
         return bool(ws.open_steps)
-    from takeback.harness import recorder
-
     return recorder.at_work(ws) is not None
 
 
@@ -347,8 +345,6 @@ def settle(ws: Workspace, name: str, said: str, result: Any) -> Act:
 
 def _happened(ws: Workspace, act: Act, result: Any) -> dict[str, Any]:
     """What is known of an act that happened, as a person said. An undo that waits for its result is completed by it."""
-    from takeback.harness import recorder
-
     did: dict[str, Any] = {"left_to_do": ""}
     if result is not None:
         did |= recorder.kept_result(result)
@@ -365,8 +361,6 @@ def _happened(ws: Workspace, act: Act, result: Any) -> dict[str, Any]:
 
 def completed(ws: Workspace, waiting: Mapping[str, Any], result: Any) -> Inverse:
     """An undo that was declared before its result was known, with that filled in."""
-    from takeback.harness.undo_declarations import Declared
-
     try:
         how = Declared(waiting["domain"], waiting["args"])
         return how.inverse(ws, waiting.get("given", {}), result)

@@ -10,6 +10,8 @@ call that an approval let pass: its agent may still ask about it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -59,9 +61,6 @@ def by_policy(policy: Policy, risks: Sequence[Risk]) -> Decided:
 def fingerprint(event: Event, risks: Sequence[Risk] = ()) -> str:
     """What makes a call the same call: its tool, what it is given, where it runs, and what it would do: a script that
     was written anew since is another call. What a model says about a command beside it does not count."""
-    import hashlib
-    import json
-
     given: Any = dict(event.input)
     if event.does == SHELL and event.command:
         given = [event.command, event.cwd, [event.input.get(name) for name in FOLDERS]]
@@ -179,8 +178,6 @@ def _cut(told: str) -> str:
 
 def _whole(event: Event) -> str:
     """All of a call that a person has to see before letting it pass, without secrets; empty if that is too much."""
-    import json
-
     told = event.command
     if event.does != SHELL or not told:
         told = f"{event.tool} {json.dumps(event.input, indent=2, sort_keys=True, default=str, ensure_ascii=False)}"

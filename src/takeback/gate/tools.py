@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from takeback.agents.events import READS, SHELL, WRITES
 from takeback.gate.bash import switches
+from takeback.gate.bash.judge import shell
 from takeback.gate.bash.words import named
 
 from . import Risk, own_undo, rules
 from .deadline import Deadline, TooLate
 from .places import OUT, TEMPORARY, places
+from .requests_and_statements import destroys
 
 if TYPE_CHECKING:
     from takeback.agents.events import Event
@@ -37,8 +39,6 @@ def tool(
     event: Event, root: str, home: str, stores: Iterable[str], config: Iterable[str], known: Mapping[str, str]
 ) -> tuple[Risk, ...]:
     if event.does == SHELL:
-        from takeback.gate.bash.judge import shell
-
         return shell(event.command, event.cwd or root, root, home, stores, config, known).risks
     found = _written(event, root, home, stores, config) if event.does != READS else []
     if event.server:
@@ -91,8 +91,6 @@ def _of_server(event: Event) -> list[Risk]:
     if said.get("destructiveHint") is False:
         return []
     if (statement := _statement(event.input)) and words and words[0] in ("query", "execute", "run", "sql", "exec"):
-        from .requests_and_statements import destroys
-
         if lost := destroys("psql", ["psql", statement], None):
             return [Risk(rules.DATABASE, f"{lost} in {shown}", "what a database loses is not captured")]
         return []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
+from datetime import date, datetime, time
 from typing import NamedTuple, Protocol
 
 from takeback.errors import UsageError
@@ -239,8 +240,6 @@ def _in_short(value: str) -> str:
 
 
 def _date_or_time(value: str, end_of_day: bool) -> float:
-    from datetime import date, datetime, time
-
     try:
         try:
             day = date.fromisoformat(value)

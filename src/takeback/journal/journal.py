@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.errors import Damaged, Locked, TakebackError
+from takeback.system.installed import upgraded
 
 from .head_file import START, Head, HeadFile, SeenHead
 
@@ -88,10 +92,6 @@ _explained = _Explained()
 def _copied(path: Path) -> Iterator[Path]:
     """A copy of a database and of SQLite's log, as they were at one moment: while the log is the same one, it has all
     that goes into the database meanwhile."""
-    import shutil
-    import tempfile
-    import time
-
     log = path.with_name(f"{path.name}-wal")
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
@@ -184,8 +184,6 @@ class Journal:
             return db
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
-            from takeback.system.installed import upgraded
-
             raise TakebackError(
                 f"this store was written by a newer takeback (format {version}, this one reads {VERSION})",
                 f"upgrade takeback: {upgraded()}",

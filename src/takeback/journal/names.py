@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import NotFound, UsageError
@@ -111,8 +112,6 @@ def _exact(history: History, known: list[Named], name: str, plans: bool = False)
 
 
 def _path_too(name: str, matches: list[Named]) -> UsageError:
-    from shlex import quote
-
     by_id = matches[0].id.startswith(name)
     others = f"{', '.join(map(str, matches[-3:]))}{', …' if len(matches) > 3 else ''}"
     how = f"how the id of {others} begins" if by_id else f"in what an agent was asked: {others}"

@@ -11,6 +11,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
+from takeback.domains.git.repository import INDEX, REFS, STASH
 from takeback.model.effects import Change, domain_of
 from takeback.system.safefs import Folder, components
 
@@ -45,8 +46,6 @@ class ChangeTimes:
     def _of_git(self, path: bytes) -> Moment | None:
         """Of a part of the repository: the time of the file that holds it. A repository that lies elsewhere is not
         asked."""
-        from takeback.domains.git.repository import INDEX, REFS, STASH
-
         if path.startswith(INDEX):
             path = _INDEX
         elif path.startswith(STASH):

@@ -12,6 +12,7 @@ what lies in an excluded folder.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha256
@@ -165,8 +166,6 @@ def _compile(lines: Sequence[str], reason: Reason, place: str) -> list[_Pattern]
     written = [(number, line) for number, line in enumerate(lines, 1) if _is_rule(line)]
     if not written:
         return []
-    import re
-
     from pathspec import GitIgnoreSpec
 
     patterns = []

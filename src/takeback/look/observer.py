@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.config.settings import Settings
+from takeback.domains.git.look import GitState
+from takeback.domains.git.repository import amount
+from takeback.domains.threads.look import ThreadState
 from takeback.errors import Damaged, UsageError
 from takeback.journal import brackets
 from takeback.journal.brackets import Bracket, End, Owners, Ownership, Span
@@ -25,7 +28,7 @@ from takeback.model.ids import new_id
 from takeback.store import folder_objects
 from takeback.store.layout import Store
 from takeback.system.forking import DamagedThere
-from takeback.system.safefs import TEMPORARY
+from takeback.system.safefs import TEMPORARY, linux
 from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs.mounts import mounts_below
 
@@ -106,16 +109,12 @@ class Observer:
     @cached_property
     def git(self) -> GitState:
         """What is known of the project's repository; loaded when it is asked for."""
-        from takeback.domains.git.look import GitState
-
         return GitState(self.root, self.store.folder, self.store.journal, self.store.blobs)
 
     @property
     def thread_state(self) -> ThreadState:
         """What is known of the threads; loaded where there are any."""
         if self._thread_state is None:
-            from takeback.domains.threads.look import ThreadState
-
             assert self.threads is not None
             self._thread_state = ThreadState(self.store.folder, self.store.journal, self.store.blobs, self.threads)
         return self._thread_state
@@ -705,8 +704,6 @@ def let_go(changes: list[Change]) -> None:
 
 def give_back_memory() -> None:
     """What was freed goes back to the system, between the stages of work on a large tree."""
-    from takeback.system.safefs import linux
-
     linux.trim_memory()
 
 
@@ -735,8 +732,6 @@ def _by_owner(changes: Sequence[Change], ownership: Ownership) -> Iterable[tuple
 def _amount(changes: Sequence[Change], of_git: bool) -> str:
     """'3 files'; of folders alone, these."""
     if of_git:
-        from takeback.domains.git.repository import amount
-
         return amount(c.path for c in changes)
     work = [c.after or c.before for c in changes if is_work(c)]
     files = sum(state is not None and state.kind != FOLDER for state in work)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.agents import ends
+from takeback.domains.recording import cleaned
 from takeback.journal import brackets
 from takeback.journal.brackets import AgentTurn, Bracket, Call, Caller, End
 from takeback.journal.journal import New
@@ -398,8 +399,6 @@ def _cleaned(ws: Guarded, call: Call) -> tuple[NewAct, ...]:
     """What a call will do outside the files, as it may be kept."""
     if not call.acts:
         return ()
-    from takeback.domains.recording import cleaned
-
     return tuple(cleaned(act, ws.environ) for act in call.acts)
 
 

@@ -9,8 +9,11 @@ Nothing here reads the world, the clock or the environment.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 # -- paths -------------------------------------------------------------------
@@ -75,8 +78,6 @@ def short_id(id: str) -> str:
 
 def state_of_thread(document: bytes) -> State:
     """A thread whose state is told by this document; without one it is not there."""
-    from hashlib import sha256
-
     return Entry(FILE, 0, len(document), sha256(document).digest(), b"", b"", 0, 0, 0) if document else None
 
 
@@ -408,9 +409,6 @@ class Plan(NamedTuple):
     def hash(self) -> str:
         """Covers what would be done; of a kept step only that it is kept, of one that changes nothing not even that. No
         times, ids or journal head."""
-        import hashlib
-        import json
-
         seen = hashlib.sha256(f"{self.workspace}\0{json.dumps(self.request.to_json(), sort_keys=True)}".encode())
         for step in self.steps:
             domain, path, expected, goal, verdict = step[:5]

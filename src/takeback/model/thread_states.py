@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Mapping
 from hashlib import sha256
+from shlex import quote
 from typing import Any, NamedTuple
 
 
@@ -182,8 +184,6 @@ def write_order(write: Write) -> tuple[str, str, int]:
 
 def uuid6(after: str) -> str:
     """An id of version 6, by time: greater than this one, whatever the clock says."""
-    import uuid
-
     ticks = time.time_ns() // 100 + 0x01B21DD213814000
     try:
         last = uuid.UUID(after)
@@ -198,6 +198,4 @@ def uuid6(after: str) -> str:
 
 def quoted(thread: str) -> str:
     """A thread's name, as a command that is told has to have it."""
-    from shlex import quote
-
     return quote(thread)

@@ -21,6 +21,7 @@ from takeback.model.effects import (
     short_id,
     text,
 )
+from takeback.model.thread_states import quoted
 from takeback.store import folder_objects
 
 from .planner import Planner, instead_of_redo, revert_request
@@ -81,8 +82,6 @@ def _thread(history: History, threads: Threads, what: Sequence[str], options: Re
         )
     found = threads.get(*what)
     if found.seq < history.horizon and not options.only:
-        from takeback.model.thread_states import quoted
-
         raise NotFound(
             f"{short_id(found.id)} lies before the prune horizon: what changed in the files since then is gone",
             f"go back in the thread alone: takeback thread rollback {quoted(found.thread)} {short_id(found.id)}",

@@ -12,8 +12,10 @@ Masking twice changes nothing, and a reference is never masked: it is a name, no
 from __future__ import annotations
 
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
+from json import dumps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -219,8 +221,6 @@ def shapes() -> tuple[Shape, ...]:
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Only when a text may hold it: all of them would cost every labelled checkpoint more than its look."""
-    import re
-
     return re.compile(pattern)
 
 
@@ -340,8 +340,6 @@ def _counts(found: re.Match[str]) -> bool:
 
 def _is_basic(secret: str) -> bool:
     """Whether it is user:password, as Basic writes it."""
-    from base64 import b64decode
-
     try:
         user, colon, _ = b64decode(secret + "=" * (-len(secret) % 4), validate=True).decode().partition(":")
     except ValueError:
@@ -353,9 +351,6 @@ def _written(values: Iterable[str]) -> list[str]:
     """Values of variables as they may show up: plain, in a URL, in JSON, in base64; longest first."""
     if not values:
         return []
-    from base64 import b64encode
-    from json import dumps
-
     found: set[str] = set()
     for each in values:
         if len(each) >= _SHORTEST:

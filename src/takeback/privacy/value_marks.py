@@ -6,6 +6,7 @@ A mark is keyed by a random key beside the journal: a plain hash of a short pass
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,8 +26,6 @@ class Marks:
         return {name: self._mark(name, value) if value else "" for name, value in sorted(values.items())}
 
     def _mark(self, name: str, value: str) -> str:
-        import hmac
-
         self._key = self._key or self._stored() or os.urandom(_KEY_BYTES)
         told = f"{name}\0{value}".encode("utf-8", "surrogateescape")
         return hmac.new(self._key, told, "sha256").hexdigest()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,8 +42,6 @@ class Ended(NamedTuple):
 
 def in_words(argv: Sequence[str]) -> str:
     """A command on one line, short and without secrets."""
-    import shlex
-
     line = " ".join(redact.text(shlex.join(argv)).replace("\0", " ").split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 

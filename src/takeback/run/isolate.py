@@ -29,7 +29,7 @@ from takeback.system.safefs import components, open_root
 from takeback.system.safefs.mounts import mounts_below
 from takeback.system.safefs.posix import PosixFolder
 
-from . import namespaces
+from . import landlock, namespaces
 from .command import frozen
 
 _HINT = "run it without --isolate: takeback undo takes it back as well"
@@ -79,8 +79,6 @@ class Layer:
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         socket.send_fds(self._there, [b"view"], [fd])
         os.chdir(cwd)
-        from . import landlock
-
         return frozen(landlock.abi() >= landlock.OLDEST)
 
     def entered(self) -> None:

@@ -18,7 +18,7 @@ from takeback.journal.history import History
 from takeback.model.effects import FILE, FOLDER, LINK, UNSEEN, Change, Effect, State, text
 from takeback.text import linediff
 
-from . import turns
+from . import turns, views
 
 if TYPE_CHECKING:
     from takeback.workspace import Workspace
@@ -69,8 +69,6 @@ _OLD = Origin(BEFORE)
 
 
 def blame(ws: Workspace, path: bytes) -> Blame:
-    from . import views
-
     history, state = ws.history(), ws.observer.known().state(path)
     if not path or (state is not None and state.kind in (FOLDER, LINK)):
         raise UsageError(f"{text(path) or '.'} is no file", "name one file")

@@ -9,6 +9,7 @@ HTML). The journal is folded once for each head; what is asked of one item reads
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +19,10 @@ from takeback.journal import filters
 from takeback.journal.history import History
 from takeback.model.effects import STATES, Plan
 from takeback.model.outside import Act
+from takeback.model.thread_states import StateDifference
 from takeback.privacy import masking, redact
 from takeback.store.folder_objects import Difference
+from takeback.threads import plain_data
 
 from . import turns, views
 from .timeline_items import NONE, Board, CallItem, EffectItem, Group, Item, Mark, TurnItem, mark_of
@@ -273,9 +276,6 @@ class Timeline:
 
     def _differences(self, thread: str, before: str, after: str) -> Sequence[StateDifference]:
         """Between two state checkpoints; without one of them, all that the other holds."""
-        from takeback.model.thread_states import StateDifference
-        from takeback.threads import plain_data
-
         threads = self.ws.threads
         try:
             if before and after:
@@ -299,6 +299,4 @@ class Timeline:
 
 
 def _written(value: Any) -> str:
-    import json
-
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

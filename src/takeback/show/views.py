@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,6 +42,7 @@ from takeback.model.effects import (
     thread_of,
 )
 from takeback.model.outside import Act, Stopped, Undo, depends
+from takeback.plan.requests import find_point, state_at
 from takeback.store import folder_objects
 from takeback.store.folder_objects import Difference, Ids
 from takeback.system.safefs import Folder as OpenFolder
@@ -257,8 +259,6 @@ class Diff(NamedTuple):
 
 
 def diff(ws: Workspace, a: str, b: str, paths: Sequence[bytes]) -> Diff:
-    from takeback.plan.requests import find_point, state_at
-
     history = ws.history()
     start = a or (history.here.id if history.here is not None else "")
     if not start:
@@ -397,8 +397,6 @@ def _file_diff(
 
 
 def read_present(tree: OpenFolder, path: bytes) -> bytes | None:
-    import os
-
     parts = components(path)
     try:
         with tree.descend(parts[:-1]) as here:

@@ -18,6 +18,7 @@ from takeback.errors import Damaged, NoWorkspace, TakebackError
 from takeback.journal.journal import Journal
 from takeback.model.ids import new_id
 from takeback.system.forking import is_running
+from takeback.system.installed import upgraded
 from takeback.system.locks import Lock, NullLock
 
 from .blobs import Blobs, MemoryBlobs
@@ -99,8 +100,6 @@ def read_meta(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{path} cannot be read ({error})", "takeback repair makes it anew") from error
     if version > FORMAT:
-        from takeback.system.installed import upgraded
-
         raise TakebackError(
             f"this store was written by a newer takeback (format {version}, this one reads {FORMAT})",
             f"upgrade takeback: {upgraded()}",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from takeback.errors import Damaged
+from takeback.system.safefs import linux
 
 from .blobs import BIG
 from .large_blobs import LargeFiles
@@ -386,8 +387,6 @@ class Packs:
         os.lseek(self._fd, start, os.SEEK_SET)
         write_all(self._fd, data)
         if self._sync and len(data) > _BUFFER:
-            from takeback.system.safefs import linux
-
             linux.start_writing(self._fd, start, len(data))
         self._buffer.clear()
         self._buffered = 0

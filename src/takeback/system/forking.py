@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from takeback.errors import Damaged, TakebackError
+from takeback.system.safefs import linux
 
 PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
 
@@ -192,8 +193,6 @@ def _processor() -> int:
 
 def _end_with(parent: int) -> None:
     """Whoever kills a process means all of its work: nobody goes on writing behind its back, or holds its locks."""
-    from takeback.system.safefs import linux
-
     linux.end_with_parent()
     if os.getppid() != parent:  # it was killed in this very moment
         os._exit(1)

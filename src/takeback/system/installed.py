@@ -6,8 +6,12 @@ path. Read only where something is missing.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from importlib import metadata
+from importlib.util import find_spec
+from urllib.parse import unquote, urlsplit
 
 _PIP = "pip install"
 _PACKAGES = {"ui": "textual", "web": "uvicorn", "mcp": "mcp"}  # extras of programs: the other tools make all anew
@@ -15,8 +19,6 @@ _PACKAGES = {"ui": "textual", "web": "uvicorn", "mcp": "mcp"}  # extras of progr
 
 def with_extra(extra: str) -> str:
     """The command that adds an extra."""
-    from importlib.util import find_spec
-
     source, tool = _clone(), _tool()
     there = {name for name, package in _PACKAGES.items() if find_spec(package)} if tool != _PIP else set()
     command = f"{tool} '{source or '.'}[{','.join(sorted({extra, *there}))}]'"
@@ -42,10 +44,6 @@ def _tool() -> str:
 
 def _clone() -> str:
     """The folder it was installed from; empty where that is not known, or gone."""
-    import json
-    from importlib import metadata
-    from urllib.parse import unquote, urlsplit
-
     try:
         told = json.loads(metadata.distribution("takeback").read_text("direct_url.json") or "{}")
         where = urlsplit(told.get("url", ""))

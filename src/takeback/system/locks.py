@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -178,8 +179,6 @@ class _Exclusive:
     """
 
     def __init__(self, path: Path) -> None:
-        import sqlite3
-
         self._path = path.with_name(path.name + ".sqlite")
         self._is_new = not self._path.exists()
         try:
@@ -188,8 +187,6 @@ class _Exclusive:
             raise OSError(str(error)) from error
 
     def try_lock(self) -> bool:
-        import sqlite3
-
         try:
             self._connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
@@ -205,8 +202,6 @@ class _Exclusive:
 
     @staticmethod
     def is_taken(path: Path) -> bool:
-        import sqlite3
-
         where = path.with_name(path.name + ".sqlite")
         if not where.exists():
             return False

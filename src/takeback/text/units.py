@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from takeback.errors import UsageError
 
 LARGEST = 2**63 - 1
@@ -19,8 +21,6 @@ _DURATION = r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _DURATION_UNITS)
 
 def parse_size(text: str) -> int:
     """Bytes meant by "5GB", "1.5 GiB" or "1000"; KB is 1000 and KiB is 1024."""
-    import re
-
     found = re.fullmatch(_SIZE, text.strip())
     unit = _SIZE_UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:
@@ -33,8 +33,6 @@ def parse_size(text: str) -> int:
 
 def parse_duration(text: str) -> float:
     """Seconds meant by "30d", "2h" or "1h30m"; a unit is required, since prune takes durations too."""
-    import re
-
     found = re.fullmatch(_DURATION, text.strip())
     if found is None or not any(found.groups()):
         raise UsageError(f"{text!r} is not a duration", hint="write numbers with units, such as 30d, 2h or 1h30m")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,4 @@ def _of(twins: ThreadTwins) -> Threads:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    import asyncio
-
     return await asyncio.to_thread(work)

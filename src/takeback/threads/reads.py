@@ -17,7 +17,7 @@ from takeback.errors import Damaged, NotFound, TakebackError, UsageError
 from takeback.journal.journal import Row
 from takeback.model.thread_states import StateCheckpoint, ThreadSeen, Write, quoted, state_of, write_order
 
-from . import plain_data
+from . import plain_data, stores
 from .index import ThreadIndex
 from .value_store import HeldValues
 
@@ -48,8 +48,6 @@ class ThreadReads:
         self._is_reading = False  # the one thread that may be inside
 
     def _configured(self, name: str) -> StateStore:
-        from . import stores
-
         return stores.from_settings(name, self.ws.settings, self.ws.environ, self._key(name))
 
     def _key(self, name: str) -> Path:

@@ -21,6 +21,7 @@ from takeback.care import budget
 from takeback.errors import Damaged, Moved, UsageError
 from takeback.journal.head_file import Head
 from takeback.journal.journal import New, as_kept
+from takeback.look import turns_and_calls
 from takeback.model.ids import new_id
 from takeback.model.thread_states import (
     Checked,
@@ -38,7 +39,8 @@ from takeback.model.thread_states import (
 )
 from takeback.privacy import redact
 
-from . import plain_data, value_codec
+from . import compare, handoffs, plain_data, restored_from, value_codec
+from . import prune as thread_prune
 from .awaited import ThreadTwins
 from .reads import States, ThreadReads
 from .value_store import Fresh, Upload
@@ -205,8 +207,6 @@ class Threads(ThreadReads, ThreadTwins):
         """Of what an agent saves over MCP, the turn it does so in: its client's name is not what its hooks call it."""
         if not self.ws.client or new.restored_from:
             return ()
-        from takeback.look import turns_and_calls
-
         asked = turns_and_calls.asker(self.ws)
         return [asked["actor"], asked["turn"]] if "turn" in asked else ()
 
@@ -390,8 +390,6 @@ class Threads(ThreadReads, ThreadTwins):
 
     def _read_through(self, gone: Set[int]) -> set[int]:
         """Rows of what was removed that what is left is read from: a fork outlives the thread that it came from."""
-        from . import restored_from
-
         found: set[int] = set()
         for state in (state for state in self.list() if state.seq not in gone):
             with suppress(Damaged):  # it cannot be read as it is
@@ -414,14 +412,10 @@ class Threads(ThreadReads, ThreadTwins):
         """Removes old state checkpoints of these threads, or of all of them; with `heads` all but the newest of each
         namespace, with `delete` the named ones whole. What heads, forks, handoffs and a redo need stays. The bytes go
         at the next prune of the workspace. With `missing_ok` a thread that is not there is no error."""
-        from . import prune as thread_prune
-
         return thread_prune.prune(self, threads, keep, older_than, delete, dry_run, heads, missing_ok)
 
     def diff(self, thread: str, a: str, b: str = "") -> Sequence[StateDifference]:
         """What differs between two state checkpoints; `b` is the head if it is left out."""
-        from . import compare
-
         return compare.diff(self, thread, a, b)
 
     def search(
@@ -429,32 +423,22 @@ class Threads(ThreadReads, ThreadTwins):
     ) -> Sequence[Found]:
         """State checkpoints whose summary or state has all these words, newest first. `mask(text, path=…)` says what
         may be shown of the text around them."""
-        from . import compare
-
         return compare.search(self, query, thread, limit, mask)
 
     def verify(self, thread: str = "") -> Sequence[Checked]:
         """Every state checkpoint, oldest first: whether its row and its values are as they were stored."""
-        from . import compare
-
         return compare.verify(self, thread)
 
     def handoff(self, thread: str, id: str = "", *, to_agent: str, note: str = "", agent: str = "") -> Handoff:
         """Passes a state checkpoint to another agent, who adopts it."""
-        from . import handoffs
-
         return handoffs.hand_over(self, thread, id, to_agent, note, agent)
 
     def handed_over(self) -> Sequence[Handoff]:
         """Every handoff, newest first."""
-        from . import handoffs
-
         return handoffs.made(self)
 
     def adopt(self, handoff_id: str, *, agent: str = "", new_thread: str = "") -> StateCheckpoint:
         """Takes over what was handed over: a new thread that begins with it. Once."""
-        from . import handoffs
-
         return handoffs.adopt(self, handoff_id, agent, new_thread)
 
     def forget(self) -> None:

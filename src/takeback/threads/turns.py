@@ -8,6 +8,7 @@ Where turns of several threads are open, what changes is shared by them. Tool ca
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,8 +71,6 @@ def finish_unasked(workspace: Workspace) -> Finished | None:
     """The same where a harness's own call returns nothing of ours: its log is told what went back by that."""
     finished = finish_interrupted(workspace)
     if finished is not None:
-        import logging
-
         logging.getLogger("takeback").warning("%s", finished.message)
     return finished
 

@@ -13,12 +13,17 @@ import re
 import secrets
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
+from threading import Timer
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from takeback.errors import TakebackError
+from takeback.look.turns_and_calls import first_line
 from takeback.system import regular_files
 from takeback.system.http import exchange, place
 
@@ -91,8 +96,6 @@ def forget(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Forgotten:
 
 def place_of(prompts: Sequence[Prompt], asked: Asked) -> int:
     """Which of a session's prompts was meant: of those at that time the one with these words, else the nearest."""
-    from takeback.look.turns_and_calls import first_line
-
     near = [n for n, each in enumerate(prompts) if abs(each.at - asked.at) <= _NEAR]
     same = [n for n in near if first_line(prompts[n].text) == asked.prompt] or near
     if not same:
@@ -148,8 +151,6 @@ def _claude_prompts(transcript: Path) -> Iterator[Prompt]:
 
 
 def _moment(text: str) -> float:
-    from datetime import datetime
-
     return datetime.fromisoformat(text).timestamp()
 
 
@@ -232,9 +233,6 @@ def _opencode_text(parts: Sequence[Mapping[str, Any]]) -> str:
 @contextmanager
 def _opencode(program: _Program) -> Iterator[Callable[..., Any]]:
     """Its server on a loopback port, with a password of our own; ended when we are done."""
-    from base64 import b64encode
-    from urllib.parse import quote
-
     password = secrets.token_hex(16)
     environ = {**program.environ, "OPENCODE_SERVER_PASSWORD": password, "OPENCODE_SERVER_USERNAME": "takeback"}
     with subprocess.Popen(
@@ -269,8 +267,6 @@ def _opencode(program: _Program) -> Iterator[Callable[..., Any]]:
 @contextmanager
 def _ended_in_time(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Whatever it does, it is ended: when we are done, or after too long."""
-    from threading import Timer
-
     timer = Timer(_LONGEST, process.kill)
     timer.start()
     try:

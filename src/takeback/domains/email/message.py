@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from email import message_from_bytes
 from email.headerregistry import Address as HeaderAddress
 from email.message import EmailMessage
 from email.policy import SMTP, SMTPUTF8
@@ -182,7 +183,5 @@ def header_of(boxes: Iterable[Mailbox]) -> tuple[HeaderAddress, ...]:
 
 def body_of(data: bytes, kinds: tuple[str, ...] = ("plain", "html")) -> str:
     """What a person reads of a message: its plain text, or else its HTML as it is; or the first that is there."""
-    from email import message_from_bytes
-
     part = message_from_bytes(data, policy=SMTPUTF8).get_body(kinds)
     return "" if part is None else str(part.get_content()).replace("\r\n", "\n")

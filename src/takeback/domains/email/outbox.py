@@ -10,6 +10,7 @@ take-backs hold, so that a mail is never sent and cancelled at once.
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import stat
 import time
@@ -263,8 +264,6 @@ class Outbox:
 
 def attachments(tree: OpenFolder, paths: Iterable[bytes]) -> tuple[Attachment, ...]:
     """Files of the project, read through no link."""
-    import mimetypes
-
     found: list[Attachment] = []
     left = _LARGEST
     for path in paths:

@@ -10,8 +10,10 @@ ever deleted, and the network is not used.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import struct
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from takeback.model.effects import DONE, FAILED, KEPT, Entry, Result, State, Step, same, text
@@ -376,9 +378,6 @@ class _Run:
     def git(self, args: Sequence[str], told: bytes = b"") -> bytes:
         """Runs git on this repository and nothing else: no hook, no pager, nothing of the caller's own git settings in
         the environment."""
-        import shutil
-        import subprocess
-
         environ = self.domain.environ
         program = shutil.which("git", path=environ.get("PATH"))
         if program is None:

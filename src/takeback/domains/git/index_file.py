@@ -8,6 +8,7 @@ by comparing dicts; the text of a state is made only for what differs.
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from typing import NamedTuple
 
@@ -165,8 +166,6 @@ def pack(items: list[Item], extensions: bytes, width: int, version: int = 2) -> 
 
 
 def _hash(width: int, data: bytes) -> bytes:
-    import hashlib
-
     return (hashlib.sha256(data) if width == 32 else hashlib.sha1(data, usedforsecurity=False)).digest()
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -406,8 +407,6 @@ def above(root: str) -> str:
 def left_to_git(tree: OpenFolder, root: str, path: bytes) -> str:
     """What is left in a folder that takeback cannot empty, as git's own part is never touched, and the command that
     would; empty where there is no such part."""
-    import shlex
-
     shown = shlex.quote(os.fsdecode(path))
     try:
         with tree.descend(path.split(b"/")) as here:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from binascii import a2b_base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,6 @@ def cat(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
 def decode(shell: Shell, words: list[str], state: State, stdin: str | None) -> str:
     if not any(w in ("--decode",) or re.fullmatch(r"-[a-z]*[dD][a-z]*", w) for w in words[1:]) or not stdin:
         return UNKNOWN
-    from binascii import a2b_base64
-
     try:
         return a2b_base64(stdin.encode()).decode("utf-8", "replace")
     except ValueError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from importlib import machinery, util
 from typing import Any
 
 
@@ -54,8 +55,6 @@ def _loaded() -> Any:
 
 
 def _binding(package: str) -> Any:
-    from importlib import machinery, util
-
     found = util.find_spec(package)
     for folder in found.submodule_search_locations or () if found else ():
         for suffix in machinery.EXTENSION_SUFFIXES:

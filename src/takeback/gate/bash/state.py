@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from takeback.gate.rules import PROGRAMS
+
 from .words import UNKNOWN
 from .wrappers import SHELLS, WRAPPERS
 
@@ -88,8 +90,6 @@ def program(word: str) -> str:
         return UNKNOWN
     name = name.removesuffix(".exe").removesuffix(".cmd")
     if any(letter in name for letter in "*?[") and not (word.startswith((".", "/")) and "bin/" not in word):
-        from takeback.gate.rules import PROGRAMS
-
         return next((known for known in (*PROGRAMS, *SHELLS, *WRAPPERS) if fnmatchcase(known, name)), name)
     return name
 

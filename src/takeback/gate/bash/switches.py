@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from takeback.agents.setup import jsonc
+
 _FINE: Mapping[str, tuple[str, ...] | None] = {
     "TAKEBACK": ("on",),
     "TAKEBACK_AUTOPILOT": ("1", "true", "yes", "on"),
@@ -78,8 +80,6 @@ def _letter(found: re.Match[str]) -> str:
 
 def _in_settings(text: str) -> str:
     """The same of a file of settings: as its agent reads it, where it is JSON, with or without comments."""
-    from takeback.agents.setup import jsonc
-
     try:
         value = jsonc.parse(text).value if text.lstrip("\ufeff \t\r\n").startswith(("{", "/")) else None
     except (jsonc.Malformed, RecursionError):

@@ -7,6 +7,7 @@ taking.py reads what is named, and tells what could not be.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -307,8 +308,6 @@ def _options(name: str, language: str, value: str) -> list[Input]:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    import tomllib
-
     with Path(__file__).with_suffix(".toml").open("rb") as file:
         return tomllib.load(file)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from takeback.gate.bash.state import resolved
@@ -444,8 +446,6 @@ def _node_runs(words: Sequence[str]) -> list[str]:
 
 def _package(names: Sequence[str], words: Sequence[str], cwd: str, read: Read) -> tuple[str, Mapping[str, Any]]:
     """The nearest package.json, or deno.json, and its scripts."""
-    import json
-
     folder = cwd
     for at, word in enumerate(words):
         key, equals, value = word.partition("=")
@@ -471,8 +471,6 @@ def _parted(words: Sequence[str]) -> tuple[Sequence[str], str, Sequence[str]]:
 
 
 def _is_like(key: str, word: str) -> bool:
-    from fnmatch import fnmatchcase
-
     return key == word or ("*" in word and fnmatchcase(key, word))
 
 

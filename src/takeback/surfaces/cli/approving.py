@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from takeback.agents import AGENTS
+from takeback.agents.sessions.conversation import titled
+from takeback.config import settings
 from takeback.errors import ApprovalNeeded, TakebackError
 from takeback.surfaces.wording import effects_outside
+from takeback.system import agent_sessions, processes
 
 from .terminal import cells, counted, safe
 
@@ -46,16 +50,11 @@ def only_a_person(context: Context, what: str, workspace: Workspace | None = Non
 def agent_above(context: Context, workspace: Workspace | None = None) -> str:
     """Which agent is at work here, by its session, whichever project that was journaled in, or by its mark in the
     environment; empty if none is."""
-    from takeback.system import processes
-
     return processes.agent_above(sessions_known(context, workspace), context.environ)
 
 
 def sessions_known(context: Context, workspace: Workspace | None = None) -> list[Mapping[str, Any]]:
     """The processes that are agents': those of this workspace, and those of others."""
-    from takeback.config import settings
-    from takeback.system import agent_sessions
-
     elsewhere = agent_sessions.known(
         workspace.settings.home if workspace is not None else settings.home(context.environ)
     )
@@ -68,14 +67,9 @@ def sessions_known(context: Context, workspace: Workspace | None = None) -> list
 def name_asking(context: Context, workspace: Workspace) -> None:
     """Where an agent's sandbox hides the processes above, its mark in the environment still says who asks; so does its
     session in another project."""
-    from takeback.agents import AGENTS
-    from takeback.system import agent_sessions, processes
-
     workspace.by_command = True
     for variable, title in processes.MARKERS.items():
         if context.environ.get(variable, "") not in ("", "0", "false"):
-            from takeback.agents.sessions.conversation import titled
-
             workspace.asked_by = titled(title)
             return
     elsewhere = [s for s in agent_sessions.known(workspace.settings.home) if s["root"] != str(workspace.root)]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from takeback.config import place
 from takeback.errors import NoWorkspace, Off, TakebackError, UsageError
+from takeback.store import layout
+from takeback.workspace import open_workspace
 
 from .terminal import Terminal, safe
 
@@ -31,8 +35,6 @@ class Context:
 
     @property
     def cwd(self) -> Path:
-        from pathlib import Path
-
         return Path(self._directory)
 
     @property
@@ -44,9 +46,7 @@ class Context:
 
     def settings(self, root: Path | None = None) -> Settings:
         """What holds here; below an agent by the configuration that was known when the folder was protected."""
-        from takeback.config import place
         from takeback.config.settings import home
-        from takeback.store import layout
 
         return place.load(root, self.environ, self.off, root or layout.find_root(home(self.environ), self.cwd))
 
@@ -60,14 +60,10 @@ class Context:
     # -- the workspace -------------------------------------------------------
 
     def root(self) -> Path | None:
-        from takeback.store import layout
-
         return layout.find_root(self.settings().home, self.cwd)
 
     def open(self, when_off: bool = False, tell: bool = True) -> Workspace:
         """The workspace at or above here. Says so if a take-back was interrupted, or is under way."""
-        from takeback.store import layout
-
         first = self.settings()
         if not when_off:
             self.must_be_on(first)
@@ -79,8 +75,6 @@ class Context:
             self.terminal.warn(f"takeback: {safe(settings.broken)}")
         if not when_off:
             self.must_be_on(settings)
-        from takeback.workspace import open_workspace
-
         self._must_not_be_shielded(layout.folder_of(settings.home, root))
         workspace = open_workspace(root, settings, environ=self.environ)
         below = os.path.relpath(self._directory, root)
@@ -128,10 +122,6 @@ class Context:
 
 def moved_from(home: Path, folder: Path) -> Iterator[Path]:
     """Roots that are gone and whose folder was this one, by its inode."""
-    from pathlib import Path
-
-    from takeback.store import layout
-
     try:
         inode = folder.stat().st_ino
     except OSError:

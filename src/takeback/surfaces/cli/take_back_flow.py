@@ -11,10 +11,14 @@ and nothing more; one that a person stopped is left to them: exit 4.
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+from takeback.domains import BUILT_IN
 from takeback.errors import ApprovalNeeded, CredentialNeeded, Stale, UsageError
 from takeback.model.effects import STATES, Outcome, Plan
+from takeback.surfaces.cli.verbs.back import conversations
+from takeback.surfaces.cli.verbs.back.threads import see
 from takeback.surfaces.wording import (
     diffs,
     effects_outside,
@@ -77,8 +81,6 @@ class Asked(NamedTuple):
     @property
     def command(self) -> str:
         """How it was typed, to be typed again with something more."""
-        import shlex
-
         everything = self.everything or (self.verb == "rollback" and bool(self.also))  # an undo asks once more
         flags = {"--all": everything, "--merge": self.merge}
         flags |= {"--markers": self.markers, "--force": self.force}
@@ -144,8 +146,6 @@ def must_be_known(workspace: Workspace, given: Sequence[str]) -> None:
     """A domain that nobody knows would leave out more, or less, than was meant."""
     if not given:
         return
-    from takeback.domains import BUILT_IN
-
     known = {*STATES, *BUILT_IN, *(act.domain for act in workspace.history().acts.values())}
     if unknown := [name for name in given if name not in known]:
         raise UsageError(f"there is no domain {unknown[0][:80]!r}", f"the domains are {', '.join(sorted(known))}")
@@ -308,8 +308,6 @@ def _show_diff(context: Context, workspace: Workspace, plan: Plan, fuller: Plan 
         shown.append(terminal.style(f"with {plans.asked_said(plan)}:", "bold"))
         shown += diffs.lines(terminal, mask.files(plans.diff_of(workspace, plans.besides(plan, fuller))))
     if any(step.domain == "state" for step in plan.taken):
-        from takeback.surfaces.cli.verbs.back.threads import see
-
         shown += see.planned(terminal, workspace, plan, mask.differences)
     terminal.page(shown)
     mask.tell()
@@ -443,8 +441,6 @@ def tell(context: Context, workspace: Workspace, outcome: Outcome) -> int:
 
 
 def _tell_and_forget(context: Context, workspace: Workspace, outcome: Outcome) -> int:
-    from takeback.surfaces.cli.verbs.back import conversations
-
     if context.json:
         found = conversations.forgotten(context, workspace, outcome)
         context.terminal.json({**_told(workspace, outcome), "conversation": [each._asdict() for each in found]})

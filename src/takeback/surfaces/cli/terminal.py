@@ -6,9 +6,16 @@ that no name can move the cursor, recolour the screen or turn the text round.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
+import signal
+import subprocess
 import sys
+import textwrap
+import time
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,8 +62,6 @@ def cells(text: str) -> int:
     plain = re.sub("\x1b\\[[0-9;]*m", "", text) if "\x1b" in text else text
     if plain.isascii():
         return len(plain)
-    import unicodedata
-
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in plain)
     return len(plain) + wide - sum(unicodedata.combining(c) != 0 for c in plain)
 
@@ -106,8 +111,6 @@ def clip_middle(text: str, width: int) -> str:
 
 def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
     """Lines broken between words."""
-    import textwrap
-
     more = " " * indent
     return textwrap.wrap(
         text, max(20, width), subsequent_indent=more, break_long_words=False, break_on_hyphens=False
@@ -127,8 +130,6 @@ def age(seconds: float) -> str:
 
 
 def moment(at: float) -> str:
-    import time
-
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
@@ -248,8 +249,6 @@ class Terminal:
             self._progress.wipe()
 
     def json(self, value: object) -> None:
-        import json
-
         self.has_told = True
         json.dump(value, self.out, indent=2 if self.out_is_tty else None)
         self.out.write("\n")
@@ -265,10 +264,6 @@ class Terminal:
             self.write("\n".join(shown))
 
     def _through_pager(self, text: str) -> bool:
-        import shlex
-        import signal
-        import subprocess
-
         try:
             command = shlex.split(self.environ.get("PAGER", "less -FRX"))  # an empty one means none
         except ValueError:  # a quote that does not end

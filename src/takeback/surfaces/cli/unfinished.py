@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.model.effects import text
+from takeback.show.timeline import Timeline
 from takeback.surfaces.cli.verbs.plan import resume
 
 from .captured import with_progress
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 def ask(context: Context, workspace: Workspace) -> int:
     """Does what is answered and nothing more; that it was interrupted has been said when the workspace was opened."""
-    from takeback.show.timeline import Timeline
-
     terminal = context.terminal
     if (plan := Timeline(workspace).unfinished()) is not None:
         paths = list(dict.fromkeys(text(step.path) for step in plan.steps if step.domain == "files"))

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from takeback.privacy.masking import mask_difference, mask_file, mask_lines, mask_state
+from takeback.privacy.redact import text
+from takeback.threads.plain_data import differences
+
 from . import approving
 from .terminal import listed
 
@@ -44,8 +48,6 @@ class Mask:
         """Differences as they may be shown; one line per file says nothing of contents but where a link leads."""
         if not self.on:
             return tuple(found)
-        from takeback.privacy.masking import mask_file
-
         out = tuple(f if stat and f.kind != "symlink" else mask_file(f) for f in found)
         self.masked += [f.path for f, shown in zip(found, out) if shown != f]
         return out
@@ -54,8 +56,6 @@ class Mask:
         """The lines of a file as they may be shown."""
         if not self.on:
             return list(found)
-        from takeback.privacy.masking import mask_lines
-
         out = mask_lines(path, found)
         self.masked += [path] if out != list(found) else []
         return out
@@ -64,10 +64,6 @@ class Mask:
         """A value of a thread's state as it may be shown; `path` is where it stands there."""
         if not self.on:
             return value
-        from takeback.privacy.masking import mask_state
-        from takeback.privacy.redact import text
-        from takeback.threads.plain_data import differences
-
         shown = mask_state(value, path)
         self.masked += [text(where) or "state" for where, *_ in differences(value, shown, path)]
         return shown
@@ -76,8 +72,6 @@ class Mask:
         """What differs between two states, as it may be shown."""
         if not self.on:
             return list(found)
-        from takeback.privacy.masking import mask_difference
-
         out = [mask_difference(each) for each in found]
         self.masked += [shown.path for each, shown in zip(found, out) if shown != each]
         return out

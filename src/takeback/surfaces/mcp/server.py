@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sqlite3
 import sys
 from collections.abc import Callable, Mapping
@@ -30,6 +31,7 @@ from takeback.system import processes
 
 from . import resources, schemas, unread
 from .answers import failure
+from .auth import Guard, new_token
 from .instructions import INSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -180,11 +182,7 @@ def over_stdio(cwd: Path, environ: Mapping[str, str], any_root: bool = False) ->
 
 def over_http(cwd: Path, environ: Mapping[str, str], port: int, any_root: bool = False) -> None:
     """For whoever on this machine has the token, until it is stopped."""
-    import socket
-
     import uvicorn
-
-    from .auth import Guard, new_token
 
     server = Server(cwd, environ, any_root=any_root)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -39,6 +39,7 @@ from . import client
 from .alone import printed
 from .deaths import Called, Deaths
 from .kept import Kept
+from .web import TOKEN, Web
 
 _HEARTBEAT = 0.5  # seconds: how often whoever waits is told that their call is at work
 _TEND, _REST = 1.0, 5.0  # seconds between two looks at what was told, while calls come and when none do
@@ -271,8 +272,6 @@ class Server:
             return None
         if not port:
             return None
-        from .web import TOKEN, Web
-
         try:
             web = Web(self.place, port, self._answer_web)
         except OSError as error:

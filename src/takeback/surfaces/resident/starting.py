@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -28,8 +29,6 @@ def status(stop: bool = False) -> dict[str, Any]:
     """What it says of itself; empty where none runs. May tell it to end."""
     if os.name != "posix":
         return {}
-    import json
-
     place = client.folder(os.environb)
     if not client.is_private(place):
         return {}

@@ -16,6 +16,9 @@ from takeback.model.outside import HAPPENED, Act
 from takeback.show.timeline_items import CallItem, EffectItem, Item, Mark, TurnItem
 from takeback.surfaces.cli.take_back_flow import Asked
 from takeback.surfaces.cli.terminal import age, clip, safe
+from takeback.surfaces.cli.verbs.outside.email import release_question, write_mail
+from takeback.surfaces.cli.verbs.outside.record import parsed_json
+from takeback.surfaces.cli.verbs.outside.resolve import meaning
 from takeback.workspace import Workspace
 
 from . import comparing, detail, help
@@ -302,8 +305,6 @@ class TimelineApp(Browser):
 
     @work(thread=True, exclusive=True, group="choose", exit_on_error=False)
     def _offer_sayings(self, id: str) -> None:
-        from takeback.surfaces.cli.verbs.outside.resolve import meaning
-
         def settle(said: str | None) -> None:
             if said == HAPPENED and act.waits_for_result:
                 self.push_screen(Ask("What did it answer, as JSON? Its undo is made from it (empty: not known)"), noted)
@@ -321,9 +322,6 @@ class TimelineApp(Browser):
             self.later(self.push_screen, Choose(f"What came of “{clip(safe(act.summary), 60)}”?", choices), settle)
 
     def _resolved(self, doubted: Act, said: str, result: str = "") -> Said:
-        from takeback.surfaces.cli.verbs.outside.record import parsed_json
-        from takeback.surfaces.cli.verbs.outside.resolve import meaning
-
         given = parsed_json(result, "the result", '{"id": "ch_3P"}') if result.strip() else None
         self.acting.resolve(doubted.id, said, given)
         return Said(f"noted: {meaning(doubted, said)}")
@@ -335,8 +333,6 @@ class TimelineApp(Browser):
 
     @work(thread=True, exclusive=True, group="choose", exit_on_error=False)
     def _offer_mail(self, id: str) -> None:
-        from takeback.surfaces.cli.verbs.outside.email import release_question, write_mail
-
         def send(yes: bool | None) -> None:
             if yes:
                 self.say("sending …")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import socket
 from collections.abc import Callable
@@ -122,8 +123,6 @@ def _own() -> str:
 
 
 def must_be_loopback(address: str) -> None:
-    import ipaddress
-
     try:
         fits = ipaddress.IPv4Address(address).is_loopback
     except ValueError:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from takeback.domains.email.outbox import draft
 from takeback.errors import NotFound, Stale, TakebackError, UsageError
 from takeback.model.effects import STATES
 from takeback.model.outside import HAPPENED, Act
@@ -176,8 +177,6 @@ def released(workspace: Workspace, id: str) -> Result:
 
 
 def _draft(workspace: Workspace, act: Act) -> dict[str, Any]:
-    from takeback.domains.email.outbox import draft
-
     return {"draft": draft(act, workspace.clock())}
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 from typing import TYPE_CHECKING
 
+from takeback.config.variables import is_place
 from takeback.model.effects import COMPENSATING, EXACT, HELD, IRREVERSIBLE, REFUSED, UNKNOWN, text
 from takeback.model.ids import is_id
+from takeback.privacy.redact import REFERENCE
+from takeback.privacy.redact import text as redacted
 from takeback.surfaces.cli.terminal import age, safe
 
 if TYPE_CHECKING:
@@ -49,10 +54,6 @@ def describer(workspace: Workspace) -> Callable[[Act], str]:
 
 def needs(act: Act) -> list[str]:
     """The environment variables whose values its inverse needs."""
-    import json
-
-    from takeback.privacy.redact import REFERENCE
-
     if act.inverse is None:
         return []
     args = act.inverse.args
@@ -76,8 +77,6 @@ def sign(terminal: Terminal, verdict: str) -> str:
 
 def verdict(terminal: Terminal, step: Step, act: Act, does: str, workspace: Workspace) -> str:
     """'compensates POST /v1/charges ch_3P (needs STRIPE_KEY)', beside what it does, which may name the key already."""
-    from takeback.config.variables import is_place
-
     note, what = safe(step.note), safe(act.summary)
     colour = _SIGNS.get(step.verdict, ("", "red"))[1]
     if not step.taken:
@@ -101,9 +100,6 @@ def verdict(terminal: Terminal, step: Step, act: Act, does: str, workspace: Work
 
 def _place(terminal: Terminal, act: Act, name: str, now: str) -> str:
     """' · AWS_PROFILE is prod here, and was staging': which account or place is chosen, where that is no secret."""
-    from takeback.config.variables import is_place
-    from takeback.privacy.redact import text as redacted
-
     if act.domain != "command" or not is_place(name):
         return ""
     was = act.did.get("environment", {}).get(name, redacted(now))
@@ -135,8 +131,6 @@ def state(terminal: Terminal, word: str) -> str:
 
 def wrapped(terminal: Terminal, line: str, indent: int) -> list[str]:
     """A long line of plain text, on as many lines as it needs; none of it is lost."""
-    import textwrap
-
     room = max(30, terminal.width - indent)
     lines = textwrap.wrap(line, room, break_on_hyphens=False, drop_whitespace=True) if terminal.out_is_tty else [line]
     return [lines[0] if lines else "", *(" " * indent + more for more in lines[1:])]

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import errno
 import os
+import platform
+import sqlite3
+import tempfile
+import traceback
 
+from takeback import __version__
 from takeback.errors import Stale, TakebackError, UsageError
 from takeback.surfaces.cli.terminal import Terminal, safe
 from takeback.surfaces.cli.verb_list import VERBS
@@ -41,9 +48,6 @@ def _lines(text: str) -> str:
 
 def of_the_system(error: Exception) -> TakebackError | None:
     """What the disk or the database said, where no part of the core had a better word for it."""
-    import errno
-    import sqlite3
-
     if isinstance(error, sqlite3.Error):
         return TakebackError(f"the journal cannot be used ({error})", "takeback doctor and takeback verify look at it")
     if not isinstance(error, OSError) or error.errno is None:
@@ -74,8 +78,6 @@ def told(error: Exception, verb: str) -> TakebackError:
 
 
 def unknown_verb(verb: str) -> UsageError:
-    import difflib
-
     close = difflib.get_close_matches(verb, VERBS, n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
     return UsageError(f"there is no verb {safe(verb)!r}{meant}", "see takeback help --all")
@@ -83,12 +85,6 @@ def unknown_verb(verb: str) -> UsageError:
 
 def bug(error: Exception, terminal: Terminal, as_json: bool, verb: str) -> int:
     """Never a bare traceback: a short report, and where the long one is."""
-    import platform
-    import tempfile
-    import traceback
-
-    from takeback import __version__
-
     system = f"{platform.system()} {platform.release()}"
     where = f"takeback {__version__}, Python {platform.python_version()}, {system}"
     report = "".join(traceback.format_exception(error))

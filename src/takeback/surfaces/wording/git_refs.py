@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from takeback.domains.git.apply import Git
 from takeback.domains.git.repository import HEAD, INDEX, REFS, called, entry, part_of, value_told
 from takeback.errors import TakebackError
 from takeback.model.effects import Step
@@ -91,8 +92,6 @@ def is_counted(steps: Sequence[Step]) -> bool:
 
 def _commits(workspace: Workspace, now: str, goal: str) -> str:
     """How many commits go or, where none goes, come back."""
-    from takeback.domains.git.apply import Git
-
     with workspace.open_tree() as tree:
         git = Git(tree, str(workspace.root), workspace.store.blobs.get, workspace.environ)
         count = git.commits(goal, now) or git.commits(now, goal)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from takeback.agents.sessions.conversation import way_to_forget
 from takeback.domains.git.repository import called
+from takeback.look.turns_and_calls import left_at_work
 from takeback.model.effects import FOLDER, Checkpoint, Outcome, Plan, Result, Step, Unit, same, text, thread_of
 
 from . import threads_in_plans
@@ -207,8 +209,6 @@ def undo(found: Undo, history: History) -> dict[str, Any]:
 
 
 def plan(found: Plan, history: History, describe: Describe | None = None) -> dict[str, Any]:
-    from takeback.look.turns_and_calls import left_at_work
-
     return {
         "id": found.id,
         "hash": found.hash,
@@ -318,8 +318,6 @@ def turns_taken(found: Plan, history: History) -> list[AgentTurn]:
 
 
 def asked(found: AgentTurn) -> dict[str, Any]:
-    from takeback.agents.sessions.conversation import way_to_forget
-
     caller = found.caller
     shown = {"id": found.id, "agent": caller.agent, "session": caller.session, "prompt": found.prompt}
     return {**shown, "forget": way_to_forget(caller.agent)}

@@ -7,6 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 from takeback.errors import NotFound, UsageError
+from takeback.journal.names import resolve
+from takeback.plan.requests import must_be_no_entry
 from takeback.surfaces.cli.terminal import safe
 
 if TYPE_CHECKING:
@@ -66,9 +68,6 @@ def all_inside(here: Here, workspace: Workspace, given: Iterable[str], present: 
 
 def ids_or_paths(here: Here, workspace: Workspace, words: Iterable[str]) -> list[str]:
     """Words of `revert`: what is called like a path is one, the rest name entries of the log."""
-    from takeback.journal.names import resolve
-    from takeback.plan.requests import must_be_no_entry
-
     history = workspace.history()
     found = []
     for word in words:
@@ -91,7 +90,6 @@ def ids_or_paths(here: Here, workspace: Workspace, words: Iterable[str]) -> list
 def entry(here: Here, workspace: Workspace, word: str) -> str:
     """A word that has to name an entry of the log: refused where it is a path from here, and an entry only by how its
     id begins or by words of a prompt."""
-    from takeback.journal.names import resolve
 
     def is_path(word: str) -> bool:
         return os.path.lexists(here.cwd / word) or is_recorded(here, workspace, word)

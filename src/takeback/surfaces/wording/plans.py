@@ -33,6 +33,8 @@ from takeback.model.effects import (
     text,
 )
 from takeback.show.turns import whole_turn
+from takeback.show.views import file_diffs
+from takeback.store.folder_objects import Difference
 from takeback.surfaces.cli.terminal import Terminal, cells, clip, clip_path, counted, listed, pad, safe
 
 from . import effects_outside, git_refs, threads_in_plans, ways
@@ -440,9 +442,6 @@ def read(workspace: Workspace, content: bytes) -> bytes:
 
 def diff_of(workspace: Workspace, plan: Plan) -> list[FileDiff]:
     """What applying the plan would change, line by line."""
-    from takeback.show.views import file_diffs
-    from takeback.store.folder_objects import Difference
-
     found = [Difference(s.path, s.expected, s.goal) for s in plan.taken if s.domain == "files" and s.path]
 
     def get(content: bytes) -> bytes:

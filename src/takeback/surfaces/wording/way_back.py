@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from takeback.model.effects import Request, Unit, short_id
@@ -97,8 +98,6 @@ def _has_other_turn(request: Request, back: Collection[Unit], history: History) 
 
 def _as_asked(request: Request, history: History, word: ways.Typed) -> str:
     """The command that asks for the same once more."""
-    from shlex import quote
-
     flags = ways.flags(request)
     if request.threads and request.checkpoint:
         also = "" if request.only else " --with-files"

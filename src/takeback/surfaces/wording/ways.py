@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ def from_root(path: bytes) -> str:
 
 def typed(path: bytes, below: str = "") -> str:
     """A path of the project as one word of a command that is typed in the folder `below` the root."""
-    import posixpath
-
     name = posixpath.relpath("/" + text(path), "/" + below)
     name = name if name.startswith("../") else f"./{name}"
     if safe(name) == name:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from takeback.errors import CredentialNeeded, Damaged, TakebackError, UsageError
+from takeback.system.installed import with_extra
 
 KEY_BYTES = 32
 _MAGIC, _VERSION = b"TKBS", 1
@@ -35,8 +36,6 @@ class Seal:
             from cryptography.hazmat.primitives.hashes import SHA256
             from cryptography.hazmat.primitives.kdf.hkdf import HKDF
         except ImportError:
-            from takeback.system.installed import with_extra
-
             raise UsageError(
                 "to encrypt state before it leaves this machine, takeback needs the package cryptography",
                 with_extra("walrus"),

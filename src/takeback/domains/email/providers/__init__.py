@@ -9,6 +9,7 @@ One provider per file. Each raises TakebackError where nothing was done, and Unh
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from takeback.errors import TakebackError, UsageError
@@ -77,8 +78,6 @@ def chosen(settings: Settings, asked: str = "") -> str:
 
 
 def provider(name: str, world: World) -> Provider:
-    from importlib import import_module
-
     if name not in PROVIDERS:
         raise UsageError(f"{name!r} is no mail provider", f"name one of {', '.join(PROVIDERS)}")
     module, _, found = PROVIDERS[name].partition(":")

@@ -4,6 +4,7 @@ does: a server that refuses one recipient is not given the message."""
 from __future__ import annotations
 
 import smtplib
+import ssl
 from email.message import EmailMessage
 from email.policy import SMTP, SMTPUTF8
 from email.utils import formatdate
@@ -101,8 +102,6 @@ class Smtp:
         return head.as_bytes().removesuffix(b"\r\n")
 
     def _open(self, url: SplitResult) -> smtplib.SMTP:
-        import ssl
-
         host, port = url.hostname or "", url.port or _PORTS[url.scheme]
         context = ssl.create_default_context()
         here = "[127.0.0.1]"  # said in greeting; to look our own name up could take long

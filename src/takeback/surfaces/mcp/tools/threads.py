@@ -7,6 +7,7 @@ redo reverses it, so nobody is asked but for what acts outside the files.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anyio import to_thread
@@ -265,8 +266,6 @@ async def thread_verify(ctx: Ctx, thread_id: Maybe = "", cwd: Cwd = "") -> CallT
 
 def _with_state(workspace: Workspace, found: StateCheckpoint, also: dict[str, Any] | None = None) -> CallToolResult:
     """A state is answered with whole, or not at all: whoever goes on with a part of it goes on wrong."""
-    import json
-
     state = workspace.threads.load(found)
     size = len(json.dumps(state))
     page, told = Page(), {**shapes.with_state(found, None), "bytes": size, **(also or {})}

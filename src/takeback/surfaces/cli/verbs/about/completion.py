@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
+from takeback.journal.journal import glimpse
 from takeback.model.effects import short_id
+from takeback.show.views import tree_of
+from takeback.store import layout
 from takeback.surfaces.cli.terminal import counted, safe
 
 if TYPE_CHECKING:
@@ -63,9 +68,6 @@ def run(context: Context, args: Namespace) -> int:
 
 def _say_names(context: Context, verb: str, begun: str = "") -> None:
     """What a verb can be given, as the scripts ask for it: a name, a tab, what it is. Silent whatever fails."""
-    from takeback.journal.journal import glimpse
-    from takeback.store import layout
-
     try:
         if verb.startswith(PATHS):
             for path in _paths_of(context, verb.removeprefix(PATHS), begun):
@@ -126,12 +128,7 @@ def _can_be_typed(name: str) -> bool:
 
 def _paths_of(context: Context, checkpoint: str, begun: str) -> list[str]:
     """Those that begin so, as they are typed where the shell is."""
-    import os
-    from itertools import islice
-
     with context.open(when_off=True, tell=False) as workspace:
-        from takeback.show.views import tree_of
-
         below = os.path.relpath(context.cwd, workspace.root)
         found = (os.path.relpath(path, below) for path, *_ in tree_of(workspace, checkpoint))
         fit = (path for path in found if path.startswith(begun) and _can_be_typed(path) and path[:2] != "..")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from takeback.surfaces.cli.docs.manual import render
 from takeback.surfaces.cli.parsing import Word, parser_of
 from takeback.surfaces.cli.verb_list import VERBS, overview, overview_of_all
 from takeback.surfaces.wording.failures import unknown_verb
@@ -30,8 +31,6 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     if args.manual:
-        from takeback.surfaces.cli.docs.manual import render
-
         context.terminal.write(render().rstrip("\n"))
     elif args.everything:
         context.terminal.page(overview_of_all().split("\n"))

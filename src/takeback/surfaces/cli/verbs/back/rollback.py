@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError
 from takeback.surfaces.cli import take_back_flow
+from takeback.surfaces.cli.verbs.see import ui
 from takeback.surfaces.wording import paths
 
 from .choose_checkpoint import choose_checkpoint
@@ -58,8 +59,6 @@ def pick(context: Context, workspace: Workspace, wanted: take_back_flow.Asked) -
     """The picker of `takeback ui`, to the end; None where it cannot be had, or there is nothing to choose from."""
     if context.environ.get("TERM", "") in ("dumb", "") or len(workspace.history().checkpoints) < 2:
         return None
-    from takeback.surfaces.cli.verbs.see import ui
-
     try:
         ui.must_be_there()
     except TakebackError:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from takeback.errors import UsageError
 from takeback.surfaces.cli import take_back_flow, who_is_looking
 from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.cli.verbs.back.threads import append, see, tend
+from takeback.surfaces.cli.verbs.back.threads.append import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,8 +131,6 @@ def run(context: Context, args: Namespace) -> int:
             raise UsageError(f"{option} is for takeback thread {' and '.join(whose)}", "leave it out")
     run = _loaded(args.what)
     if args.what == "save":
-        from takeback.surfaces.cli.verbs.back.threads.append import opened
-
         with opened(context, args) as workspace:
             return run(context, workspace, args, words)
     with context.open(when_off=args.what in _LOOKS) as workspace:
@@ -140,13 +140,7 @@ def run(context: Context, args: Namespace) -> int:
 def _loaded(what: str) -> Run:
     """Only what is asked for is imported."""
     if what in ("save", "fork", "rollback", "handoff", "adopt"):
-        from takeback.surfaces.cli.verbs.back.threads import append
-
         return append.VERBS[what]
     if what in ("verify", "prune"):
-        from takeback.surfaces.cli.verbs.back.threads import tend
-
         return tend.VERBS[what]
-    from takeback.surfaces.cli.verbs.back.threads import see
-
     return see.VERBS[what]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from takeback.config.place import noted
 from takeback.config.settings import SETTINGS
 from takeback.errors import UsageError
 from takeback.surfaces.cli.approving import approved, only_a_person
@@ -63,8 +64,6 @@ def _settings(context: Context) -> int:
 
 def _tell_of_agents(context: Context, settings: Settings) -> None:
     """Says where agents go by another configuration than the person who asks."""
-    from takeback.config.place import noted
-
     root = context.root()
     known = noted(settings.home, root) if root is not None else settings.config
     if known != settings.config:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +16,10 @@ from takeback.agents.setup.codex import trust
 from takeback.agents.setup.targets import Config, Whole
 from takeback.config.agents_own_files import record_of
 from takeback.errors import TakebackError
+from takeback.gate.bash import switches
 from takeback.surfaces.cli.terminal import age
 from takeback.surfaces.cli.verbs.start import agents_configured
+from takeback.surfaces.resident import starting
 from takeback.system import regular_files
 
 if TYPE_CHECKING:
@@ -199,8 +202,6 @@ def _stale(hooks: _Hooks) -> str:
 
 def _unanswered(hooks: _Hooks) -> str:
     """Where the agent asks by HTTP and nobody is there, it goes on, and its calls are not captured."""
-    from takeback.surfaces.resident import starting
-
     http = starting.status().get("http") or {} if hooks.http else {}
     answered = http.get("port") if "token" in http else None
     silent = sorted({port for port in hooks.http.values() if port != answered})
@@ -211,8 +212,6 @@ def _unanswered(hooks: _Hooks) -> str:
 
 def _switched_off(setup: Setup, hooks: _Hooks) -> str:
     """A line in the agent's settings, or in a file of variables that it reads, with which no hook runs."""
-    from takeback.gate.bash import switches
-
     place, names = hooks.place, [*_SETTINGS.get(setup.name, ()), ".envrc"]
     found = []
     for base in dict.fromkeys((place.root, place.home)):
@@ -230,8 +229,6 @@ def _line_in(plugin: str) -> str:
 
 def _untrusted(setup: Setup, hooks: _Hooks, seen: float) -> str:
     """Codex's own record of what its user has trusted; it is read and never written."""
-    import tomllib
-
     config = setup.folder(hooks.place) / "config.toml"
     try:
         told = tomllib.loads(_read(config))

@@ -14,7 +14,9 @@ from takeback.config.settings import Settings, default_home
 from takeback.errors import TakebackError
 from takeback.store import layout
 from takeback.surfaces.cli.terminal import counted, listed
+from takeback.surfaces.resident import starting
 from takeback.text.units import format_size
+from takeback.workspace import open_workspace
 
 from . import doctor_agents, doctor_orphans
 
@@ -97,8 +99,6 @@ def _home(settings: Settings) -> Iterator[Check]:
 
 def _resident(settings: Settings) -> Check:
     """The process that makes hooks fast. Without it all is well, too."""
-    from takeback.surfaces.resident import starting
-
     found = starting.status()
     if not found:
         why = "none runs; the next hook starts one" if settings.resident else "switched off: hooks do without it"
@@ -114,8 +114,6 @@ def _resident(settings: Settings) -> Check:
 def _workspace(context: Context, settings: Settings, root: Path) -> Iterator[Check]:
     folder = layout.folder_of(settings.home, root)
     yield _permissions(folder)
-    from takeback.workspace import open_workspace
-
     try:
         workspace = open_workspace(root, settings)
     except TakebackError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import join
 from typing import TYPE_CHECKING
 
 from takeback.surfaces.cli.approving import only_a_person
@@ -44,7 +45,5 @@ def run(context: Context, args: Namespace) -> int:
 
 def _command(id: str, label: str) -> str:
     """An agent may have chosen the label: in a shell it is one word, whatever it says."""
-    from shlex import join
-
     ends_flags = ["--"] if label.startswith("-") else []
     return join(["takeback", "label", id, *ends_flags, *([label] if label else [])])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from takeback.care import salvage
+from takeback.care.verify import of_damaged
+from takeback.store import layout
 from takeback.surfaces.cli.approving import approved, only_a_person
 from takeback.surfaces.cli.terminal import counted, safe
 
@@ -47,10 +50,6 @@ def run(context: Context, args: Namespace) -> int:
 
 def _mended(context: Context) -> list[str] | None:
     """What had to be set right before the store could be opened at all; None if that was declined."""
-    from takeback.care import salvage
-    from takeback.care.verify import of_damaged
-    from takeback.store import layout
-
     settings = context.settings()
     root = layout.find_root(settings.home, context.cwd)
     if root is None:

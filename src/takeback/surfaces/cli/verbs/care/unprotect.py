@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.agents import AGENTS
+from takeback.agents.setup import changes
 from takeback.surfaces.cli.approving import only_a_person
 from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.cli.verbs.start import agents_configured
@@ -35,8 +36,6 @@ def add(parser: Parser) -> None:
 
 
 def run(context: Context, args: Namespace) -> int:
-    from takeback.agents.setup import changes
-
     _must_be_a_person(context)
     root = context.root() or context.cwd
     settings = context.settings(root)

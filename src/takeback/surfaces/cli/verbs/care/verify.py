@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from takeback.care.verify import of_damaged
 from takeback.errors import Damaged
+from takeback.store import layout
 from takeback.surfaces.cli.captured import with_progress
 from takeback.surfaces.cli.terminal import counted, safe
 
@@ -37,9 +39,6 @@ def run(context: Context, args: Namespace) -> int:
 
 def _of_closed(context: Context, error: Damaged) -> Verified:
     """What is found of a store that cannot be opened for damage."""
-    from takeback.care.verify import of_damaged
-    from takeback.store import layout
-
     home = context.settings().home
     root = layout.find_root(home, context.cwd)
     if root is None:

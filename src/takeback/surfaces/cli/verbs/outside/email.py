@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from takeback.domains.email.outbox import draft, recipients
 from takeback.errors import ApprovalNeeded, CredentialNeeded, TakebackError, UsageError
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.terminal import listed, moment, safe
@@ -175,8 +176,6 @@ def _released(context: Context, workspace: Workspace, act: Act) -> tuple[Act, Ta
 
 
 def release_question(act: Act) -> str:
-    from takeback.domains.email.outbox import recipients
-
     return f"Type yes to send it to {listed(recipients(act), 6)} (this cannot be undone):"
 
 
@@ -257,8 +256,6 @@ def _pending(context: Context, workspace: Workspace, args: Namespace) -> int:
 
 
 def _shape(workspace: Workspace, act: Act) -> dict[str, object]:
-    from takeback.domains.email.outbox import draft
-
     return draft(act, workspace.clock())
 
 

@@ -6,6 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from takeback.surfaces.hook import Asked, answer
+from takeback.surfaces.resident import client, starting
+from takeback.system import processes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -37,9 +41,6 @@ def respond(words: Sequence[str], environ: Mapping[str, str]) -> int:
     """Answers the event on standard input. An agent takes every code but 0 and 2 for its own business, and 2 for a no:
     so nothing else comes out of this, whatever happens."""
     try:
-        from takeback.surfaces.hook import Asked, answer
-        from takeback.system import processes
-
         agent, event = (*words, "", "")[:2]
         payload, here = sys.stdin.buffer.read(), _here(environ)
         if (answered := _by_resident(words, payload, here, environ)) is not None:
@@ -66,8 +67,6 @@ def _by_resident(
 ) -> tuple[int, bytes, bytes] | None:
     """What the resident process answers, which is faster, and sees what happens between two events; None where there is
     none. Then it is started for the next one."""
-    from takeback.surfaces.resident import client
-
     off = (environ.get("TAKEBACK", "").lower(), environ.get("TAKEBACK_RESIDENT", "").lower())
     if os.name != "posix" or off[0] == "off" or off[1] in ("off", "0", "false", "no"):
         return None
@@ -75,8 +74,6 @@ def _by_resident(
     place, asked = client.folder(known), client.request(words, payload, os.fsencode(here), known)
     answered = client.ask(place, asked) if client.is_private(place) else None
     if answered is None:
-        from takeback.surfaces.resident import starting
-
         starting.start(environ, here)
     return answered
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError, UsageError
+from takeback.system.installed import with_extra
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
@@ -39,8 +40,6 @@ def run(context: Context, args: Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio", "pydantic", "starlette"):
             raise
-        from takeback.system.installed import with_extra
-
         raise TakebackError(
             f"the MCP server needs a package that is not installed: {error.name}",
             f"install it: {with_extra('mcp')}",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from takeback import gate
 from takeback.config.policy import ALLOW, ASK, CALLS, REFUSE
 from takeback.config.settings import PROJECT_FILE
 from takeback.domains import BUILT_IN
 from takeback.errors import UsageError
+from takeback.gate.decision import by_policy
 from takeback.model.effects import VERDICTS
 from takeback.surfaces.cli.terminal import listed, pad, safe
 
@@ -101,9 +103,6 @@ def _calls(context: Context) -> int:
 
 def _command(context: Context, command: str) -> int:
     """What would be decided on a command."""
-    from takeback import gate
-    from takeback.gate.decision import by_policy
-
     root = context.root() or context.cwd
     settings = context.settings(root)
     home = context.environ.get("HOME", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -143,8 +145,6 @@ def _http(workspace: Workspace, args: Namespace, by: dict[str, str], older: list
 
 
 def _command(workspace: Workspace, args: Namespace, by: dict[str, str], older: list[str]) -> Act:
-    import shlex
-
     if args.words:
         raise UsageError(
             f"{args.words[0]!r} stands before --: the command that takes it back stands after it",
@@ -248,8 +248,6 @@ def _body(given: str | None) -> str | None:
 
 def parsed_json(given: str | None, flag: str, example: str) -> Any:
     """What was written after an option, as data: JSON, that of a file after @, or standard input for -."""
-    import json
-
     if given is None:
         return None
     try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from takeback.config import settings
 from takeback.errors import TakebackError, UsageError
 from takeback.surfaces.cli.terminal import counted, safe
+from takeback.surfaces.resident import starting
 from takeback.text.units import format_duration
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ def add(parser: Parser) -> None:
 
 
 def run(context: Context, args: Namespace) -> int:
-    from takeback.surfaces.resident import starting
-
     if args.what not in _VERBS:
         raise UsageError(f"resident knows no {safe(args.what)!r}", f"say one of: {', '.join(_VERBS)}")
     found: dict[str, Any] = {}
@@ -53,8 +53,6 @@ def run(context: Context, args: Namespace) -> int:
 
 
 def _stop(context: Context) -> int:
-    from takeback.surfaces.resident import starting
-
     ran = starting.status()
     if not starting.end():
         raise TakebackError("the resident process does not end", "it is at work on a hook; try again")
@@ -69,9 +67,6 @@ def _stop(context: Context) -> int:
 
 def _started(context: Context) -> dict[str, Any]:
     """One that began before the port was set, or was free, does not listen there, so another takes its place."""
-    from takeback.config import settings
-    from takeback.surfaces.resident import starting
-
     found = starting.ensure(context.environ, str(context.cwd))
     wanted = settings.load(None, context.environ).http_port
     if found and _answers_on(found) != wanted and starting.end():
@@ -87,8 +82,6 @@ def _answers_on(found: dict[str, Any]) -> int:
 
 
 def _why(context: Context) -> str:
-    from takeback.surfaces.resident import starting
-
     if not starting.is_wanted(context.environ):
         return "hooks.resident or TAKEBACK_RESIDENT switches it off, or this is part of a takeback run"
     return "its log may say why: log in the folder takeback of your runtime folder"

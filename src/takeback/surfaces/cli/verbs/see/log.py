@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.journal.filters import KEYS
 from takeback.model.effects import STATES
+from takeback.show import views
 from takeback.surfaces.cli import who_is_looking
 from takeback.surfaces.cli.terminal import age, cells, clip, clip_middle, counted, pad, safe
 from takeback.surfaces.wording import diffs, json_shapes, ledger, log_graph
@@ -86,8 +88,6 @@ def run(context: Context, args: Namespace) -> int:
         elif not rows:
             context.terminal.write("nothing in the log matches" if terms(args) else "the log is empty")
         else:
-            from takeback.show import views
-
             ties = views.ties(workspace.history())
             turns = workspace.turns_of(rows)
             context.terminal.page(lines(context.terminal, rows, workspace.clock(), turns, ties))
@@ -96,8 +96,6 @@ def run(context: Context, args: Namespace) -> int:
 
 def _patches(context: Context, workspace: Workspace, rows: Sequence[LogRow], args: Namespace) -> int:
     """Each entry with the whole of what it changed."""
-    from takeback.show import views
-
     mask = who_is_looking.Mask(context, workspace, args.unmasked)
     files = {id: mask.files(found) for id, found in views.files_of(workspace, rows).items()}
     if context.json:
@@ -214,8 +212,6 @@ def grouped(rows: Sequence[LogRow]) -> Iterator[tuple[str, list[LogRow]]]:
 
 def heading(terminal: Terminal, turn: TurnSeen, before: int = 0) -> str:
     """claude · 14:02 · “add a login form” · 3 calls · 5 files +40 −2"""
-    import time
-
     begin = [terminal.style(safe(turn.agent), "cyan"), time.strftime("%H:%M", time.localtime(turn.at))]
     parts = [counted(turn.calls, "call")]
     nothing = "" if turn.outside or turn.failed or turn.git or turn.takebacks else "no file changed"

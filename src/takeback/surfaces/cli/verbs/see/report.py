@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import stat
+import tempfile
 from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError, UsageError
+from takeback.show import report, report_span
 from takeback.surfaces.cli.captured import with_progress
 from takeback.surfaces.cli.terminal import counted, safe
 
@@ -50,8 +55,6 @@ def run(context: Context, args: Namespace) -> int:
     if args.output is not None:
         _may_be_written(args.output, args.force)  # said before the work is done
     with context.open(when_off=True) as workspace:
-        from takeback.show import report, report_span
-
         asked = report_span.find(workspace, args.span, args.since or "", args.session or "")
         size = sum(workspace.store.blobs.sizes().values()) if args.data else 0
         found = with_progress(
@@ -93,8 +96,6 @@ def _written(found: Report, form: str) -> str:
         from takeback.surfaces.report import markdown
 
         return markdown.written(found)
-    import json
-
     from takeback.surfaces.report.shape import shape
 
     return json.dumps(shape(found), indent=2) + "\n"
@@ -102,9 +103,6 @@ def _written(found: Report, form: str) -> str:
 
 def _write(path: str, written: str, force: bool) -> None:
     """Whole or not at all, and for its owner alone: it holds what the project holds."""
-    import os
-    import tempfile
-
     _may_be_written(path, force)
     try:
         fd, made = tempfile.mkstemp(prefix=".takeback-report-", dir=os.path.dirname(path) or ".")
@@ -123,9 +121,6 @@ def _write(path: str, written: str, force: bool) -> None:
 
 def _may_be_written(path: str, force: bool) -> None:
     """Of what is there already only a file may be replaced, and only with --force: no folder, device or pipe."""
-    import os
-    import stat
-
     if not os.path.lexists(path):
         return
     try:
@@ -140,8 +135,6 @@ def _may_be_written(path: str, force: bool) -> None:
 
 def _put(made: str, path: str, force: bool) -> None:
     """Gives the file its name; without --force only if nothing has got that meanwhile."""
-    import os
-
     if not force:
         try:
             os.link(made, path)

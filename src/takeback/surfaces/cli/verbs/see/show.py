@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from takeback.domains.git.repository import amount
@@ -296,8 +297,6 @@ def _facts(terminal: Terminal, known: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _brief(value: Any) -> str:
-    import json
-
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

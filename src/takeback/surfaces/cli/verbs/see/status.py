@@ -9,6 +9,7 @@ from takeback.config import agents_own_files
 from takeback.domains.git.repository import amount
 from takeback.model.effects import raw
 from takeback.surfaces.cli.terminal import age, cells, clip, counted, listed, moment, pad, safe, wrapped
+from takeback.surfaces.cli.verbs.care import doctor_agents
 from takeback.surfaces.wording import effects_outside, json_shapes
 from takeback.surfaces.wording.diffs import sign
 from takeback.text.units import format_size
@@ -188,8 +189,6 @@ def _lost(workspace: Workspace) -> list[Lost]:
     home, root = workspace.settings.home, workspace.root
     if not (edited := agents_own_files.with_edited_hooks(home, root)):
         return []
-    from takeback.surfaces.cli.verbs.care import doctor_agents
-
     return doctor_agents.lost(workspace.environ, home, root, edited)
 
 

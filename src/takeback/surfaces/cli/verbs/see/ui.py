@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from takeback.errors import ApprovalNeeded, TakebackError, UsageError
 from takeback.journal import filters
 from takeback.surfaces.cli import approving
+from takeback.system.installed import with_extra
 
 from .log import is_term, terms
 
@@ -47,13 +49,9 @@ def run(context: Context, args: Namespace) -> int:
 
 def must_be_there() -> None:
     """The extra, or how to get it."""
-    from importlib import import_module
-
     try:
         import_module("textual")
     except ModuleNotFoundError as error:
-        from takeback.system.installed import with_extra
-
         hint = f"install it: {with_extra('ui')}"
         raise TakebackError(f"the ui needs a package that is not installed: {error.name}", hint) from None
 

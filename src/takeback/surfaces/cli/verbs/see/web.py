@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import webbrowser
 from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError, UsageError
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.terminal import safe
+from takeback.system.installed import with_extra
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
@@ -42,8 +44,6 @@ def run(context: Context, args: Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio", "h11", "click"):
             raise
-        from takeback.system.installed import with_extra
-
         raise TakebackError(
             f"the web page needs a package that is not installed: {error.name}",
             f"install it: {with_extra('web')}",
@@ -96,8 +96,6 @@ def _tell(context: Context, served: Served, args: Namespace) -> None:
 
 
 def _open(served: Served) -> bool:
-    import webbrowser
-
     try:
         return webbrowser.open(served.once)
     except (webbrowser.Error, OSError):

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.agents import AGENTS
 from takeback.agents.setup import changes, excluded, load
+from takeback.agents.setup.summary import summary
 from takeback.agents.setup.targets import Ours, Place
 from takeback.agents.setup.writing import must_be_open
 from takeback.errors import ApprovalNeeded, TakebackError
+from takeback.privacy.masking import mask_file
+from takeback.show.views import FileDiff
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.resident.command import hook_command
 from takeback.surfaces.wording import diffs
 
 if TYPE_CHECKING:
@@ -104,8 +108,6 @@ def place_of(environ: Mapping[str, str], root: Path, user: bool) -> Place:
 
 def ours() -> Ours:
     """This installation, by its interpreter's own path: no shim, nothing that PATH or a folder could change."""
-    from takeback.surfaces.resident.command import hook_command
-
     if not os.path.isabs(sys.executable) or not os.path.exists(sys.executable):
         raise TakebackError(
             "nobody can tell which Python runs takeback", "run it with the full path of the interpreter"
@@ -162,8 +164,6 @@ def _show_diff(context: Context, planned: Sequence[Planned]) -> None:
 
 
 def _files(context: Context, planned: Sequence[Planned]) -> list[FileDiff]:
-    from takeback.privacy.masking import mask_file
-
     files = list(_diffs(planned))
     if not context.terminal.out_is_tty or approving.agent_above(context):
         files = [mask_file(file) for file in files]
@@ -172,8 +172,6 @@ def _files(context: Context, planned: Sequence[Planned]) -> list[FileDiff]:
 
 def _summary(context: Context, planned: Sequence[Planned]) -> Iterator[str]:
     """One line for each file, with what is put in or taken out below it; what the hooks run is said once."""
-    from takeback.agents.setup.summary import summary
-
     terminal = context.terminal
     commands: list[str] = []
     changed = [c for p in planned for c in p.changes if c.differs]
@@ -192,7 +190,6 @@ def _summary(context: Context, planned: Sequence[Planned]) -> Iterator[str]:
 
 
 def _diffs(planned: Sequence[Planned]) -> Iterator[FileDiff]:
-    from takeback.show.views import FileDiff
     from takeback.text.linediff import count, hunks
 
     for change in (c for p in planned for c in p.changes if c.differs):

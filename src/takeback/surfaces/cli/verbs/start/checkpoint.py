@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.surfaces.cli.captured import captured, vouching, with_progress
+from takeback.surfaces.wording import json_shapes
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
@@ -33,8 +34,6 @@ def run(context: Context, args: Namespace) -> int:
         actor = vouching(context, workspace)
         checkpoint = with_progress(context, workspace, lambda: workspace.checkpoint(label, actor=actor))
         if context.json:
-            from takeback.surfaces.wording import json_shapes
-
             context.terminal.json({"checkpoint": json_shapes.checkpoint(checkpoint)})
             return 3 if checkpoint.partial else 0
         code = captured(context, checkpoint)

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from takeback.care import moved_folder
+from takeback.config import place
 from takeback.store import layout
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.captured import captured, first_checkpoint
 from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import json_shapes
 from takeback.text.units import format_duration, format_size
+from takeback.workspace import open_workspace
 
 from . import init_roots
 
@@ -51,8 +53,6 @@ def run(context: Context, args: Namespace) -> int:
     said = _prepare(context, root, settings, args.force)
     settings = context.settings(root)  # a folder that was moved brings the place of its configuration along
     note_place(context, root, settings)
-    from takeback.workspace import open_workspace
-
     with open_workspace(root, settings) as workspace:
         context.tell_interrupted(workspace)
         workspace.must_be_on()
@@ -86,8 +86,6 @@ def ensure(
         context.terminal.hint(said)
         settings = context.settings(root)
     write()
-    from takeback.workspace import open_workspace
-
     workspace = open_workspace(root, settings, environ=context.environ)
     if workspace.store.journal.last("checkpoint") is not None:  # a folder that was moved
         return workspace, None
@@ -96,8 +94,6 @@ def ensure(
 
 def note_place(context: Context, root: Path, settings: Settings) -> None:
     """A person who protects a folder, or does it again, says by that which configuration agents go by there."""
-    from takeback.config import place
-
     if (before := place.note(root, settings)) is not None:
         context.terminal.hint(
             f"agents here go by your configuration at {safe(str(settings.config))} from now on, no longer by "

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from takeback.agents.setup import changes
 from takeback.errors import UsageError
 from takeback.surfaces.cli.terminal import counted, listed, safe
+from takeback.system.installed import with_extra
 
 from . import agents_configured, init
 
@@ -40,8 +43,6 @@ def add(parser: Parser) -> None:
 
 
 def run(context: Context, args: Namespace) -> int:
-    from takeback.agents.setup import changes
-
     here = context.root()
     root = here or init.choose_root(context)
     settings = context.settings(root)
@@ -151,9 +152,5 @@ def _tell_of_commits(context: Context, planned: Planned) -> None:
 
 
 def _tell_of_extra(context: Context) -> None:
-    from importlib.util import find_spec
-
     if find_spec("mcp") is None:
-        from takeback.system.installed import with_extra
-
         context.terminal.warn(f"takeback: the MCP server needs an extra: {with_extra('mcp')}")

@@ -7,13 +7,21 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from takeback.agents.sessions.conversation import titled
 from takeback.domains.git.repository import amount
 from takeback.errors import TakebackError, UsageError
+from takeback.look import runs_at_work
 from takeback.model.effects import DONE, domain_of, raw, text
+from takeback.run import elsewhere, landlock
+from takeback.run.command import in_words
+from takeback.run.isolate import Layer
+from takeback.store import layout
 from takeback.surfaces.cli import approving, who_is_looking
 from takeback.surfaces.cli.captured import lacking, with_progress
 from takeback.surfaces.cli.terminal import counted, listed, safe
+from takeback.surfaces.resident import starting
 from takeback.surfaces.wording import diffs
+from takeback.system import processes
 
 from . import init
 
@@ -69,8 +77,6 @@ def run(context: Context, args: Namespace) -> int:
     workspace, _ = init.ensure(context)
     with workspace:
         _finish_layers(context, workspace)
-        from takeback.run.command import in_words
-
         command = in_words(argv)
         before = _before(context, workspace, command)
         _have_resident(context, workspace, argv)
@@ -83,8 +89,6 @@ def _have_resident(context: Context, workspace: Workspace, argv: list[str]) -> N
     """The hooks of an agent below cannot write to the store, but a process that was there before can."""
     if workspace.store.journal.last("turn") is None and not _AGENTS & {os.path.basename(word) for word in argv}:
         return
-    from takeback.surfaces.resident import starting
-
     try:
         starting.ensure(context.environ, str(context.cwd))
     except (OSError, TakebackError):
@@ -117,9 +121,6 @@ def _outer(context: Context) -> str:
     id = context.environ.get(VARIABLE, "")
     if not id.isalpha() or not id.isascii():
         return ""
-    from takeback.look import runs_at_work
-    from takeback.store import layout
-
     settings = context.settings()
     root = layout.find_root(settings.home, context.cwd)
     if root is None:
@@ -135,9 +136,6 @@ def _outer(context: Context) -> str:
 
 def _agent(context: Context, workspace: Workspace) -> str:
     """The agent that runs it; empty where a person does."""
-    from takeback.agents.sessions.conversation import titled
-    from takeback.system import processes
-
     found = processes.agent_named(approving.sessions_known(context, workspace), context.environ)
     return titled(found) or found
 
@@ -187,7 +185,6 @@ class _Plain:
         self.agent = _agent(context, workspace)
 
     def run(self, argv: list[str], environ: dict[str, str]) -> int:
-        from takeback.look import runs_at_work
         from takeback.run import command as run
 
         with run.deaf() as mask:
@@ -202,7 +199,6 @@ class _Plain:
 
     def _start(self, argv: list[str], environ: dict[str, str], prepare: Prepare, mask: Mask) -> Ended:
         from takeback.run import command as run
-        from takeback.run import landlock
 
         if not landlock.abi():
             self._unshielded("this kernel has no Landlock")
@@ -257,10 +253,7 @@ class _Isolated(_Plain):
     _elsewhere: Elsewhere
 
     def run(self, argv: list[str], environ: dict[str, str]) -> int:
-        from takeback.look import runs_at_work
         from takeback.run import command as run
-        from takeback.run import elsewhere
-        from takeback.run.isolate import Layer
 
         layer = Layer(self._store(), self.before.id, str(self.workspace.root), self.home)
         try:

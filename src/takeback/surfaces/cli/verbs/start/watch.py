@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import socket
 import time
 from typing import TYPE_CHECKING
 
 from takeback.domains.git.repository import amount
 from takeback.errors import Locked, TakebackError
 from takeback.model.effects import FOLDER, domain_of, text
+from takeback.show.views import kind_of_change
 from takeback.surfaces.cli.captured import captured, with_progress
 from takeback.surfaces.cli.terminal import counted, safe
 from takeback.surfaces.wording import json_shapes
@@ -64,8 +67,6 @@ class Signals:
         self.caught = 0
 
     def __enter__(self) -> Signals:
-        import socket
-
         self._there, self._here = socket.socketpair()
         self._there.setblocking(False)
         self._here.setblocking(False)
@@ -225,8 +226,6 @@ class Watch:
         return f"{style(when, 'dim')}  {'  '.join(told)}   {style(how, 'dim')}"
 
     def _line(self, value: dict[str, Any]) -> None:
-        import json
-
         self.terminal.write(json.dumps(value))
 
 
@@ -242,8 +241,6 @@ def _shape(found: Moment) -> dict[str, Any]:
 
 
 def _kind(change: Change) -> str:
-    from takeback.show.views import kind_of_change
-
     return kind_of_change(change.before, change.after)
 
 

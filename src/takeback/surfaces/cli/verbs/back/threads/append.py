@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import suppress
@@ -12,6 +13,7 @@ from takeback.model.effects import short_id
 from takeback.surfaces.cli import take_back_flow
 from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import json_thread_shapes
+from takeback.workspace import open_workspace
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,8 +35,6 @@ def opened(context: Context, args: Namespace) -> Workspace:
             raise NoWorkspace(
                 error.message, "takeback init protects the files too; or keep state alone: add --state-only"
             ) from None
-    from takeback.workspace import open_workspace
-
     settings = context.settings(context.cwd)
     context.must_be_on(settings)
     return open_workspace(context.cwd, settings, create="state", environ=context.environ)
@@ -62,8 +62,6 @@ def save(context: Context, workspace: Workspace, args: Namespace, words: list[st
 
 def read_state(context: Context, args: Namespace, words: list[str]) -> dict[str, Any]:
     """From --state, a file, or standard input."""
-    import json
-
     if args.given is not None and words:
         raise UsageError("the state is either --state or a file", "leave one out")
     if args.given is not None:

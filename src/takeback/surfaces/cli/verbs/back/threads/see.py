@@ -6,13 +6,18 @@ it is: whoever goes on needs all of it.
 
 from __future__ import annotations
 
+import json
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
-from takeback.model.effects import short_id
+from takeback.model.effects import short_id, thread_of
 from takeback.surfaces.cli import who_is_looking
 from takeback.surfaces.cli.terminal import age, cells, clip, moment, pad, safe, wrapped
 from takeback.surfaces.wording import json_thread_shapes
+from takeback.surfaces.wording.plans import read
+from takeback.threads.plain_data import text
+from takeback.threads.restored_from import FORKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,8 +115,6 @@ def chain_of(
     workspace: Workspace, thread: str, limit: int
 ) -> tuple[Sequence[StateCheckpoint], dict[tuple[str, str], list[str]]]:
     """A thread's state checkpoints, newest first, and the threads that begin with each."""
-    from takeback.threads.restored_from import FORKED
-
     forks: dict[tuple[str, str], list[str]] = {}
     for fork in workspace.threads.forks_of(thread):
         if fork.forked_from is not None and fork.source in FORKED:
@@ -262,8 +265,6 @@ def about(terminal: Terminal, workspace: Workspace, found: StateCheckpoint) -> I
 
 def state_lines(terminal: Terminal, state: Any, whole: str, most: int = _LINES) -> Iterator[str]:
     """A state as it reads, cut where it is long, with the command that gives all of it."""
-    import json
-
     lines = json.dumps(state, indent=2, ensure_ascii=False).split("\n")
     width = terminal.width if terminal.out_is_tty else _VALUE
     for line in lines[:most]:
@@ -277,8 +278,6 @@ def _again(found: StateCheckpoint) -> str:
 
 
 def _quoted(name: str) -> str:
-    from shlex import quote
-
     return safe(quote(name))
 
 
@@ -309,9 +308,6 @@ def planned(
     as_seen: Callable[[Sequence[StateDifference]], Sequence[StateDifference]],
 ) -> Iterator[str]:
     """What a plan would change in threads, by path; `as_seen` holds secrets back, or not."""
-    from takeback.model.effects import thread_of
-    from takeback.surfaces.wording.plans import read
-
     threads = workspace.threads
     for step in plan.taken:
         if step.domain != "state" or step.goal is None:
@@ -324,8 +320,6 @@ def planned(
 
 
 def difference_lines(terminal: Terminal, found: Sequence[StateDifference]) -> Iterator[str]:
-    from takeback.threads.plain_data import text
-
     for each in found:
         mark, colour = {"added": ("+", "green"), "removed": ("−", "red")}.get(each.change, ("~", "yellow"))
         name = f"{terminal.style(mark, colour)} {terminal.style(safe(each.path), 'bold')}"
