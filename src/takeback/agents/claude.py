@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from takeback.agents.sessions import claude
 from takeback.model.calls import Caller
 
 from . import events as kinds
 from .dialect import Dialect, text
 from .events import Event
+from .sessions import claude
 
 if TYPE_CHECKING:
     from takeback.journal.brackets import End

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from takeback.agents.sessions import codex
-
 from . import events as kinds
 from .dialect import Dialect, table, text
 from .events import Answer, Event, Reply
+from .sessions import codex
 
 if TYPE_CHECKING:
     from takeback.journal.brackets import End

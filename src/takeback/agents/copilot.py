@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from takeback.agents.sessions import copilot
-
 from . import events as kinds
 from .claude import Claude
 from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
+from .sessions import copilot
 
 if TYPE_CHECKING:
     from takeback.journal.brackets import End

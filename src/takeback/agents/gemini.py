@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from takeback.agents.sessions import gemini
-
 from . import events as kinds
 from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
+from .sessions import gemini
 
 if TYPE_CHECKING:
     from takeback.journal.brackets import End

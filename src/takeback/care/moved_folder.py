@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from takeback.config.settings import Settings
 from takeback.errors import TakebackError
 from takeback.store import layout
 from takeback.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from takeback.config.settings import Settings
+    from takeback.workspace import Workspace
 
 
 def adopt_moved(root: Path, settings: Settings) -> Path | None:
@@ -53,3 +61,14 @@ def accept_replaced(root: Path, settings: Settings) -> bool:
         return False
     layout.write_meta(folder, {**meta, "inode": inode})
     return True
+
+
+def moved_from(home: Path, folder: Path) -> Iterator[Path]:
+    """Roots that are gone and whose folder was this one, by its inode."""
+    try:
+        inode = folder.stat().st_ino
+    except OSError:
+        return
+    for _, meta in layout.known_stores(home):
+        if meta.get("inode") == inode and not os.path.lexists(meta["root"]):
+            yield Path(meta["root"])

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from takeback.config import agents_own_files
-from takeback.gate.bash import switches
 from takeback.gate.bash.globs import ABOVE, APART, BELOW, SAME, covers
 from takeback.gate.bash.state import Command, resolved
 from takeback.gate.bash.walk import Shell
@@ -16,6 +15,7 @@ from takeback.gate.bash.words import UNKNOWN, named
 from takeback.system import regular_files
 
 from . import Risk
+from .bash import switches
 from .paths_written import Touched, touched
 from .places import Places, is_below
 from .rules import UNREAD

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from takeback.agents.events import READS, SHELL, WRITES
-from takeback.gate.bash import switches
 from takeback.gate.bash.judge import shell
 from takeback.gate.bash.words import named
 
 from . import Risk, own_undo, rules
+from .bash import switches
 from .deadline import Deadline, TooLate
 from .places import OUT, TEMPORARY, places
 from .requests_and_statements import destroys

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from takeback.errors import Damaged, TakebackError
-from takeback.system.safefs import linux
+
+from .safefs import linux
 
 PARTS = 128  # of work that two processes share: the smaller the last one, the less one waits for the other
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,11 @@ from . import plain_data
 from .index import Listed
 
 if TYPE_CHECKING:
+    from takeback.model.thread_states import StateCheckpoint
+    from takeback.workspace import Workspace
+
     from .threads import Threads
+
 
 _HIDDEN = "threads.db did not have it as the journal has; it was made anew, and nothing is lost"
 
@@ -116,3 +121,15 @@ def _verified(threads: Threads, each: Listed, bad: Mapping[int, str]) -> Checked
         except TakebackError as error:
             why = error.message
     return Checked(*each, why)
+
+
+def captures(workspace: Workspace) -> bool:
+    """Whether files are protected here, and not state alone."""
+    return bool(workspace.store.journal.newest_id("checkpoint"))
+
+
+def look_at_files(workspace: Workspace, found: StateCheckpoint) -> None:
+    """So that it can be told how far they are from that state, though they stay."""
+    if captures(workspace):
+        with suppress(TakebackError):
+            workspace.plan("thread", found.thread, found.id, with_files=True)

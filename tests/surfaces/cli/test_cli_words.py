@@ -8,7 +8,8 @@ import pytest
 
 from takeback.show.turns import TurnSeen
 from takeback.surfaces.cli import terminal
-from takeback.surfaces.cli.terminal import (
+from takeback.surfaces.wording import log as log_of_wording
+from takeback.surfaces.wording.text import (
     age,
     cells,
     clip,
@@ -20,7 +21,6 @@ from takeback.surfaces.cli.terminal import (
     safe,
     safe_line,
 )
-from takeback.surfaces.cli.verbs.see import log
 
 
 def test_no_character_that_steers_a_terminal_is_left() -> None:
@@ -110,4 +110,4 @@ def test_a_text_however_long_is_cut_by_reading_its_beginning(monkeypatch):
 
 def test_a_branch_whose_name_turns_text_round_is_written_out() -> None:
     turn = TurnSeen("k" * 32, "claude", "s1", "push", 0.0, (), 1, (), 0, 0, "branch \u202efdp", 0, True)
-    assert "git: branch \\u202efdp" in log.heading(terminal.Terminal({}), turn)
+    assert "git: branch \\u202efdp" in log_of_wording.heading(terminal.Terminal({}), turn)

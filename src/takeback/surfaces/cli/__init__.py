@@ -84,7 +84,7 @@ def _dispatch(verb: str, rest: list[str]) -> int:
     try:
         return _perform(verb, rest, terminal)
     except TakebackError as error:
-        from takeback.surfaces.wording.failures import known
+        from .failures import known
 
         return known(error, terminal, as_json)
     except KeyboardInterrupt:
@@ -93,7 +93,9 @@ def _dispatch(verb: str, rest: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        from takeback.surfaces.wording.failures import bug, known, of_the_system
+        from takeback.surfaces.wording.failures import of_the_system
+
+        from .failures import bug, known
 
         explained = of_the_system(error)
         return known(explained, terminal, as_json) if explained else bug(error, terminal, as_json, verb)
@@ -101,7 +103,7 @@ def _dispatch(verb: str, rest: list[str]) -> int:
 
 def _perform(verb: str, rest: list[str], terminal: Terminal) -> int:
     if verb not in VERBS:
-        from takeback.surfaces.wording.failures import unknown_verb
+        from .failures import unknown_verb
 
         raise unknown_verb(verb)
     parser, args = parse(verb, rest)

@@ -8,23 +8,18 @@ from takeback.agents import AGENTS
 from takeback.agents.sessions.conversation import titled
 from takeback.config import settings
 from takeback.errors import ApprovalNeeded, TakebackError
-from takeback.surfaces.wording import effects_outside
+from takeback.surfaces.wording.approvals import credential_question, listing, question, unbound_said
 from takeback.system import agent_sessions, processes
-
-from .terminal import cells, counted, safe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from takeback.model.effects import Plan, Step
+    from takeback.model.effects import Plan
     from takeback.model.outside import Credential
     from takeback.workspace import Workspace
 
     from .context import Context
-    from .terminal import Terminal
-
-CANNOT = "a redo does not bring them back"
 
 
 def approved(context: Context, question: str) -> bool:
@@ -94,36 +89,6 @@ def outside(context: Context, workspace: Workspace, plan: Plan) -> tuple[Credent
     return tuple(unbound)
 
 
-def question(steps: int) -> str:
-    these = "this" if steps == 1 else f"these {steps}"
-    return f"Type yes to do {these} outside the files ({CANNOT}):"
-
-
-def unbound_said(credential: Credential) -> str:
-    return f"{safe(credential.name)} is bound to no place in your configuration."
-
-
-def credential_question(credential: Credential) -> str:
-    return f"Type yes to send the value of {safe(credential.name)} to {safe(credential.origin)}:"
-
-
 def typed_yes(context: Context, question: str) -> bool:
     """The whole word, so that no stray key does it."""
     return context.terminal.ask(question).lower() == "yes"
-
-
-def listing(terminal: Terminal, workspace: Workspace, steps: list[Step]) -> None:
-    """Every step in full: what is approved must have been seen."""
-    history = workspace.history()
-    terminal.write(terminal.style(f"Outside the files · {counted(len(steps), 'step')}, in this order", "bold"))
-    describe = effects_outside.describer(workspace)
-    for number, step in enumerate(steps, 1):
-        act = history.acts[step.path.decode()]
-        head = f"  {number:>2}  {step.domain}  "
-        does = safe(describe(act))
-        line = effects_outside.wrapped(terminal, does, cells(head))
-        indent = " " * cells(head)
-        for shown in (head + line[0], *line[1:]):
-            terminal.write(shown)
-        terminal.write(indent + effects_outside.verdict(terminal, step, act, does, workspace))
-        terminal.write(indent + terminal.style(effects_outside.origin(act, workspace.clock()), "dim"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .terminal import counted, safe
+from takeback.surfaces.wording.checkpoints import captured_said
+from takeback.surfaces.wording.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,12 +69,6 @@ def captured(context: Context, checkpoint: Checkpoint, how: str = "") -> int:
     if checkpoint.over_budget:
         over_budget(context, checkpoint.over_budget)
     return lacking(context, checkpoint.partial, "this checkpoint is partial")
-
-
-def captured_said(checkpoint: Checkpoint, id: str = "") -> str:
-    label = f' "{safe(checkpoint.label)}"' if checkpoint.label else ""
-    paths = counted(checkpoint.snapshot.files, "path")
-    return f"checkpoint {checkpoint.number} {id or checkpoint.id[:8]}{label}: {paths}"
 
 
 def over_budget(context: Context, why: str) -> None:

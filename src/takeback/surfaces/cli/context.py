@@ -6,15 +6,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from takeback.care.moved_folder import moved_from
 from takeback.config import place
 from takeback.errors import NoWorkspace, Off, TakebackError, UsageError
 from takeback.store import layout
+from takeback.surfaces.wording.text import safe
 from takeback.workspace import open_workspace
 
-from .terminal import Terminal, safe
+from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from takeback.config.settings import Settings
@@ -118,17 +120,6 @@ class Context:
             f"nothing is protected at or above {safe(str(self.cwd))}",
             "protect this folder with takeback init",
         )
-
-
-def moved_from(home: Path, folder: Path) -> Iterator[Path]:
-    """Roots that are gone and whose folder was this one, by its inode."""
-    try:
-        inode = folder.stat().st_ino
-    except OSError:
-        return
-    for _, meta in layout.known_stores(home):
-        if meta.get("inode") == inode and not os.path.lexists(meta["root"]):
-            yield Path(meta["root"])
 
 
 def _enter(directories: list[str]) -> str:

@@ -14,9 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from takeback.model.effects import STATES
+from takeback.surfaces.wording.text import clip, safe
 from takeback.text.units import format_duration, format_size
-
-from .terminal import clip, safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

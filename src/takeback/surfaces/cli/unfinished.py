@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from takeback.model.effects import text
 from takeback.show.timeline import Timeline
-from takeback.surfaces.cli.verbs.plan import resume
+from takeback.surfaces.wording import outcomes
+from takeback.surfaces.wording.text import counted, listed
 
 from .captured import with_progress
-from .terminal import counted, listed
 
 if TYPE_CHECKING:
     from takeback.workspace import Workspace
@@ -33,6 +33,6 @@ def ask(context: Context, workspace: Workspace) -> int:
     if outcome is None:  # somebody else was faster
         terminal.say("it was finished meanwhile; nothing was changed")
         return 0
-    resume.write_resumed(terminal, workspace, outcome, is_back)
+    outcomes.write_resumed(terminal, workspace, outcome, is_back)
     terminal.hint("nothing more was done; run the command again for what you asked")
     return 0 if outcome.whole else 3

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from takeback.privacy.masking import mask_difference, mask_file, mask_lines, mask_state
 from takeback.privacy.redact import text
+from takeback.surfaces.wording.text import listed
 from takeback.threads.plain_data import differences
 
 from . import approving
-from .terminal import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

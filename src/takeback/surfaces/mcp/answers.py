@@ -15,8 +15,8 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from takeback.errors import Stale, TakebackError
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import page as cli
+from takeback.surfaces.wording.text import safe
 
 from .wording import OWN, for_agents
 

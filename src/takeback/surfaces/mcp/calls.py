@@ -12,12 +12,12 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from takeback.agents import AGENTS
+from takeback.care.moved_folder import moved_from
 from takeback.config import place
 from takeback.config.settings import Settings, home
 from takeback.errors import NoWorkspace, TakebackError, UsageError
 from takeback.store import layout
-from takeback.surfaces.cli.context import moved_from
-from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.wording.text import safe
 from takeback.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ from takeback.apply import results
 from takeback.errors import ApprovalNeeded, CredentialNeeded, Stale
 from takeback.model.effects import Outcome, Plan, Step
 from takeback.model.outside import Credential
-from takeback.surfaces.cli import take_back_flow
-from takeback.surfaces.cli.terminal import counted, safe
 from takeback.surfaces.wording import (
     effects_outside,
     json_shapes,
     json_thread_shapes,
     outcomes,
     plans,
+    take_backs,
     threads_in_plans,
 )
+from takeback.surfaces.wording.text import counted, safe
 from takeback.workspace import Workspace
 
 from . import approvals
@@ -136,7 +136,7 @@ def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
     """A plan to look at; nothing is done."""
     page = Page(workspace.root)
     if not plan.steps or plan.idle:
-        page.say(take_back_flow.nothing_said(plan))
+        page.say(take_backs.nothing_said(plan))
         for line in plans.left_lines(plan, workspace.history(), page.typed):
             page.hint(line)
     else:
@@ -152,7 +152,7 @@ def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
     """What came of it."""
     page = Page(workspace.root)
     if outcomes.is_nothing(outcome):
-        page.say(take_back_flow.nothing_came(outcome, workspace.history()))
+        page.say(take_backs.nothing_came(outcome, workspace.history()))
         for line in threads_in_plans.lines(outcome.plan):
             page.hint(line)
     else:

@@ -24,15 +24,15 @@ from takeback import __version__
 from takeback.config.settings import home
 from takeback.errors import TakebackError, UsageError
 from takeback.store import layout
-from takeback.surfaces.cli.terminal import safe
-from takeback.surfaces.mcp.tools import back, capture, mail, record, see, threads
 from takeback.surfaces.wording.failures import of_the_system
+from takeback.surfaces.wording.text import safe
 from takeback.system import processes
 
 from . import resources, schemas, unread
 from .answers import failure
 from .auth import Guard, new_token
 from .instructions import INSTRUCTIONS
+from .tools import back, capture, mail, record, see, threads
 
 if TYPE_CHECKING:
     from takeback.workspace import Workspace

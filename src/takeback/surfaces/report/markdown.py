@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from takeback.show.report_values import EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
-from takeback.surfaces.cli.terminal import counted, safe, safe_line
+from takeback.surfaces.wording.text import counted, safe, safe_line
 
 from . import picture, words
 

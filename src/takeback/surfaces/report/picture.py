@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 
 from takeback.show.report_values import Activity
-from takeback.surfaces.cli.terminal import counted
 from takeback.surfaces.web.html import Child, Markup, tag
+from takeback.surfaces.wording.text import counted
 from takeback.text.units import format_duration
 
 KNOWN = ("files", "git", "state", "http", "command", "email", "python", "sql")  # each has its colour

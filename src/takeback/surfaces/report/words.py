@@ -16,7 +16,7 @@ from takeback.show.report_values import (
     TurnTold,
 )
 from takeback.show.timeline_items import NONE, PART, Mark
-from takeback.surfaces.cli.terminal import counted
+from takeback.surfaces.wording.text import counted
 from takeback.text.units import format_duration
 
 WELL = {"whole": "taken back whole", "partly": "taken back in part", "nothing": "nothing was taken back"}

@@ -14,11 +14,11 @@ from takeback.errors import ApprovalNeeded, TakebackError
 from takeback.model.effects import Outcome
 from takeback.model.outside import HAPPENED, Act
 from takeback.show.timeline_items import CallItem, EffectItem, Item, Mark, TurnItem
-from takeback.surfaces.cli.take_back_flow import Asked
-from takeback.surfaces.cli.terminal import age, clip, safe
-from takeback.surfaces.cli.verbs.outside.email import release_question, write_mail
-from takeback.surfaces.cli.verbs.outside.record import parsed_json
-from takeback.surfaces.cli.verbs.outside.resolve import meaning
+from takeback.surfaces.wording.effects_outside import meaning
+from takeback.surfaces.wording.mail import release_question, write_mail
+from takeback.surfaces.wording.take_backs import Asked
+from takeback.surfaces.wording.text import age, clip, safe
+from takeback.surfaces.wording.typed_json import parsed_json
 from takeback.workspace import Workspace
 
 from . import comparing, detail, help

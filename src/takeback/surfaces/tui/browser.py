@@ -25,9 +25,9 @@ from textual.worker import get_current_worker
 from takeback.errors import Locked, TakebackError
 from takeback.show.timeline import Now, Timeline
 from takeback.show.timeline_items import Item
-from takeback.surfaces.cli.captured import captured_said
-from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.wording import failures
+from takeback.surfaces.wording.checkpoints import captured_said
+from takeback.surfaces.wording.text import counted, listed, safe
 from takeback.workspace import Workspace
 
 from .asking import Ask

@@ -6,8 +6,8 @@ from rich.text import Text
 
 from takeback.privacy.masking import mask_file
 from takeback.show.timeline import Timeline
-from takeback.surfaces.cli.terminal import clip, safe
 from takeback.surfaces.wording import diffs
+from takeback.surfaces.wording.text import clip, safe
 from takeback.workspace import Workspace
 
 from .paper import Paper, styled

@@ -15,8 +15,8 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from takeback.show.timeline_items import Item
-from takeback.surfaces.cli.terminal import clip_path, safe
 from takeback.surfaces.wording import failures
+from takeback.surfaces.wording.text import clip_path, safe
 
 from .detail import VIEWS, Line
 from .later import HasThreads

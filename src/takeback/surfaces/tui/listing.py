@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from takeback.model.effects import STATES
 from takeback.show.timeline_items import NONE, PART, CallItem, EffectItem, Item, TurnItem
-from takeback.surfaces.cli.terminal import age, clip, clip_middle, safe
+from takeback.surfaces.wording.text import age, clip, clip_middle, safe
 
 from .rows import Rows
 

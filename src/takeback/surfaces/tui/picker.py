@@ -18,8 +18,8 @@ from takeback.model.effects import Outcome
 from takeback.show.timeline import Now
 from takeback.show.timeline_items import CHECKPOINT, WHOLE, Item, Mark, TurnItem
 from takeback.show.views import LogRow
-from takeback.surfaces.cli import take_back_flow
-from takeback.surfaces.cli.take_back_flow import Asked
+from takeback.surfaces.wording import take_backs
+from takeback.surfaces.wording.take_backs import Asked
 from takeback.workspace import Workspace
 
 from . import help
@@ -100,8 +100,8 @@ class Picker(Browser):
     def read_plan(self, item: Item, view: str, width: int) -> list[Line]:
         """The plan, and below it every line that it would change."""
         plan = self.acting.plan("rollback", item.id, **self.asked.options)
-        paper = Paper(width, self.acting.environ)
-        take_back_flow.write_plan(paper, self.acting, plan)
+        paper = Paper(width)
+        take_backs.write_plan(paper, self.acting, plan)
         told = [part for line in paper.read() for part in wrapped(line, width, 13)]
         return list(map(Line, [*told, Text(""), *diff_lines(self.acting, plan, width, masked=bool(self.agent))]))
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from takeback.model.effects import DONE, FAILED, STATES, Plan, Result, Step, text
-from takeback.surfaces.cli.terminal import clip, counted, safe
 from takeback.surfaces.wording import effects_outside
+from takeback.surfaces.wording.text import clip, counted, safe
 from takeback.workspace import Workspace
 
 _SIGNS = {DONE: ("✓", "green"), FAILED: ("✗", "red"), "unknown": ("?", "magenta"), "kept": ("!", "red")}

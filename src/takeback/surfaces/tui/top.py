@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from takeback.show.timeline import Now
-from takeback.surfaces.cli.terminal import clip, counted, safe
+from takeback.surfaces.wording.text import clip, counted, safe
 
 
 def top_line(project: str, stopped: str, now: Now | None, amount: str) -> Text:

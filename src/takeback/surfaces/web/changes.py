@@ -10,7 +10,7 @@ from typing import Any
 
 from takeback.errors import NotFound, UsageError
 from takeback.show.timeline import Timeline
-from takeback.surfaces.cli.take_back_flow import Asked
+from takeback.surfaces.wording.take_backs import Asked
 from takeback.workspace import Workspace
 
 from . import proposals, results, settling

@@ -10,10 +10,10 @@ from takeback.model.outside import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, UNDONE,
 from takeback.show.timeline import Detail, Now
 from takeback.show.timeline_items import NONE, CallItem, EffectItem, Item, Mark, TurnItem
 from takeback.show.views import Diff, FileDiff
-from takeback.surfaces.cli.terminal import clip, counted, moment, safe
-from takeback.surfaces.cli.verbs.see.show import kept, missed
 from takeback.surfaces.wording.diffs import totals
+from takeback.surfaces.wording.entry import kept, missed
 from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.text import clip, counted, moment, safe
 
 from . import sides
 from .forms import Forms, group

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from takeback.journal.filters import KEYS
 from takeback.show.timeline import Now
 from takeback.show.timeline_items import TurnItem
-from takeback.surfaces.cli.terminal import counted
+from takeback.surfaces.wording.text import counted
 
 from .forms import Forms
 from .html import Child, Markup, document, joined, tag, url

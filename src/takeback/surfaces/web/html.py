@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from html import escape
 from urllib.parse import quote, urlencode
 
-from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.wording.text import safe
 
 _VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta"))
 _URLS = frozenset(("href", "src", "action", "formaction"))

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from takeback.model.effects import STATES
 from takeback.show.timeline_items import NONE, PART, CallItem, EffectItem, Item, TurnItem
-from takeback.surfaces.cli.terminal import age, clip, counted, moment
+from takeback.surfaces.wording.text import age, clip, counted, moment
 
 from .html import Child, Markup, joined, tag, url
 

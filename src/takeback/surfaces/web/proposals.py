@@ -15,11 +15,10 @@ from takeback.model.effects import DRIFTED, STATES, Outcome, Plan, Step
 from takeback.model.outside import Credential
 from takeback.privacy import masking
 from takeback.show.views import FileDiff
-from takeback.surfaces.cli import approving, take_back_flow
-from takeback.surfaces.cli.take_back_flow import Asked
-from takeback.surfaces.wording import effects_outside, json_shapes, plans, threads_in_plans
+from takeback.surfaces.wording import approvals, effects_outside, json_shapes, plans, take_backs, threads_in_plans
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.plans import Shown
+from takeback.surfaces.wording.take_backs import Asked
 from takeback.workspace import Workspace
 
 from . import sides, steps
@@ -59,10 +58,10 @@ def propose(workspace: Workspace, asked: Asked) -> Proposal:
     asked_for, unbound = workspace.unapproved(plan)
     listed = Page()
     if asked_for:
-        approving.listing(listed, workspace, asked_for)
-    questions = [approving.question(len(asked_for))] if asked_for else []
-    questions += [f"{approving.unbound_said(each)} {approving.credential_question(each)}" for each in unbound]
-    heading = plans.heading(plan, history) if plan.steps and not plan.idle else take_back_flow.nothing_said(plan)
+        approvals.listing(listed, workspace, asked_for)
+    questions = [approvals.question(len(asked_for))] if asked_for else []
+    questions += [f"{approvals.unbound_said(each)} {approvals.credential_question(each)}" for each in unbound]
+    heading = plans.heading(plan, history) if plan.steps and not plan.idle else take_backs.nothing_said(plan)
     shape = json_shapes.plan(plan, history, effects_outside.describer(workspace))
     return Proposal(
         plan,

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from takeback.model.effects import Outcome
-from takeback.surfaces.cli import take_back_flow
-from takeback.surfaces.cli.verbs.plan import resume
-from takeback.surfaces.wording import effects_outside, json_shapes, json_thread_shapes, outcomes
+from takeback.surfaces.wording import effects_outside, json_shapes, json_thread_shapes, outcomes, take_backs
 from takeback.surfaces.wording.page import Page
 from takeback.workspace import Workspace
 
@@ -30,13 +28,13 @@ class Result(NamedTuple):
 
 def of_plan(workspace: Workspace, outcome: Outcome) -> Result:
     page = Page()
-    take_back_flow.write_outcome(page, workspace, outcome)
+    take_backs.write_outcome(page, workspace, outcome)
     return _of(workspace, outcome, page)
 
 
 def of_resumed(workspace: Workspace, outcome: Outcome, aborted: bool) -> Result:
     page = Page()
-    resume.write_resumed(page, workspace, outcome, aborted)
+    outcomes.write_resumed(page, workspace, outcome, aborted)
     result = _of(workspace, outcome, page)
     return result._replace(redo=False) if aborted else result
 

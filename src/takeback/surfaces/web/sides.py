@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from takeback.show.views import FileDiff
-from takeback.surfaces.cli.terminal import counted, listed, safe_line
 from takeback.surfaces.wording.diffs import name_of, what_of
 from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.text import counted, listed, safe_line
 from takeback.text.linediff import Hunk
 
 from .html import Child, Markup, tag

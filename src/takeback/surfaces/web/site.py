@@ -37,8 +37,7 @@ from takeback.errors import ApprovalNeeded, Locked, NotFound, Stale, TakebackErr
 from takeback.privacy import masking
 from takeback.show.timeline import Timeline
 from takeback.show.timeline_items import EffectItem, Item
-from takeback.surfaces.cli.verbs.see import show
-from takeback.surfaces.wording import failures, json_shapes
+from takeback.surfaces.wording import entry, failures, json_shapes
 from takeback.workspace import Workspace
 
 from . import details, proposals, results, settling
@@ -140,7 +139,7 @@ class Site:
                 raise
             return RedirectResponse(place.item(turn + ".json" * _is_json(request)), 303)  # a checkpoint in a turn
         if _is_json(request):
-            shown = show.shape(detail.shown)
+            shown = entry.shape(detail.shown)
             moved = [{**m._asdict(), "differences": [d._asdict() for d in m.differences]} for m in detail.moved]
             told = {**shown, "item": _shape(detail.item), "parts": [_shape(p) for p in self._timeline.children(id)]}
             return _json({**told, "moved": moved, "masked": list(detail.masked), "more": detail.shown.more})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from takeback.model.effects import Plan
-from takeback.surfaces.cli.terminal import counted
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.plans import Shown, shown
+from takeback.surfaces.wording.text import counted
 from takeback.workspace import Workspace
 
 from .html import Markup, tag

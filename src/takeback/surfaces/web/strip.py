@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 
-from takeback.surfaces.cli.terminal import counted
+from takeback.surfaces.wording.text import counted
 
 from .html import Child, Markup, tag
 from .listing import Place

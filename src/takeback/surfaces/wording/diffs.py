@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from takeback.surfaces.cli.terminal import Terminal, cells, counted, pad, safe, safe_line
 from takeback.text.units import format_size
+
+from .screen import Screen
+from .text import cells, counted, pad, safe, safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,12 +26,12 @@ _SIGNS = {
 }
 
 
-def sign(terminal: Terminal, status: str) -> str:
+def sign(terminal: Screen, status: str) -> str:
     mark, colour = _SIGNS[status]
     return terminal.style(mark, colour)
 
 
-def counts(terminal: Terminal, added: int, removed: int) -> str:
+def counts(terminal: Screen, added: int, removed: int) -> str:
     parts = []
     if added:
         parts.append(terminal.style(f"+{added:,}", "green"))
@@ -53,7 +55,7 @@ def name_of(found: FileDiff) -> str:
     return f"{safe(found.old_path)} → {shown}" if found.old_path else shown
 
 
-def what_of(terminal: Terminal, found: FileDiff) -> str:
+def what_of(terminal: Screen, found: FileDiff) -> str:
     """'modified +2 −1', 'new symlink', 'deleted binary 3 KB'."""
     words = [found.status]
     if found.kind != "file":
@@ -69,13 +71,13 @@ def what_of(terminal: Terminal, found: FileDiff) -> str:
     return " ".join(w for w in words if w)
 
 
-def stat_lines(terminal: Terminal, files: Sequence[FileDiff]) -> Iterator[str]:
+def stat_lines(terminal: Screen, files: Sequence[FileDiff]) -> Iterator[str]:
     width = min(max((cells(name_of(f)) for f in files), default=0), max(30, terminal.width - 34))
     for found in files:
         yield f"  {sign(terminal, found.status)} {pad(name_of(found), width)}  {what_of(terminal, found)}"
 
 
-def lines(terminal: Terminal, files: Sequence[FileDiff]) -> Iterator[str]:
+def lines(terminal: Screen, files: Sequence[FileDiff]) -> Iterator[str]:
     for found in files:
         name = terminal.style(name_of(found), "bold")
         yield f"{sign(terminal, found.status)} {name}  {what_of(terminal, found)}"
@@ -85,7 +87,7 @@ def lines(terminal: Terminal, files: Sequence[FileDiff]) -> Iterator[str]:
             yield ""
 
 
-def _hunk(terminal: Terminal, hunk: Hunk) -> Iterator[str]:
+def _hunk(terminal: Screen, hunk: Hunk) -> Iterator[str]:
     head = f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
     yield "  " + terminal.style(head, "cyan")
     for line in hunk.lines:
@@ -94,7 +96,7 @@ def _hunk(terminal: Terminal, hunk: Hunk) -> Iterator[str]:
         yield "  " + terminal.style(shown, *colour)
 
 
-def totals(terminal: Terminal, files: Sequence[FileDiff]) -> str:
+def totals(terminal: Screen, files: Sequence[FileDiff]) -> str:
     added, removed = sum(f.added for f in files), sum(f.removed for f in files)
     by_status: dict[str, int] = {}
     for found in files:

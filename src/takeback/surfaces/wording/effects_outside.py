@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from takeback.config.variables import is_place
 from takeback.model.effects import COMPENSATING, EXACT, HELD, IRREVERSIBLE, REFUSED, UNKNOWN, text
 from takeback.model.ids import is_id
+from takeback.model.outside import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, UNDONE
 from takeback.privacy.redact import REFERENCE
 from takeback.privacy.redact import text as redacted
-from takeback.surfaces.cli.terminal import age, safe
+
+from .text import age, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
     from takeback.journal.history import History
     from takeback.model.effects import Step
     from takeback.model.outside import Act
-    from takeback.surfaces.cli.terminal import Terminal
     from takeback.workspace import Workspace
+
+    from .screen import Screen
+
 
 _SIGNS = {
     EXACT: ("↩", "green"),
@@ -70,12 +74,12 @@ def giving(act: Act) -> str:
     return f"takeback record command --for {act.id[:8]} -- COMMAND"
 
 
-def sign(terminal: Terminal, verdict: str) -> str:
+def sign(terminal: Screen, verdict: str) -> str:
     mark, colour = _SIGNS.get(verdict, ("!", "red"))
     return terminal.style(mark, colour)
 
 
-def verdict(terminal: Terminal, step: Step, act: Act, does: str, workspace: Workspace) -> str:
+def verdict(terminal: Screen, step: Step, act: Act, does: str, workspace: Workspace) -> str:
     """'compensates POST /v1/charges ch_3P (needs STRIPE_KEY)', beside what it does, which may name the key already."""
     note, what = safe(step.note), safe(act.summary)
     colour = _SIGNS.get(step.verdict, ("", "red"))[1]
@@ -98,7 +102,7 @@ def verdict(terminal: Terminal, step: Step, act: Act, does: str, workspace: Work
     return f"{terminal.style(word, colour)} {what}{told}" + (f" · {note}" if note else "")
 
 
-def _place(terminal: Terminal, act: Act, name: str, now: str) -> str:
+def _place(terminal: Screen, act: Act, name: str, now: str) -> str:
     """' · AWS_PROFILE is prod here, and was staging': which account or place is chosen, where that is no secret."""
     if act.domain != "command" or not is_place(name):
         return ""
@@ -125,12 +129,30 @@ def _shown(name: str) -> str:
     return name[:8] if is_id(name) else name
 
 
-def state(terminal: Terminal, word: str) -> str:
+def state(terminal: Screen, word: str) -> str:
     return terminal.style(word, _STATES.get(word, "red"))
 
 
-def wrapped(terminal: Terminal, line: str, indent: int) -> list[str]:
+def wrapped(terminal: Screen, line: str, indent: int) -> list[str]:
     """A long line of plain text, on as many lines as it needs; none of it is lost."""
     room = max(30, terminal.width - indent)
     lines = textwrap.wrap(line, room, break_on_hyphens=False, drop_whitespace=True) if terminal.out_is_tty else [line]
     return [lines[0] if lines else "", *(" " * indent + more for more in lines[1:])]
+
+
+# What it means, of anything; and of a mail that may have left.
+_MEANS = {
+    HAPPENED: "happened, and stands",
+    DID_NOT_HAPPEN: "did not happen: there is nothing to take back",
+    UNDONE: "was taken back",
+    NOT_UNDONE: "was not taken back: it stands, and may be taken back again",
+}
+
+
+_MEANS_OF_MAIL = {HAPPENED: "was sent", DID_NOT_HAPPEN: "was not sent, and is held as before"}
+
+
+def meaning(doubted: Act, said: str) -> str:
+    """What a person's word says about an act, as it was while it was in doubt."""
+    means = _MEANS | _MEANS_OF_MAIL if doubted.did.get("releasing") else _MEANS
+    return f"{safe(doubted.summary)} {means[said]}"

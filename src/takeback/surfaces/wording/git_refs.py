@@ -8,7 +8,8 @@ from takeback.domains.git.apply import Git
 from takeback.domains.git.repository import HEAD, INDEX, REFS, called, entry, part_of, value_told
 from takeback.errors import TakebackError
 from takeback.model.effects import Step
-from takeback.surfaces.cli.terminal import counted
+
+from .text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from takeback.journal import filters
-from takeback.surfaces.cli.terminal import age, cells, clip, pad, safe
-
 from . import effects_outside, json_shapes
+from .text import age, cells, clip, pad, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,9 +13,9 @@ if TYPE_CHECKING:
 
     from takeback.journal.history import History
     from takeback.model.outside import Act, Undo
-    from takeback.surfaces.cli.context import Context
-    from takeback.surfaces.cli.terminal import Terminal
     from takeback.workspace import Workspace
+
+    from .screen import Screen
 
 
 class Entry(NamedTuple):
@@ -38,20 +36,6 @@ class Entry(NamedTuple):
     calls: tuple[str, ...] = ()
     kind: str = "effect"
     label: str = ""
-
-
-def show(context: Context, workspace: Workspace, filter: str, most: int | None = None) -> int:
-    """What `effects` and `log --outside` print."""
-    wanted, now = filters.parse(filter), workspace.clock()
-    found = [entry for entry in entries(workspace) if wanted.matches(entry, now)][:most]
-    if context.json:
-        context.terminal.json({"effects": list(shaped(workspace, found))})
-    elif not found:
-        none = "no effect outside the files matches" if filter else "nothing was recorded outside the files"
-        context.terminal.write(none)
-    else:
-        context.terminal.page(lines(context.terminal, found, now))
-    return 0
 
 
 def entries(workspace: Workspace) -> list[Entry]:
@@ -80,7 +64,7 @@ def shaped(workspace: Workspace, found: Sequence[Entry]) -> Iterator[dict[str, A
     yield from sorted(shown, key=lambda effect: -effect["at"])
 
 
-def lines(terminal: Terminal, found: Sequence[Entry], now: float) -> Iterator[str]:
+def lines(terminal: Screen, found: Sequence[Entry], now: float) -> Iterator[str]:
     ages = [age(now - e.at) for e in found]
     wide = max(map(len, ages))
     domains, states = max(cells(e.domain) for e in found), max(len(e.state) for e in found)

@@ -23,20 +23,24 @@ from takeback.model.effects import (
     text,
 )
 from takeback.show.turns import meant
-from takeback.surfaces.cli.terminal import Terminal, clip, counted, listed, safe
 
-from . import effects_outside, way_back, ways
+from . import effects_outside, outcomes, way_back, ways
 from . import threads_in_plans as threads
 from .json_shapes import turns_taken
-from .plans import MANY, asked_said, forced_said, kept_said, listed_turns
+from .plans import MANY, asked_said, forced_said, kept_said, kinds_said, listed_turns
+from .screen import Screen
+from .text import clip, counted, listed, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.journal.history import History
-    from takeback.model.effects import Plan, State, Step
+    from takeback.model.effects import Outcome, Plan, State, Step
     from takeback.model.outside import Act
     from takeback.workspace import Workspace
+
+    from .screen import Screen
+
 
 _TOOK = {"redo": "brought back", "restore": "restored"}
 _MOST_KEPT = 20
@@ -45,7 +49,7 @@ _MOST_NAMED = 12  # of what was kept or failed, in the sentence that tells it
 _SHORT = 100  # cells of an inverse, where it is only to be told from others
 
 
-def report(terminal: Terminal, workspace: Workspace, outcome: Outcome, forgets: bool = False) -> int:
+def report(terminal: Screen, workspace: Workspace, outcome: Outcome, forgets: bool = False) -> int:
     """Prints it all; returns the exit code: 3 where a step of this plan was not done. Where conversations are dealt
     with too (`forgets`), it says nothing of them."""
     history = workspace.history()
@@ -94,7 +98,7 @@ def is_nothing(outcome: Outcome) -> bool:
     return not outcome.results and not outcome.finished_earlier and not asked
 
 
-def failures(terminal: Terminal, workspace: Workspace, outcome: Outcome) -> None:
+def failures(terminal: Screen, workspace: Workspace, outcome: Outcome) -> None:
     """What was not done, and what to do about it. Outside the files that is the inverse, not what it takes back."""
     history, outside, describe = workspace.history(), _outside(outcome.plan), effects_outside.describer(workspace)
     for result in outcome.results:
@@ -341,3 +345,36 @@ def _command(step: Step, history: History, word: ways.Typed) -> str:
     merging = f", or merge it: {command} --merge" if step.merges else ""
     too = "take it too, with all else of that entry" if takes_more else "take it too"
     return f" · {too}: {command} --force{merging}"
+
+
+def write_resumed(terminal: Screen, workspace: Workspace, outcome: Outcome, aborted: bool) -> None:
+    """What came of finishing it, or of going back from it."""
+    history = workspace.history()
+    if aborted:
+        verb = outcome.plan.request.verb
+        if outcome.id in history.takebacks:  # parts of it had ended, around an act outside the files
+            terminal.say(f"went back from the last part of the interrupted {verb}; what it had finished stays so")
+            terminal.hint("take that back too: takeback redo")
+        else:
+            kept = [result for result in outcome.results if result.result == KEPT]
+            but = f", but for {outcomes.named(kept, outcome, history)}" if kept else ""
+            terminal.say(f"went back from the interrupted {verb}: the tree is as before it{but}")
+        outcomes.failures(terminal, workspace, outcome)
+        for line in outcomes.left_by_abort(outcome, history):
+            terminal.hint(line)
+        if not outcome.whole:
+            terminal.say_withheld()
+        return
+    terminal.say(outcomes.sentence(outcome, history))
+    outcomes.failures(terminal, workspace, outcome)
+    for line in outcomes.kept_lines(outcome, history, terminal.typed):
+        terminal.hint(line)
+    for line in outcomes.left_lines(outcome, history, terminal.typed):
+        terminal.hint(line)
+    if not outcome.whole:
+        terminal.say_withheld()
+    if outcome.plan.asks:
+        more = ways.with_what_is_asked(outcome.plan, history, terminal.typed)
+        terminal.hint(f"take {kinds_said(outcome.plan.asks)} too: {more}")
+    if outcomes.can_be_redone(outcome) and (way := way_back.of(outcome, history, terminal.typed)):
+        terminal.hint(f"take this back: {way}")

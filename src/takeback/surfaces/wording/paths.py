@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from takeback.errors import NotFound, UsageError
 from takeback.journal.names import resolve
 from takeback.plan.requests import must_be_no_entry
-from takeback.surfaces.cli.terminal import safe
+
+from .text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

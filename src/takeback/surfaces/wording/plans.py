@@ -35,10 +35,11 @@ from takeback.model.effects import (
 from takeback.show.turns import whole_turn
 from takeback.show.views import file_diffs
 from takeback.store.folder_objects import Difference
-from takeback.surfaces.cli.terminal import Terminal, cells, clip, clip_path, counted, listed, pad, safe
 
 from . import effects_outside, git_refs, threads_in_plans, ways
 from .diffs import counts
+from .screen import Screen
+from .text import cells, clip, clip_path, counted, listed, pad, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,7 +60,7 @@ _LARGEST_COUNTED = 256 << 10  # bytes of a file whose changed lines are counted
 
 
 def lines(
-    terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False, fuller: Plan | None = None
+    terminal: Screen, workspace: Workspace, plan: Plan, all_steps: bool = False, fuller: Plan | None = None
 ) -> Iterator[str]:
     """`fuller` takes what the plan asks about too: what it does besides stands apart."""
     history = workspace.history()
@@ -143,7 +144,7 @@ def _change(name: str, count: int = 1) -> str:
     return f"{name}'s {what}"
 
 
-def _step_lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool) -> Iterator[str]:
+def _step_lines(terminal: Screen, workspace: Workspace, plan: Plan, all_steps: bool) -> Iterator[str]:
     rows, hidden = shown(terminal, workspace, plan, all_steps)
     domains = max((cells(row.domain) for row in rows), default=0)
     widths = [cells(r.name) for r in rows if not r.origin or cells(r.name) <= max(24, terminal.width // 2)]
@@ -167,7 +168,7 @@ def _step_lines(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps:
         yield terminal.style(f"  … and {hidden:,} more (see all: --all-steps or takeback diff)", "dim")
 
 
-def shown(terminal: Terminal, workspace: Workspace, plan: Plan, all_steps: bool = False) -> tuple[list[Shown], int]:
+def shown(terminal: Screen, workspace: Workspace, plan: Plan, all_steps: bool = False) -> tuple[list[Shown], int]:
     """The steps as they are printed, or a screenful of them, and how many more there are."""
     counted_refs = git_refs.is_counted(plan.steps)
     joined = [git_refs.Joined(step) for step in plan.steps] if all_steps else git_refs.joined(plan.steps)
@@ -247,7 +248,7 @@ class Shown(NamedTuple):
     domain: str = ""
 
 
-def some(steps: list[git_refs.Joined], terminal: Terminal, current: set[bytes]) -> list[git_refs.Joined]:
+def some(steps: list[git_refs.Joined], terminal: Screen, current: set[bytes]) -> list[git_refs.Joined]:
     """All steps, or as many as a screen holds: what is kept is never crowded out by what is taken, nor HEAD and its
     branch by other refs."""
     if len(steps) < MANY:
@@ -344,7 +345,7 @@ def _taken_then(request: Request, history: History) -> str:
 
 
 def _row(
-    terminal: Terminal,
+    terminal: Screen,
     workspace: Workspace,
     step: Step,
     cheap: bool,
@@ -391,7 +392,7 @@ def _sign(step: Step) -> tuple[str, str]:
     return "~", "yellow"
 
 
-def verdict(terminal: Terminal, step: Step, again: bool = False) -> str:
+def verdict(terminal: Screen, step: Step, again: bool = False) -> str:
     note = safe(step.note)
     if step.verdict == EXACT:
         told = note or _was(step, again)
@@ -416,7 +417,7 @@ def _was(step: Step, again: bool) -> str:
     return ""
 
 
-def _counts(terminal: Terminal, workspace: Workspace, step: Step) -> str:
+def _counts(terminal: Screen, workspace: Workspace, step: Step) -> str:
     """+n −n of a file that is small enough to count, as it will change."""
     was, goal = step.expected, step.goal
     if was is None or goal is None or not was.kind == goal.kind == FILE or was.content == goal.content:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError
 from takeback.model.effects import short_id, thread_of
-from takeback.surfaces.cli.terminal import counted, listed, safe
+
+from .text import counted, listed, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

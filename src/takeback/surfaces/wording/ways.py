@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from takeback.journal import names
 from takeback.model.effects import STATES, domain_of, text
-from takeback.surfaces.cli.terminal import safe
+
+from .text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from takeback.errors import UsageError
 from takeback.model.effects import Outcome
-from takeback.surfaces.cli.take_back_flow import must_be_known
 from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
 from takeback.surfaces.mcp.proposals import carry_out, shown
 from takeback.surfaces.wording.paths import all_inside, entry, ids_or_paths
+from takeback.surfaces.wording.take_backs import must_be_known
 from takeback.workspace import Workspace
 
 from . import CHANGES, KEEPS

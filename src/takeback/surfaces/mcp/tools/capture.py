@@ -9,13 +9,13 @@ from pydantic import Field
 
 from takeback.care import moved_folder
 from takeback.errors import UsageError
+from takeback.look import roots
 from takeback.store import layout
-from takeback.surfaces.cli.terminal import counted, listed, safe
-from takeback.surfaces.cli.verbs.start import init_roots
 from takeback.surfaces.mcp.answers import Page, answer
 from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
 from takeback.surfaces.wording import json_shapes
 from takeback.surfaces.wording.paths import all_inside
+from takeback.surfaces.wording.text import counted, listed, safe
 from takeback.workspace import Workspace, open_workspace
 
 from . import KEEPS, KEEPS_ONCE
@@ -48,8 +48,8 @@ def init(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
         created = False
         page.say(f"this folder was moved from {safe(str(was))}; its history came along")
     elif created:
-        init_roots.refuse_unwise(root, settings, call.environ.get("HOME", ""))
-        if (top := init_roots.repository_top(root)) is not None:
+        roots.refuse_unwise(root, settings, call.environ.get("HOME", ""))
+        if (top := roots.repository_top(root)) is not None:
             page.hint(f"only this folder: it lies in the git repository {safe(str(top))}")
     elif moved_folder.accept_replaced(root, settings):
         page.say("this folder replaced the one that was protected; its history goes on here")

@@ -14,12 +14,12 @@ from pydantic import Field
 
 from takeback.domains.email import outbox
 from takeback.errors import ApprovalNeeded, CredentialNeeded
-from takeback.surfaces.cli.terminal import age, safe
 from takeback.surfaces.mcp import approvals
 from takeback.surfaces.mcp.answers import Page, answer
 from takeback.surfaces.mcp.approvals import Question
 from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
 from takeback.surfaces.wording.paths import all_inside
+from takeback.surfaces.wording.text import age, safe
 from takeback.text.units import parse_duration
 
 from . import CHANGES, KEEPS_ONCE, LOOKS, SENDS

@@ -8,10 +8,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from takeback.errors import UsageError
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.mcp.answers import Page, answer
 from takeback.surfaces.mcp.calls import Ctx, Cwd, call_of
 from takeback.surfaces.wording import effects_outside, json_shapes
+from takeback.surfaces.wording.text import safe
 
 from . import KEEPS
 

@@ -11,14 +11,16 @@ from pydantic import Field
 from takeback.journal import filters
 from takeback.privacy.masking import mask_file
 from takeback.show.views import FileDiff
-from takeback.surfaces.cli.terminal import age, moment
-from takeback.surfaces.cli.verbs.see import log, show, status
 from takeback.surfaces.mcp.answers import LONGEST_LIST, Page, answer
 from takeback.surfaces.mcp.calls import Ctx, Cwd, call_of
 from takeback.surfaces.mcp.windows import Window, more, windowed
 from takeback.surfaces.mcp.wording import for_agents
 from takeback.surfaces.wording import diffs, json_shapes, ledger
+from takeback.surfaces.wording import entry as entry_of_wording
+from takeback.surfaces.wording import log as log_of_wording
+from takeback.surfaces.wording import status as status_of_wording
 from takeback.surfaces.wording.paths import all_inside, entry
+from takeback.surfaces.wording.text import age, moment
 
 from . import LOOKS
 
@@ -45,7 +47,7 @@ def status_(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
     with call.open() as workspace:
         found = workspace.status()
         page = Page()
-        page.page(map(for_agents, status.lines(page, workspace, found, False)))
+        page.page(map(for_agents, status_of_wording.lines(page, workspace, found, False)))
         if found.interrupted:
             who = "a person finishes it with takeback resume, or goes back with takeback resume --abort"
             page.warn(f"{found.interrupted}: {who if found.stopped else 'the next take-back finishes it first'}")
@@ -111,7 +113,7 @@ def log_(
         turns = workspace.turns_of(shown)
     page = Page()
     if shown:
-        page.page(log.lines(page, shown, now, turns))
+        page.page(log_of_wording.lines(page, shown, now, turns))
     else:
         page.say("nothing in the log matches" if filter or offset else "the log is empty")
     following = more(page, "entries", offset, limit, len(rows))
@@ -137,9 +139,9 @@ def show_(
         cut = windowed(found.files, offset, limit) if not found.tree else Window((), 0)
         tree = found.tree[offset : offset + limit]
         total = len(found.tree) or cut.total
-        page.tell(show.lines(page, found._replace(files=cut.files, tree=tree), when, stat))
+        page.tell(entry_of_wording.lines(page, found._replace(files=cut.files, tree=tree), when, stat))
         following = more(page, "paths" if found.tree else "lines", offset, limit, total)
-        shape = show.shape(found._replace(files=cut.files, tree=tree))
+        shape = entry_of_wording.shape(found._replace(files=cut.files, tree=tree))
     return answer(page, {**shape, "next_offset": following, "total": total})
 
 

@@ -11,7 +11,7 @@ from takeback.journal.journal import glimpse
 from takeback.model.effects import short_id
 from takeback.show.views import tree_of
 from takeback.store import layout
-from takeback.surfaces.cli.terminal import counted, safe
+from takeback.surfaces.wording.text import counted, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

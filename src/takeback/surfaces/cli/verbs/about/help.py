@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.surfaces.cli.docs.manual import render
+from takeback.surfaces.cli.failures import unknown_verb
 from takeback.surfaces.cli.parsing import Word, parser_of
 from takeback.surfaces.cli.verb_list import VERBS, overview, overview_of_all
-from takeback.surfaces.wording.failures import unknown_verb
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import ApprovalNeeded, UsageError
 from takeback.journal import names
-from takeback.surfaces.cli.terminal import age, pad, safe
+from takeback.surfaces.wording.text import age, pad, safe
 
 if TYPE_CHECKING:
     from takeback.show.views import LogRow

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.agents.sessions.forgetting import Asked, Forgotten, forget
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording.json_shapes import turns_taken
+from takeback.surfaces.wording.text import safe
 
 if TYPE_CHECKING:
     from takeback.model.effects import Outcome

@@ -9,8 +9,8 @@ from takeback.errors import UsageError
 from takeback.model.effects import DONE, KEPT, text
 from takeback.surfaces.cli import take_back_flow
 from takeback.surfaces.cli.captured import with_progress
-from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.wording import json_shapes, paths
+from takeback.surfaces.wording.text import counted, listed, safe
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from takeback.errors import TakebackError
 from takeback.surfaces.cli import take_back_flow
 from takeback.surfaces.cli.verbs.see import ui
-from takeback.surfaces.wording import paths
+from takeback.surfaces.wording import paths, take_backs
 
 from .choose_checkpoint import choose_checkpoint
 
@@ -55,7 +55,7 @@ def run(context: Context, args: Namespace) -> int:
         return take_back_flow.take_back(context, workspace, wanted)
 
 
-def pick(context: Context, workspace: Workspace, wanted: take_back_flow.Asked) -> int | None:
+def pick(context: Context, workspace: Workspace, wanted: take_backs.Asked) -> int | None:
     """The picker of `takeback ui`, to the end; None where it cannot be had, or there is nothing to choose from."""
     if context.environ.get("TERM", "") in ("dumb", "") or len(workspace.history().checkpoints) < 2:
         return None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.surfaces.cli import take_back_flow, who_is_looking
-from takeback.surfaces.cli.terminal import safe
-from takeback.surfaces.cli.verbs.back.threads import append, see, tend
 from takeback.surfaces.cli.verbs.back.threads.append import opened
+from takeback.surfaces.wording.text import safe
+
+from .threads import append, see, tend
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from takeback.config.place import noted
 from takeback.config.settings import SETTINGS
 from takeback.errors import UsageError
 from takeback.surfaces.cli.approving import approved, only_a_person
-from takeback.surfaces.cli.terminal import cells, listed, pad, safe
+from takeback.surfaces.wording.text import cells, listed, pad, safe
 
 if TYPE_CHECKING:
     from takeback.config.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.wording.text import safe
 
 from . import doctor_checks
 

@@ -11,27 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.agents import AGENTS, hook_problems
-from takeback.agents.setup import changes, jsonc, lines, load
+from takeback.agents.setup import jsonc, lines, load
 from takeback.agents.setup.codex import trust
-from takeback.agents.setup.targets import Config, Whole
-from takeback.config.agents_own_files import record_of
+from takeback.agents.setup.found import Hooks, Lost, hooks_at, lost_of, places_of, read_file
 from takeback.errors import TakebackError
 from takeback.gate.bash import switches
-from takeback.surfaces.cli.terminal import age
 from takeback.surfaces.cli.verbs.start import agents_configured
 from takeback.surfaces.resident import starting
-from takeback.system import regular_files
+from takeback.surfaces.wording.text import age
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from takeback.agents.setup.targets import Place, Setup, Target
+    from takeback.agents.setup.targets import Setup
     from takeback.surfaces.cli.context import Context
     from takeback.workspace import Workspace
 
 
-# Where an agent can be told to run no hooks, below the project and below the home.
-_LARGEST = 4 << 20  # bytes of a file of settings
 _SETTINGS = {
     "claude": (".claude/settings.json", ".claude/settings.local.json"),
     "codex": (".codex/config.toml",),
@@ -47,69 +43,18 @@ class Finding(NamedTuple):
     fix: str = ""
 
 
-class Lost(NamedTuple):
-    """An agent that runs hooks of ours no more: nothing that it does is captured."""
-
-    agent: str
-    place: Place
-    path: Path  # where they were
-    why: str  # they cannot be read there; empty if they are gone
-
-
-class _Hooks(NamedTuple):
-    """What of ours is in one agent's configuration, in one place."""
-
-    place: Place
-    there: list[str]  # our lines as they are
-    wanted: list[str]  # as they should be
-    path: Path
-    http: Mapping[str, int]  # events that are told by HTTP instead, and the port of each
-
-    @property
-    def is_any(self) -> bool:
-        return bool(self.there or self.http)
-
-    @property
-    def option(self) -> str:
-        return " --user" if self.place.user else ""
-
-
 def found(context: Context, home: Path, root: Path | None, seen: Mapping[str, float]) -> Iterator[Finding]:
     """One line for each agent that is on this machine or has hooks of ours."""
-    places = _places(context.environ, root or context.cwd)
+    places = places_of(context.environ, root or context.cwd)
     for setup in map(load, AGENTS):
-        every = [_hooks(setup, place) for place in places]
+        every = [hooks_at(setup, place) for place in places]
         hooks = [each for each in every if each.is_any]
-        if missing := _lost(home, setup, every):
+        if missing := lost_of(home, setup, every):
             yield Finding(setup.name, False, *_told(missing, setup))
         elif hooks:
             yield _failing(home, _of(setup, hooks, root, seen.get(setup.name)), root, seen.get(setup.name, 0.0))
         elif agents_configured.is_found(setup, places[0]):
             yield Finding(setup.name, True, f"{setup.title} is there, without hooks (takeback protect {setup.name})")
-
-
-def lost(environ: Mapping[str, str], home: Path, root: Path, agents: Sequence[str]) -> list[Lost]:
-    """Which of these agents have lost the hooks of this project, or of their user."""
-    places = _places(environ, root)
-    every = ((setup, [_hooks(setup, place) for place in places]) for setup in map(load, agents))
-    return [missing for setup, hooks in every if (missing := _lost(home, setup, hooks))]
-
-
-def _places(environ: Mapping[str, str], root: Path) -> list[Place]:
-    return [agents_configured.place_of(environ, root, user) for user in (False, True)]
-
-
-def _lost(home: Path, setup: Setup, hooks: list[_Hooks]) -> Lost | None:
-    """A file with hooks of ours that nobody can read any more, or hooks that somebody threw away, maybe an agent that
-    cleaned up, while there are none elsewhere."""
-    for each in hooks:
-        if why := changes.broken(_target(setup, each.place), home):
-            return Lost(setup.name, each.place, each.path, why)
-    if not any(each.is_any for each in hooks):
-        for each in hooks:
-            if record_of(home, os.path.realpath(each.path)).exists():
-                return Lost(setup.name, each.place, each.path, "")
-    return None
 
 
 def _told(lost: Lost, setup: Setup) -> tuple[str, str]:
@@ -136,7 +81,7 @@ def last_seen(workspace: Workspace) -> dict[str, float]:
     return newest
 
 
-def _of(setup: Setup, hooks: list[_Hooks], root: Path | None, seen: float | None) -> Finding:
+def _of(setup: Setup, hooks: list[Hooks], root: Path | None, seen: float | None) -> Finding:
     for each in hooks:
         if why := _stale(each):
             fix = f"takeback protect {setup.name}{each.option}; or takeback unprotect {setup.name}{each.option}"
@@ -168,29 +113,7 @@ def _failing(home: Path, finding: Finding, root: Path | None, seen: float) -> Fi
     return finding._replace(ok=False, detail=told, fix=f"try again, then takeback protect {finding.name}")
 
 
-def _hooks(setup: Setup, place: Place) -> _Hooks:
-    target, there, wanted, http = _target(setup, place), [], [], dict[str, int]()
-    if isinstance(target, Whole):
-        text = _read(target.path)
-        there = [text] if "takeback protect wrote this" in text else []
-        wanted = [target.text]
-    elif isinstance(target, Config) and target.hooks is not None:
-        there, http = changes.lines_in(target), changes.asked_by_http(target, setup.name)
-        wanted = [line for line in changes.wanted_lines(target.hooks) if line in there or _event_of(line) not in http]
-    return _Hooks(place, there, wanted, target.path, http)
-
-
-def _event_of(line: str) -> str:
-    ours = lines.read(line)
-    return ours.event if ours else ""
-
-
-def _target(setup: Setup, place: Place) -> Target:
-    """The file that has the hooks: the first that an agent names."""
-    return setup.targets(place, agents_configured.ours())[0]
-
-
-def _stale(hooks: _Hooks) -> str:
+def _stale(hooks: Hooks) -> str:
     told = [_line_in(text) if "\n" in text else text for text in hooks.there]
     gone = [f for line in told if (ours := lines.read(line)) for f in ours.files if not os.path.exists(f)]
     if gone:
@@ -200,7 +123,7 @@ def _stale(hooks: _Hooks) -> str:
     return ""
 
 
-def _unanswered(hooks: _Hooks) -> str:
+def _unanswered(hooks: Hooks) -> str:
     """Where the agent asks by HTTP and nobody is there, it goes on, and its calls are not captured."""
     http = starting.status().get("http") or {} if hooks.http else {}
     answered = http.get("port") if "token" in http else None
@@ -210,14 +133,14 @@ def _unanswered(hooks: _Hooks) -> str:
     return f"hooks in {hooks.path} ask 127.0.0.1:{silent[0]} by HTTP, where no resident process listens"
 
 
-def _switched_off(setup: Setup, hooks: _Hooks) -> str:
+def _switched_off(setup: Setup, hooks: Hooks) -> str:
     """A line in the agent's settings, or in a file of variables that it reads, with which no hook runs."""
     place, names = hooks.place, [*_SETTINGS.get(setup.name, ()), ".envrc"]
     found = []
     for base in dict.fromkeys((place.root, place.home)):
         for name in names:
             shown = name if base == place.root else f"~/{name}"
-            found.append((shown, _read(base / name)))
+            found.append((shown, read_file(base / name)))
     return switches.off_in(found)
 
 
@@ -227,16 +150,18 @@ def _line_in(plugin: str) -> str:
     return json.loads(found[1]) if found else ""
 
 
-def _untrusted(setup: Setup, hooks: _Hooks, seen: float) -> str:
+def _untrusted(setup: Setup, hooks: Hooks, seen: float) -> str:
     """Codex's own record of what its user has trusted; it is read and never written."""
     config = setup.folder(hooks.place) / "config.toml"
     try:
-        told = tomllib.loads(_read(config))
+        told = tomllib.loads(read_file(config))
     except ValueError:
         return f"{config} does not parse"
     state = _table(_table(told, "hooks"), "state")
     path = os.path.realpath(hooks.path)
-    wanted = trust(path, jsonc.parse(_read(hooks.path)).value)  # stale ones are told of before: these are as written
+    wanted = trust(
+        path, jsonc.parse(read_file(hooks.path)).value
+    )  # stale ones are told of before: these are as written
     noted = {key: _table(state, key) or _table(state, key.replace(path, str(hooks.path), 1)) for key in wanted}
     trusted = [key for key, note in noted.items() if note.get("trusted_hash") == wanted[key]]
     if not hooks.place.user:
@@ -256,10 +181,3 @@ def _untrusted(setup: Setup, hooks: _Hooks, seen: float) -> str:
 def _table(found: object, key: str) -> dict[str, object]:
     inner = found.get(key) if isinstance(found, dict) else None
     return inner if isinstance(inner, dict) else {}
-
-
-def _read(path: Path) -> str:
-    try:
-        return regular_files.read(path, _LARGEST).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""

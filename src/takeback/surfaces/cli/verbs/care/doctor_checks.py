@@ -13,8 +13,8 @@ from takeback import __version__
 from takeback.config.settings import Settings, default_home
 from takeback.errors import TakebackError
 from takeback.store import layout
-from takeback.surfaces.cli.terminal import counted, listed
 from takeback.surfaces.resident import starting
+from takeback.surfaces.wording.text import counted, listed
 from takeback.text.units import format_size
 from takeback.workspace import open_workspace
 

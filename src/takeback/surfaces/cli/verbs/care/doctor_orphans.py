@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from takeback.errors import ApprovalNeeded, TakebackError
 from takeback.store import layout
 from takeback.surfaces.cli.approving import approved
-from takeback.surfaces.cli.terminal import counted, safe
+from takeback.surfaces.wording.text import counted, safe
 from takeback.text.units import format_size
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from takeback.config import agents_own_files
 from takeback.errors import ApprovalNeeded, Damaged
 from takeback.store import layout
 from takeback.surfaces.cli.approving import approved, only_a_person
-from takeback.surfaces.cli.terminal import counted, listed, moment, safe
+from takeback.surfaces.wording.text import counted, listed, moment, safe
 from takeback.system import regular_files
 from takeback.text.units import format_size
 

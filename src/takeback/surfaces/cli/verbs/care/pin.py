@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.surfaces.cli.approving import only_a_person
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import json_shapes, paths
+from takeback.surfaces.wording.text import safe
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context

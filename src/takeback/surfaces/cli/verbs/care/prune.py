@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from takeback.errors import ApprovalNeeded, UsageError
 from takeback.surfaces.cli.approving import approved, only_a_person
 from takeback.surfaces.cli.captured import over_budget, with_progress
-from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.wording import paths
+from takeback.surfaces.wording.text import counted, listed, safe
 from takeback.text.units import format_size, parse_duration, parse_size
 
 from . import doctor_orphans

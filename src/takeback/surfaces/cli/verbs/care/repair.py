@@ -8,7 +8,7 @@ from takeback.care import salvage
 from takeback.care.verify import of_damaged
 from takeback.store import layout
 from takeback.surfaces.cli.approving import approved, only_a_person
-from takeback.surfaces.cli.terminal import counted, safe
+from takeback.surfaces.wording.text import counted, safe
 
 from .verify import lost_shape, tell_lost
 

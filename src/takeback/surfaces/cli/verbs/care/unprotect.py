@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.agents import AGENTS
-from takeback.agents.setup import changes
+from takeback.agents.setup import changes, found
 from takeback.surfaces.cli.approving import only_a_person
-from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.cli.verbs.start import agents_configured
+from takeback.surfaces.wording.text import counted, listed, safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +39,9 @@ def run(context: Context, args: Namespace) -> int:
     _must_be_a_person(context)
     root = context.root() or context.cwd
     settings = context.settings(root)
-    place = agents_configured.place_of(context.environ, root, args.user)
+    place = found.place_of(context.environ, root, args.user)
     setups = agents_configured.named(args.agents or list(AGENTS))
-    ours = agents_configured.ours()
+    ours = found.ours()
 
     def plan() -> list[Planned]:
         planned = [

@@ -8,7 +8,7 @@ from takeback.care.verify import of_damaged
 from takeback.errors import Damaged
 from takeback.store import layout
 from takeback.surfaces.cli.captured import with_progress
-from takeback.surfaces.cli.terminal import counted, safe
+from takeback.surfaces.wording.text import counted, safe
 
 if TYPE_CHECKING:
     from takeback.care.verify import Lost, Verified

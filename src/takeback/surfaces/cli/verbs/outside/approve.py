@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import ApprovalNeeded
 from takeback.surfaces.cli import approving
-from takeback.surfaces.cli.terminal import age, counted, safe
 from takeback.surfaces.wording import json_shapes, plans
+from takeback.surfaces.wording.text import age, counted, safe
 
 if TYPE_CHECKING:
     from takeback.model.outside import Stopped

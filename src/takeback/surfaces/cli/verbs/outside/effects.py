@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.journal.filters import KEYS
+from takeback.surfaces.cli import ledger as ledger_of_cli
 from takeback.surfaces.cli.verbs.see.log import at_most, is_term, terms
-from takeback.surfaces.wording import ledger
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
@@ -35,4 +35,4 @@ def add(parser: Parser) -> None:
 
 def run(context: Context, args: Namespace) -> int:
     with context.open(when_off=True) as workspace:
-        return ledger.show(context, workspace, terms(args), at_most(args))
+        return ledger_of_cli.show(context, workspace, terms(args), at_most(args))

@@ -6,17 +6,17 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from takeback.domains.email.outbox import draft, recipients
+from takeback.domains.email.outbox import draft
 from takeback.errors import ApprovalNeeded, CredentialNeeded, TakebackError, UsageError
 from takeback.surfaces.cli import approving
-from takeback.surfaces.cli.terminal import listed, moment, safe
 from takeback.surfaces.wording import paths
+from takeback.surfaces.wording.mail import release_question, write_mail
+from takeback.surfaces.wording.text import moment, safe
 
 if TYPE_CHECKING:
     from takeback.model.outside import Act
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser
-    from takeback.surfaces.cli.terminal import Terminal
     from takeback.workspace import Workspace
 
 _WHAT = ("stage", "release", "cancel", "pending")
@@ -175,10 +175,6 @@ def _released(context: Context, workspace: Workspace, act: Act) -> tuple[Act, Ta
         return act, error
 
 
-def release_question(act: Act) -> str:
-    return f"Type yes to send it to {listed(recipients(act), 6)} (this cannot be undone):"
-
-
 def _told(
     context: Context, workspace: Workspace, results: list[tuple[Act, TakebackError | None]], several: bool = False
 ) -> int:
@@ -199,27 +195,6 @@ def _told(
     if not failed:
         return 0
     return failed[0].exit_code if len(failed) == len(results) else 3
-
-
-def write_mail(terminal: Terminal, workspace: Workspace, act: Act) -> None:
-    """All of it that a person must have seen to say yes."""
-    mail = act.did.get("mail", {})
-    terminal.write(terminal.style(f"Mail {act.id[:8]}", "bold") + f" · {safe(str(act.did.get('provider', '')))}")
-    for field, name in (("to", "to"), ("cc", "cc"), ("bcc", "bcc"), ("reply_to", "reply to")):
-        if mail.get(field):
-            terminal.write(f"  {name}: {', '.join(map(safe, mail[field]))}")
-    terminal.write(f"  subject: {safe(mail.get('subject', ''))}")
-    for attached in mail.get("attachments", ()):
-        terminal.write(f"  attached: {safe(attached['name'])} ({safe(attached['type'])}, {attached['bytes']:,} bytes)")
-    _show_text(terminal, workspace.read_email(act))
-    if mail.get("html"):
-        terminal.write("  as HTML, which most recipients see instead:")
-        _show_text(terminal, workspace.read_email(act, html=True))
-
-
-def _show_text(terminal: Terminal, text: str) -> None:
-    for line in text.rstrip("\n").split("\n"):
-        terminal.write(f"  | {safe(line)}")
 
 
 # -- cancel, pending ---------------------------------------------------------

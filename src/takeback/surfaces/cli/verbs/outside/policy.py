@@ -11,7 +11,7 @@ from takeback.domains import BUILT_IN
 from takeback.errors import UsageError
 from takeback.gate.decision import by_policy
 from takeback.model.effects import VERDICTS
-from takeback.surfaces.cli.terminal import listed, pad, safe
+from takeback.surfaces.wording.text import listed, pad, safe
 
 if TYPE_CHECKING:
     from takeback.config.settings import Settings

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
 from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import effects_outside, json_shapes
+from takeback.surfaces.wording.text import safe
+from takeback.surfaces.wording.typed_json import parsed_json, text_given
 from takeback.text.units import parse_duration
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from takeback.surfaces.cli.parsing import Namespace, Parser
     from takeback.workspace import Workspace
 
-_LARGEST = 4 << 20  # bytes of a body that are read: only its beginning is kept
 _HTTP, _COMMAND = ("http",), ("command",)
 _FOR = {  # option → the kinds that take it
     "status": _HTTP, "response_header": _HTTP, "response_body": _HTTP, "request_body": _HTTP,
@@ -123,13 +121,13 @@ def _http(workspace: Workspace, args: Namespace, by: dict[str, str], older: list
         method,
         url,
         status=_status(args.status),
-        request_body=_body(args.request_body),
+        request_body=text_given(args.request_body),
         response_headers=_headers(args.response_header),
-        response_body=_body(args.response_body),
+        response_body=text_given(args.response_body),
         inverse_method=args.inverse_method or "",
         inverse_url=args.inverse_url or "",
         inverse_headers=_headers(args.inverse_header),
-        inverse_body=_body(args.inverse_body),
+        inverse_body=text_given(args.inverse_body),
         inverse_json=parsed_json(args.inverse_json, "--inverse-json", '\'{"charge": "{response.body.id}"}\''),
         expect=_codes(args.expect, "--expect"),
         gone=_codes(args.gone, "--gone"),
@@ -229,31 +227,6 @@ def _headers(given: list[str] | None) -> dict[str, str] | None:
             raise UsageError("a header is written 'Name: value'", "such as 'Location: /v1/charges/ch_3P'")
         found[name.strip()] = value.strip()
     return found
-
-
-def _body(given: str | None) -> str | None:
-    """A text as typed, that of a file after @, or standard input for -."""
-    if given is None or (given != "-" and not given.startswith("@")):
-        return given
-    try:
-        if given == "-":
-            data = sys.stdin.buffer.read(_LARGEST)
-        else:
-            with open(given[1:], "rb") as file:
-                data = file.read(_LARGEST)
-    except OSError as error:
-        raise UsageError(f"cannot read {given[1:]} ({error.strerror})", "name a file after the @") from None
-    return data.decode("utf-8", "replace")
-
-
-def parsed_json(given: str | None, flag: str, example: str) -> Any:
-    """What was written after an option, as data: JSON, that of a file after @, or standard input for -."""
-    if given is None:
-        return None
-    try:
-        return json.loads(_body(given) or "")
-    except ValueError as error:
-        raise UsageError(f"{flag} is no JSON ({error})", f"such as {example}") from None
 
 
 def _codes(given: str | None, flag: str) -> list[int] | None:

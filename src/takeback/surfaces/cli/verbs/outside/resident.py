@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from takeback.config import settings
 from takeback.errors import TakebackError, UsageError
-from takeback.surfaces.cli.terminal import counted, safe
 from takeback.surfaces.resident import starting
+from takeback.surfaces.wording.text import counted, safe
 from takeback.text.units import format_duration
 
 if TYPE_CHECKING:

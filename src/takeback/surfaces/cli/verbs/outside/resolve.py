@@ -5,27 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
-from takeback.model.outside import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, SAYINGS, UNDONE
+from takeback.model.outside import SAYINGS
 from takeback.surfaces.cli import approving
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import json_shapes
-
-from .record import parsed_json
+from takeback.surfaces.wording.effects_outside import meaning
+from takeback.surfaces.wording.text import safe
+from takeback.surfaces.wording.typed_json import parsed_json
 
 if TYPE_CHECKING:
-    from takeback.model.outside import Act
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser
 
 _EITHER = "of an effect say --happened or --did-not-happen, of its undo --undone or --not-undone"
-# What it means, of anything; and of a mail that may have left.
-_MEANS = {
-    HAPPENED: "happened, and stands",
-    DID_NOT_HAPPEN: "did not happen: there is nothing to take back",
-    UNDONE: "was taken back",
-    NOT_UNDONE: "was not taken back: it stands, and may be taken back again",
-}
-_MEANS_OF_MAIL = {HAPPENED: "was sent", DID_NOT_HAPPEN: "was not sent, and is held as before"}
 
 
 def add(parser: Parser) -> None:
@@ -51,12 +42,6 @@ def add(parser: Parser) -> None:
         ("takeback resolve kxvm --undone", "the other side has the refund"),
         ("takeback resolve kxvm --not-undone", "it has not; then takeback undo again"),
     ]
-
-
-def meaning(doubted: Act, said: str) -> str:
-    """What a person's word says about an act, as it was while it was in doubt."""
-    means = _MEANS | _MEANS_OF_MAIL if doubted.did.get("releasing") else _MEANS
-    return f"{safe(doubted.summary)} {means[said]}"
 
 
 def run(context: Context, args: Namespace) -> int:

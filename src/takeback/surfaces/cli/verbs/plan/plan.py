@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.surfaces.cli import approving, take_back_flow
-from takeback.surfaces.wording import effects_outside, json_shapes, paths, plans, threads_in_plans
+from takeback.surfaces.wording import effects_outside, json_shapes, paths, plans, take_backs, threads_in_plans
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
@@ -57,7 +57,7 @@ def run(context: Context, args: Namespace) -> int:
             )
             return 0
         if not plan.steps:
-            context.terminal.write(take_back_flow.nothing_said(plan))
+            context.terminal.write(take_backs.nothing_said(plan))
             for line in plans.left_lines(plan, workspace.history(), context.terminal.typed):
                 context.terminal.hint(line)
         for line in plans.lines(context.terminal, workspace, plan, args.all_steps) if plan.steps else ():

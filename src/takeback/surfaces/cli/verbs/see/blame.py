@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from takeback.errors import UsageError
 from takeback.model.effects import text
 from takeback.surfaces.cli import who_is_looking
-from takeback.surfaces.cli.terminal import age, cells, clip, pad, safe, safe_line
 from takeback.surfaces.wording import paths
+from takeback.surfaces.wording.text import age, cells, clip, pad, safe, safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

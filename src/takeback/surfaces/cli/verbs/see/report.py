@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from takeback.errors import TakebackError, UsageError
 from takeback.show import report, report_span
 from takeback.surfaces.cli.captured import with_progress
-from takeback.surfaces.cli.terminal import counted, safe
+from takeback.surfaces.wording.text import counted, safe
 
 if TYPE_CHECKING:
     from takeback.show.report_values import Report

@@ -15,7 +15,7 @@ from .log import is_term, terms
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace, Parser
-    from takeback.surfaces.cli.take_back_flow import Asked
+    from takeback.surfaces.wording.take_backs import Asked
     from takeback.workspace import Workspace
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import TakebackError, UsageError
 from takeback.surfaces.cli import approving
-from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.wording.text import safe
 from takeback.system.installed import with_extra
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def run(context: Context, args: Namespace) -> int:
         _tell(context, served, args)
 
     def bug(error: Exception) -> None:
-        from takeback.surfaces.wording.failures import bug, known, of_the_system
+        from takeback.surfaces.cli.failures import bug, known
+        from takeback.surfaces.wording.failures import of_the_system
 
         explained = of_the_system(error)
         if explained is not None:

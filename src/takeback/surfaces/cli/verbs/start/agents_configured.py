@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import textwrap
@@ -18,12 +17,11 @@ from takeback.errors import ApprovalNeeded, TakebackError
 from takeback.privacy.masking import mask_file
 from takeback.show.views import FileDiff
 from takeback.surfaces.cli import approving
-from takeback.surfaces.cli.terminal import safe
-from takeback.surfaces.resident.command import hook_command
 from takeback.surfaces.wording import diffs
+from takeback.surfaces.wording.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from takeback.agents.setup.changes import Change
     from takeback.agents.setup.targets import Setup, Target
@@ -99,20 +97,6 @@ def exclude_shape(planned: Sequence[Planned]) -> dict[str, object] | None:
             changed = _status(change) if change.differs else "none"
             return {"path": str(change.path), "change": changed, "tracked": list(p.tracked)}
     return None
-
-
-def place_of(environ: Mapping[str, str], root: Path, user: bool) -> Place:
-    home = Path(environ.get("HOME") or os.path.expanduser("~"))
-    return Place(root, home, environ, user)
-
-
-def ours() -> Ours:
-    """This installation, by its interpreter's own path: no shim, nothing that PATH or a folder could change."""
-    if not os.path.isabs(sys.executable) or not os.path.exists(sys.executable):
-        raise TakebackError(
-            "nobody can tell which Python runs takeback", "run it with the full path of the interpreter"
-        )
-    return Ours(hook_command, (sys.executable, "-P", "-m", "takeback"))
 
 
 def warn_of_cache(context: Context) -> None:

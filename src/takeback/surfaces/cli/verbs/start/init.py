@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from takeback.care import moved_folder
 from takeback.config import place
+from takeback.look import roots
 from takeback.store import layout
 from takeback.surfaces.cli import approving
 from takeback.surfaces.cli.captured import captured, first_checkpoint
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import json_shapes
+from takeback.surfaces.wording.text import safe
 from takeback.text.units import format_duration, format_size
 from takeback.workspace import open_workspace
-
-from . import init_roots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +46,7 @@ def run(context: Context, args: Namespace) -> int:
     root = context.cwd
     settings = context.settings(root)
     context.must_be_on(settings)
-    if not layout.is_workspace(settings.home, root) and (top := init_roots.repository_top(root)) is not None:
+    if not layout.is_workspace(settings.home, root) and (top := roots.repository_top(root)) is not None:
         root = _offer_top(context, root, top)
         settings = context.settings(root)
     said = _prepare(context, root, settings, args.force)
@@ -68,7 +67,7 @@ def choose_root(context: Context) -> Path:
     """The folder to protect where none is: this one, or the repository's top."""
     root = context.cwd
     context.must_be_on(context.settings(root))
-    top = init_roots.repository_top(root)
+    top = roots.repository_top(root)
     return root if top is None else _offer_top(context, root, top)
 
 
@@ -125,7 +124,7 @@ def _prepare(context: Context, root: Path, settings: Settings, force: bool) -> s
     if (was := moved_folder.adopt_moved(root, settings)) is not None:
         return f"this folder was moved from {safe(str(was))}; its history came along"
     if not force:
-        init_roots.refuse_unwise(root, settings, context.environ.get("HOME", ""))
+        roots.refuse_unwise(root, settings, context.environ.get("HOME", ""))
     layout.create(settings.home, root, root.stat().st_ino, settings.portable, settings.config)
     return ""
 

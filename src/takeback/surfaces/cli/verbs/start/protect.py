@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from takeback.agents.setup import changes
+from takeback.agents.setup import changes, found
 from takeback.errors import UsageError
-from takeback.surfaces.cli.terminal import counted, listed, safe
+from takeback.surfaces.wording.text import counted, listed, safe
 from takeback.system.installed import with_extra
 
 from . import agents_configured, init
@@ -47,11 +47,11 @@ def run(context: Context, args: Namespace) -> int:
     root = here or init.choose_root(context)
     settings = context.settings(root)
     context.must_be_on(settings)
-    place = agents_configured.place_of(context.environ, root, args.user)
+    place = found.place_of(context.environ, root, args.user)
     setups = agents_configured.named(args.agents) or agents_configured.found(place)
     if not setups:
         raise UsageError("no coding agent was found on this machine", "name one: takeback protect claude")
-    ours = agents_configured.ours()
+    ours = found.ours()
     agents_configured.warn_of_cache(context)
 
     def plan() -> list[Planned]:

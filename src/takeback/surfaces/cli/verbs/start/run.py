@@ -18,9 +18,9 @@ from takeback.run.isolate import Layer
 from takeback.store import layout
 from takeback.surfaces.cli import approving, who_is_looking
 from takeback.surfaces.cli.captured import lacking, with_progress
-from takeback.surfaces.cli.terminal import counted, listed, safe
 from takeback.surfaces.resident import starting
 from takeback.surfaces.wording import diffs
+from takeback.surfaces.wording.text import counted, listed, safe
 from takeback.system import processes
 
 from . import init

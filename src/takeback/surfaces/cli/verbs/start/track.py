@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.surfaces.cli.captured import lacking, vouching
-from takeback.surfaces.cli.terminal import listed
 from takeback.surfaces.wording import json_shapes, paths
+from takeback.surfaces.wording.text import listed
 
 if TYPE_CHECKING:
     from takeback.surfaces.cli.context import Context

@@ -13,9 +13,9 @@ from takeback.errors import Locked, TakebackError
 from takeback.model.effects import FOLDER, domain_of, text
 from takeback.show.views import kind_of_change
 from takeback.surfaces.cli.captured import captured, with_progress
-from takeback.surfaces.cli.terminal import counted, safe
 from takeback.surfaces.wording import json_shapes
 from takeback.surfaces.wording.diffs import sign
+from takeback.surfaces.wording.text import counted, safe
 
 from . import init
 

@@ -8,11 +8,12 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from takeback.errors import NotFound, NoWorkspace, TakebackError, UsageError
+from takeback.errors import NotFound, NoWorkspace, UsageError
 from takeback.model.effects import short_id
 from takeback.surfaces.cli import take_back_flow
-from takeback.surfaces.cli.terminal import safe
 from takeback.surfaces.wording import json_thread_shapes
+from takeback.surfaces.wording.text import safe
+from takeback.threads.compare import captures, look_at_files
 from takeback.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -118,18 +119,6 @@ def rollback(context: Context, workspace: Workspace, args: Namespace, words: lis
         look_at_files(workspace, found)
     wanted = take_back_flow.asked("thread", (found.thread, found.id), args)._replace(with_files=args.with_files)
     return take_back_flow.take_back(context, workspace, wanted)
-
-
-def captures(workspace: Workspace) -> bool:
-    """Whether files are protected here, and not state alone."""
-    return bool(workspace.store.journal.newest_id("checkpoint"))
-
-
-def look_at_files(workspace: Workspace, found: StateCheckpoint) -> None:
-    """So that it can be told how far they are from that state, though they stay."""
-    if captures(workspace):
-        with suppress(TakebackError):
-            workspace.plan("thread", found.thread, found.id, with_files=True)
 
 
 # -- handoff, adopt ----------------------------------------------------------

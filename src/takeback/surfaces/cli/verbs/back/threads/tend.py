@@ -7,25 +7,20 @@ from typing import TYPE_CHECKING
 from takeback.errors import ApprovalNeeded, UsageError
 from takeback.surfaces.cli.approving import approved, only_a_person
 from takeback.surfaces.cli.captured import with_progress
-from takeback.surfaces.cli.terminal import cells, clip, counted, listed, pad, safe, wrapped
 from takeback.surfaces.wording import json_thread_shapes
+from takeback.surfaces.wording.text import counted, listed, safe
+from takeback.surfaces.wording.threads import brief, verified
 from takeback.text.units import format_size, parse_duration
 
-from .see import brief
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from takeback.model.thread_states import Checked
     from takeback.surfaces.cli.context import Context
     from takeback.surfaces.cli.parsing import Namespace
-    from takeback.surfaces.cli.terminal import Terminal
     from takeback.threads.prune import ThreadsPruned
     from takeback.workspace import Workspace
 
 _STAYS = 10  # that are named
-_NAME = 24  # columns of a name
 
 
 # -- verify ------------------------------------------------------------------
@@ -50,20 +45,6 @@ def verify(context: Context, workspace: Workspace, args: Namespace, words: list[
             "  → go on from one that holds: takeback thread rollback or fork; takeback verify says more"
         )
     return 1 if bad else 0
-
-
-def verified(terminal: Terminal, found: Sequence[Checked]) -> Iterator[str]:
-    """'PASS  row 12  main  kxvmrtqo'; what fails says what is lost."""
-    called = [clip(safe(each.thread), _NAME) for each in found]
-    names = max(map(cells, called), default=0)
-    ids = max((cells(brief(each.id)) for each in found), default=0)
-    rows = max((len(str(each.seq)) for each in found), default=0)
-    for each, name in zip(found, called):
-        mark = terminal.style("PASS", "green") if each.ok else terminal.style("FAIL", "red")
-        ns = f"  in {clip(safe(each.ns), _NAME)}" if each.ns else ""
-        yield f"{mark}  row {each.seq:<{rows}}  {pad(name, names)}  {pad(brief(each.id), ids)}{ns}".rstrip()
-        if each.why:
-            yield from (f"      {line}" for line in wrapped(safe(each.why), terminal.width - 6))
 
 
 # -- prune -------------------------------------------------------------------

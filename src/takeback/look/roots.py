@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from takeback.errors import UsageError
 from takeback.store import layout
-from takeback.surfaces.cli.terminal import safe
+from takeback.surfaces.wording.text import safe
 
 if TYPE_CHECKING:
     from takeback.config.settings import Settings
