@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from support import PORTABLE
-from takeback.look.watch.watcher import Following, Polling, Unwatchable, Watcher
+from takeback.look.watch.following import Following
+from takeback.look.watch.watcher import Polling, Unwatchable, Watcher
 from takeback.system.safefs import keys
 from takeback.workspace import Workspace
 

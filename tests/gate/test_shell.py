@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sampling import examples
 from takeback import gate
 from takeback.config.policy import CALLS
-from takeback.gate import Risk
 from takeback.gate.bash import grammar
+from takeback.gate.risk import Risk
 
 ROOT, HOME = "/srv/project", "/home/me"
 

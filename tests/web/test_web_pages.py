@@ -10,7 +10,8 @@ import pytest
 
 from scene import fifty_turns
 from servers.payments import Payments
-from takeback.surfaces.web import html, sides
+from takeback.surfaces.web import sides
+from takeback.surfaces.wording import html
 from takeback.text.linediff import hunks
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"

@@ -20,7 +20,7 @@ from .events import Event
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from takeback.gate import Risk
+    from takeback.gate.risk import Risk
     from takeback.model.outside import NewAct
 
 _SUMMARY = 100  # characters

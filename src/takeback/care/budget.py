@@ -1,4 +1,4 @@
-"""Whether a store is over its budget, asked after each checkpoint; what makes room is loaded only then.
+"""Whether a store is over its budget, asked after each checkpoint.
 
 What is younger than a day is never pruned by itself, so a store may be over its budget for so long: `standing` tells
 how far, why, and until when.
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from takeback.errors import TakebackError
 from takeback.threads import prune as thread_prune
 
+from . import prune
+from .prune import YOUNG
+
 if TYPE_CHECKING:
     from takeback.workspace_locks import Guarded
 
-YOUNG = 86_400.0  # seconds: what is younger is never pruned by itself
 _MEASURED = 8  # checkpoints after which size and threads are looked at, also where nothing seems to have changed
 
 
@@ -52,8 +54,6 @@ def stay_within(ws: Guarded) -> str:
     too_large = (is_measured or _has_aged(ws, living)) and ws.store.size() > ws.settings.max_bytes
     has_threads = is_measured and bool(ws.store.journal.newest_id("state"))
     if too_old or too_many or too_large or (has_threads and _may_go(ws, ws.threads.names())):
-        from . import prune
-
         return prune.within_budget(ws).why_over
     return ""
 
@@ -71,8 +71,6 @@ def tend(ws: Guarded, thread: str) -> None:
     cannot be made just now, that is no failure of it, and a later one tries again."""
     with suppress(TakebackError), ws.writing():
         if _may_go(ws, [thread]):
-            from . import prune
-
             prune.within_budget(ws)
 
 
@@ -85,8 +83,6 @@ def standing(ws: Guarded) -> Standing:
     too_old = len(living) > 1 and now - living[0] > settings.max_age
     if not (found.over_bytes or too_old or len(living) > settings.keep or _has_surplus(ws)):
         return found
-    from . import prune
-
     going = prune.going(ws, prune.budget_of(ws))
     ends = [row.at + YOUNG for row in going.rows if row.kind == "checkpoint"]
     ends += [state.at + YOUNG for state in going.states]

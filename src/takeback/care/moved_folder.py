@@ -13,10 +13,6 @@ from takeback.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
-
-    from takeback.config.settings import Settings
-    from takeback.workspace import Workspace
 
 
 def adopt_moved(root: Path, settings: Settings) -> Path | None:

@@ -22,13 +22,13 @@ from takeback.system.safefs import keys
 from takeback.text.units import format_size
 from takeback.threads import prune as thread_prune
 
-from .budget import YOUNG
 from .reachability import needs
 
 if TYPE_CHECKING:
     from takeback.model.thread_states import StateCheckpoint
     from takeback.workspace_locks import Guarded
 
+YOUNG = 86_400.0  # seconds: what is younger is never pruned by itself
 _FILE_ROWS = ("change", "note", "takeback", "intent", "outcome", "plan")
 _KEPT_NOTES = ("pin", "unpin", "label", "repair", "cut", "gap", "resolve", "session")
 _WORK_ROWS = ("turn", "open", "ask", "close")  # of agents: they go with what was done in them

@@ -24,7 +24,7 @@ from takeback.journal.journal import New
 from takeback.model.ids import new_id
 from takeback.privacy import redact
 
-from . import Risk
+from .risk import Risk
 
 if TYPE_CHECKING:
     from takeback.agents.in_workspace import Hooked

@@ -9,8 +9,9 @@ from takeback.gate.bash.outputs import git_words
 from takeback.gate.bash.state import Command, resolved
 from takeback.gate.bash.words import UNKNOWN, named
 
-from . import Risk, rules
+from . import rules
 from .places import INSIDE, NOWHERE, OUT, SOMEWHERE, Places
+from .risk import Risk
 
 _WRITES = named(
     "add am apply bisect branch checkout cherry-pick clean commit config fetch gc init merge mv notes pull rebase "

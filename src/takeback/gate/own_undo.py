@@ -14,10 +14,10 @@ from takeback.gate.bash.walk import Shell
 from takeback.gate.bash.words import UNKNOWN, named
 from takeback.system import regular_files
 
-from . import Risk
 from .bash import switches
 from .paths_written import Touched, touched
 from .places import Places, is_below
+from .risk import Risk
 from .rules import UNREAD
 
 KIND = "own"

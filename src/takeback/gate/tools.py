@@ -11,11 +11,12 @@ from takeback.agents.events import READS, SHELL, WRITES
 from takeback.gate.bash.judge import shell
 from takeback.gate.bash.words import named
 
-from . import Risk, own_undo, rules
+from . import own_undo, rules
 from .bash import switches
 from .deadline import Deadline, TooLate
 from .places import OUT, TEMPORARY, places
 from .requests_and_statements import destroys
+from .risk import Risk
 
 if TYPE_CHECKING:
     from takeback.agents.events import Event

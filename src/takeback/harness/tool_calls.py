@@ -30,7 +30,7 @@ from takeback.agents.events import Event
 from takeback.apply import results
 from takeback.domains.git.repository import amount
 from takeback.errors import NotDone, RepeatedEffect, Stale, TakebackError, UsageError
-from takeback.gate import Risk
+from takeback.gate.risk import Risk
 from takeback.model.calls import Call, Caller
 from takeback.model.effects import (
     COMPENSATING,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from takeback.config.settings import Settings
-    from takeback.gate import Risk
+    from takeback.gate.risk import Risk
     from takeback.look.turns_and_calls import Opened
     from takeback.model.effects import Takeback
     from takeback.workspace import Workspace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from takeback.gate import Risk, own_undo, requests_and_statements, rules
+from takeback.gate import own_undo, requests_and_statements, rules
 from takeback.gate.code import databases, other_languages
 from takeback.gate.code.project import Project
 from takeback.gate.code.written import Written
@@ -13,6 +13,7 @@ from takeback.gate.deadline import Deadline
 from takeback.gate.git_elsewhere import elsewhere
 from takeback.gate.paths_written import WRITERS, is_remote, touched
 from takeback.gate.places import DEVICE, INSIDE, NOWHERE, OUT, SOMEWHERE, TEMPORARY, Places, places
+from takeback.gate.risk import Risk
 from takeback.privacy import redact
 
 from .builtins import BUILTINS

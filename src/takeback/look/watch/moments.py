@@ -17,8 +17,9 @@ from takeback.system.safefs import Folder as OpenFolder
 from takeback.system.safefs import open_root
 from takeback.system.safefs.mounts import is_local
 
+from .following import Following, kernel
 from .suspects import Suspects
-from .watcher import Following, Ignored, Watcher, kernel
+from .watcher import Ignored, Watcher
 
 _LOOKED_AT = ("checkpoint", "change", "open")  # rows that tell whether an agent has acted
 

@@ -21,7 +21,7 @@ from takeback.show.report_values import (
     ThreadTold,
     TurnTold,
 )
-from takeback.surfaces.web.html import Child, Markup, document, joined, lines, tag
+from takeback.surfaces.wording.html import Child, Markup, document, joined, lines, tag
 from takeback.surfaces.wording.text import counted
 
 from . import picture, words

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 
 from takeback.show.report_values import Activity
-from takeback.surfaces.web.html import Child, Markup, tag
+from takeback.surfaces.wording.html import Child, Markup, tag
 from takeback.surfaces.wording.text import counted
 from takeback.text.units import format_duration
 

@@ -12,12 +12,12 @@ from takeback.show.timeline_items import NONE, CallItem, EffectItem, Item, Mark,
 from takeback.show.views import Diff, FileDiff
 from takeback.surfaces.wording.diffs import totals
 from takeback.surfaces.wording.entry import kept, missed
+from takeback.surfaces.wording.html import Child, Markup, joined, lines, tag, url
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.text import clip, counted, moment, safe
 
 from . import sides
 from .forms import Forms, group
-from .html import Child, Markup, joined, lines, tag, url
 from .listing import Place, amounts, badges, inner, standing, title, way_back, when, who
 
 _MOST = 400  # parts of one item that are listed

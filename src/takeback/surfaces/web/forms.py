@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from takeback.errors import ApprovalNeeded
+from takeback.surfaces.wording.html import Child, Markup, tag
 
-from .html import Child, Markup, tag
 from .listing import Place
 
 Filled = Mapping[str, list[str]]  # a form as it came back: name → what was written there

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from takeback.journal.filters import KEYS
 from takeback.show.timeline import Now
 from takeback.show.timeline_items import TurnItem
+from takeback.surfaces.wording.html import Child, Markup, document, joined, tag, url
 from takeback.surfaces.wording.text import counted
 
 from .forms import Forms
-from .html import Child, Markup, document, joined, tag, url
 from .listing import Place, listing
 from .strip import Activity, strip
 

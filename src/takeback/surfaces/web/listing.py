@@ -7,9 +7,8 @@ from datetime import datetime
 
 from takeback.model.effects import STATES
 from takeback.show.timeline_items import NONE, PART, CallItem, EffectItem, Item, TurnItem
+from takeback.surfaces.wording.html import Child, Markup, joined, tag, url
 from takeback.surfaces.wording.text import age, clip, counted, moment
-
-from .html import Child, Markup, joined, tag, url
 
 SIGNS = {"agent": "◆", "hand": "✎", "watch": "✎", "run": "$", "takeback": "↩", "checkpoint": "○", "call": "◇"}
 _KINDS = {"agent": "turn", "hand": "by hand", "watch": "seen", "run": "run", "takeback": "take-back"}

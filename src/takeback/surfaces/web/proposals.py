@@ -16,6 +16,7 @@ from takeback.model.outside import Credential
 from takeback.privacy import masking
 from takeback.show.views import FileDiff
 from takeback.surfaces.wording import approvals, effects_outside, json_shapes, plans, take_backs, threads_in_plans
+from takeback.surfaces.wording.html import Child, Markup, lines, tag, url
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.plans import Shown
 from takeback.surfaces.wording.take_backs import Asked
@@ -23,7 +24,6 @@ from takeback.workspace import Workspace
 
 from . import sides, steps
 from .forms import Filled, Forms, group, must_say_yes, one, typed_yes
-from .html import Child, Markup, lines, tag, url
 from .listing import Place, way_back
 
 _ID = re.compile("[a-z]{32}")

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from takeback.model.effects import Outcome
 from takeback.surfaces.wording import effects_outside, json_shapes, json_thread_shapes, outcomes, take_backs
+from takeback.surfaces.wording.html import Child, lines, tag
 from takeback.surfaces.wording.page import Page
 from takeback.workspace import Workspace
 
 from .forms import Forms, group
-from .html import Child, lines, tag
 from .listing import Place, way_back
 
 

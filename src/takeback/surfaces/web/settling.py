@@ -18,6 +18,7 @@ from takeback.privacy import redact
 from takeback.show.timeline import Timeline
 from takeback.surfaces.wording import approvals, effects_outside, json_shapes
 from takeback.surfaces.wording import mail as mail_of_wording
+from takeback.surfaces.wording.html import Child, Markup, lines, tag
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.plans import Shown
 from takeback.surfaces.wording.text import safe
@@ -26,7 +27,6 @@ from takeback.workspace import Workspace
 
 from . import steps
 from .forms import Filled, Forms, must_say_yes, one, typed_yes
-from .html import Child, Markup, lines, tag
 from .listing import Place, way_back
 from .results import Result, of_resumed
 

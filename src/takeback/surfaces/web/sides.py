@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from takeback.show.views import FileDiff
 from takeback.surfaces.wording.diffs import name_of, what_of
+from takeback.surfaces.wording.html import Child, Markup, tag
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.text import counted, listed, safe_line
 from takeback.text.linediff import Hunk
-
-from .html import Child, Markup, tag
 
 _MOST = 4_000  # rows of one page
 _LONGEST = 2_000  # characters of a line

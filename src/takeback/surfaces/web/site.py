@@ -38,6 +38,7 @@ from takeback.privacy import masking
 from takeback.show.timeline import Timeline
 from takeback.show.timeline_items import EffectItem, Item
 from takeback.surfaces.wording import entry, failures, json_shapes
+from takeback.surfaces.wording.html import Child, tag, url
 from takeback.workspace import Workspace
 
 from . import details, proposals, results, settling
@@ -46,7 +47,6 @@ from .details import Around
 from .forms import Filled, Forms, group, one
 from .frame import Seen, View, page
 from .guard import Keys
-from .html import Child, tag, url
 from .listing import Place, title, way_back, who
 from .live import events
 from .settling import Matter

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from takeback.model.effects import Plan
+from takeback.surfaces.wording.html import Markup, tag
 from takeback.surfaces.wording.page import Page
 from takeback.surfaces.wording.plans import Shown, shown
 from takeback.surfaces.wording.text import counted
 from takeback.workspace import Workspace
-
-from .html import Markup, tag
 
 _MANY = 500  # steps that are all listed
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from takeback.surfaces.cli.parsing import parser_of
 from takeback.surfaces.cli.verb_list import VERBS
-from takeback.surfaces.cli.verbs.about.completion import AND_PATHS, NAMED, PATHS, SESSIONS
 from takeback.surfaces.cli.verbs.back.thread import TAKES
+
+from .nameable import AND_PATHS, NAMED, PATHS, SESSIONS
 
 _GLOBAL = ("-C", "--json", "--yes", "--quiet", "--no-color", "--off", "--help")
 _FORMATS = "html md json"  # of a report

@@ -11,6 +11,8 @@ from takeback.journal.journal import glimpse
 from takeback.model.effects import short_id
 from takeback.show.views import tree_of
 from takeback.store import layout
+from takeback.surfaces.cli.docs.completion_scripts import SCRIPTS
+from takeback.surfaces.cli.docs.nameable import NAMED, PATHS, SESSIONS
 from takeback.surfaces.wording.text import counted, safe
 
 if TYPE_CHECKING:
@@ -21,23 +23,6 @@ if TYPE_CHECKING:
     from takeback.surfaces.cli.parsing import Namespace, Parser
 
 _MOST = 200  # names offered, newest first
-NAMED = {  # verb → kinds of journal rows it can be given
-    "show": ("checkpoint", "change", "act", "takeback", "turn", "open"),
-    "diff": ("checkpoint",),
-    "report": ("checkpoint", "change", "act", "takeback", "turn", "open"),
-    "rollback": ("checkpoint", "change", "act", "turn", "open"),
-    "revert": ("change", "act", "takeback", "turn", "open"),
-    "restore": ("checkpoint",),
-    "apply": ("plan",),
-    "approve": ("plan", "note"),
-    "resolve": ("act",),
-    "label": ("checkpoint",),
-    "pin": ("checkpoint",),
-    "unpin": ("checkpoint",),
-}
-AND_PATHS = ("diff", "revert", "restore")
-PATHS = "restore:"  # --names restore:CHECKPOINT: the paths it has, those that are gone among them
-SESSIONS = "session"  # --names session: of agents
 _THREAD = "thread"  # --names thread: the threads; thread:NAME: its state checkpoints; adopt: what was handed over
 _STATES = 2_000  # rows that are looked at for them
 
@@ -58,8 +43,6 @@ def run(context: Context, args: Namespace) -> int:
     if args.names is not None:
         _say_names(context, args.names, args.shell)
         return 0
-    from takeback.surfaces.cli.docs.completion_scripts import SCRIPTS
-
     if args.shell not in SCRIPTS:
         raise UsageError("name a shell: " + ", ".join(SCRIPTS), "takeback completion bash")
     context.terminal.write(SCRIPTS[args.shell]())
