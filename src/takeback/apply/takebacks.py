@@ -254,7 +254,7 @@ class Takebacks:
                 told = self._threads().told_by(thread_of(step.path), document)
                 pruned = "its earlier state was pruned"
                 if note := pruned if told is None else self._threads().unreadable(told.values()):
-                    step = step._replace(goal=step.expected, verdict=UNCOVERED, segment=-1, note=note)
+                    step = step.kept(UNCOVERED, note)
             out.append(step)
         return tuple(sorted(out, key=lambda s: not s.taken)) if out != list(steps) else steps
 
@@ -363,7 +363,7 @@ class Takebacks:
                 decision, source = self.observer.settings.policy.decide(step.domain, step.verdict)
                 note = f"refused by policy ({source})" if decision == REFUSE else self._unfit(self._act(step.path))
                 if note:
-                    step = step._replace(goal=step.expected, verdict=REFUSED, segment=-1, note=note)
+                    step = step.kept(REFUSED, note)
             out.append(step)
         return tuple(out)
 
@@ -386,7 +386,7 @@ class Takebacks:
         if not lost:
             return steps
         note = "its earlier bytes are not in the store: pruned or damaged"
-        kept = [s._replace(goal=s.expected, verdict=UNCOVERED, segment=-1, note=note) for s in steps if s.path in lost]
+        kept = [s.kept(UNCOVERED, note) for s in steps if s.path in lost]
         return (*(s for s in steps if s.path not in lost), *kept)
 
     def _goals(self, request: Request, index: Index) -> requests.Goals:

@@ -303,6 +303,7 @@ class Observer:
     def rules(self, tree: OpenFolder) -> Rules:
         """What is covered. A .takebackignore that cannot be used counts as none: it must not stop an undo."""
         ignore: bytes | None = None
+        self.broken_rules = ""
         try:
             fd = tree.open_read(b".takebackignore")
         except OSError:

@@ -338,6 +338,10 @@ class Step(NamedTuple):
         """Whether there is nothing to do: all is as it should be already."""
         return self.taken and same(self.expected, self.goal)
 
+    def kept(self, verdict: str, why: str) -> Step:
+        """The same path left as it is, with the verdict and the reason that the plan shows."""
+        return self._replace(goal=self.expected, verdict=verdict, segment=-1, note=why)
+
     def reversed(self) -> Step:
         return Step(self.domain, self.path, self.goal, self.expected, self.verdict, self.units)
 

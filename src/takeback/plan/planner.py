@@ -613,10 +613,7 @@ class Planner:
         if not kept:
             return steps
         return [
-            s._replace(goal=s.expected, verdict=DRIFTED, segment=-1, note=kept[s.path])
-            if s.taken and s.domain == "files" and s.path in kept
-            else s
-            for s in steps
+            s.kept(DRIFTED, kept[s.path]) if s.taken and s.domain == "files" and s.path in kept else s for s in steps
         ]
 
     def _with_real_groups(self, steps: list[Step], since: int) -> list[Step]:
@@ -636,7 +633,7 @@ class Planner:
                     step = step._replace(note="")
                 if unread:
                     note = f"cannot be read: {text(unread)}, which it was linked with"
-                    step = step._replace(goal=step.expected, verdict=UNCOVERED, segment=-1, note=note)
+                    step = step.kept(UNCOVERED, note)
                 elif lost.get(step.path) and last[step.path].units == step.units:
                     step = step._replace(note=f"not linked with {text(min(lost[step.path]))} again: that has changed")
             out.append(step)
@@ -740,7 +737,7 @@ class Planner:
         step = self._restored(path, goal, since)
         if unseen := [p for p in below if _unseen(self.known(p))]:
             note = f"it holds {text(min(unseen))}, which is not captured"
-            return [step._replace(goal=step.expected, verdict=UNCOVERED, note=note)]
+            return [step.kept(UNCOVERED, note)]
         return [step, *(self._restored(p, None, since) for p in below)]
 
     def _path_steps(self, path: bytes, units: list[Unit], request: Request, acts: list[int], lowest: int) -> list[Step]:

@@ -91,7 +91,7 @@ def _with_kept(steps: tuple[Step, ...], kept: Mapping[bytes, tuple[str, str]], n
     for step in steps:
         if step.taken and step.domain == "git" and step.path in kept:
             verdict, why = kept[step.path]
-            step = step._replace(goal=step.expected, verdict=verdict, segment=-1, note=why)
+            step = step.kept(verdict, why)
         elif step.taken and step.path == HEAD and note and not step.note:
             step = step._replace(note=note)
         out.append(step)

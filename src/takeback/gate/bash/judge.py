@@ -35,6 +35,7 @@ _REACHES = {
 }
 _KNOWN = ONLY_READ | NO_FILES | WRITERS  # programs that do what their name says, to files and streams
 _LONGEST = 200
+_CAUGHT = Exception  # what makes no sense to us, or takes too long, must neither pass unseen nor break the hook
 _NETWORK = ("/dev/tcp/", "/dev/udp/")  # to bash these are connections
 _LOOPBACK = ("/dev/tcp/localhost/", "/dev/tcp/127.0.0.1/")  # opened and left alone: whether somebody listens there
 
@@ -64,7 +65,7 @@ def shell(
     text = command.replace(UNKNOWN, "").replace("\r\n", "\n")
     try:
         walked.run(text, State(cwd or root, home, known, Written()))
-    except Exception:  # what makes no sense to us, or takes too long, must neither pass unseen nor break the hook
+    except _CAUGHT:
         walked.unseen.append(text[:_LONGEST])
     found: list[Risk] = []
     walked.deadline = Deadline()
@@ -72,7 +73,7 @@ def shell(
         try:
             for risk in judged:
                 found.append(risk)
-        except Exception:
+        except _CAUGHT:
             walked.unseen.append(text[:_LONGEST])
     for what in walked.unseen:
         found.append(Risk(UNSEEN, what or "code", "what it runs cannot be read before it runs"))
