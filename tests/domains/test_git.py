@@ -655,7 +655,7 @@ def test_a_rebase_under_way_is_named(ws, repo):
 _KILLED = """
 import os, signal, sys
 import takeback
-from takeback.domains.git.apply import apply as git
+from takeback.domains.git import apply as git
 
 calls = int(sys.argv[2])
 real = {name: getattr(git._Run, name) for name in ("git", "_stash", "_index", "_files")}
