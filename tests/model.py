@@ -161,14 +161,14 @@ class Workspace:
     # -- looking at the world ------------------------------------------------
 
     def look(self, paths: Iterable[str] | None = None, vouched: Turn | None = None) -> None:
-        """Journals what differs from the known tree, one row per owner; all of it a turn's that vouches for it."""
+        """Journals what differs from the known tree, one row per owner; a turn vouches for what no call owns."""
         if paths is None:
             paths = {*self.world, *self.known} - self.unobserved
         found: dict[frozenset[Turn], dict[str, Change]] = {}
         for path in sorted(path for path in paths if not path.startswith("act:")):
             before, after = self.known.get(path), self.world.get(path)
             if before != after and path not in self.unobserved:  # first sight is no change
-                owner = frozenset({vouched}) if vouched else self.owner(path)
+                owner = self.owner(path) or frozenset({vouched} if vouched else ())
                 found.setdefault(owner, {})[path] = Change(before, after)
             self.known[path] = after
             self.unobserved.discard(path)
@@ -366,8 +366,7 @@ class Workspace:
         if request.verb == "revert":
             return self.select_revert(target, live)
         shown = self.shown(target)
-        has_agent = any(row.has_agent for _, row in self.rows(target))  # live or not
-        if request.everything or not (has_agent or request.actors):
+        if request.everything or not (self.has_agent_since(target) or request.actors):
             return shown, set()
         # Work since the target; and take-backs since of work before it, with all they took.
         across = {u for u in shown & live if any(taken.seq < target for taken in self.change(u).took)}
@@ -381,12 +380,15 @@ class Workspace:
                 return {u for u in shown if u.path in {each.path for each in since}}, set()
         return ours, (since - ours) & live
 
+    def has_agent_since(self, target: int) -> bool:
+        return any(row.has_agent for _, row in self.rows(target))  # live or not
+
     def asked_about(self, unit: Unit) -> str:
         """The kind of work that a rollback takes only if a person says so; empty for what it takes by itself."""
         row = self.journal[unit.seq]
         if row.uncertain:
             return "uncertain"
-        return "" if row.by_takeback or row.is_agents or unit.path.startswith("act:") else "people"
+        return "" if row.by_takeback or row.is_agents else "people"
 
     def without_uncertain(self, ours: set[Unit], left: set[Unit], request: Request) -> tuple[set[Unit], set[Unit]]:
         """Whether a turn did it nobody knows: it stays unless a person says so, and is asked about once."""
@@ -449,6 +451,14 @@ class Workspace:
         deeper = set(self.layers(path, min(taken).seq))
         return deeper if taken <= deeper and not (deeper - found) & live else found - reviving
 
+    def brought_back(self, unit: Unit) -> frozenset[Unit]:
+        """The work itself; of a take-back, the live work that it made live again."""
+        if not self.journal[unit.seq].by_takeback:
+            return frozenset({unit})
+        undone = (self.change(u).took for u in self.change(unit).took if self.journal[u.seq].by_takeback)
+        again = frozenset().union(*undone) & self.live()
+        return frozenset().union(*(self.brought_back(u) for u in again))
+
     def path_steps(self, path: str, ours: set[Unit], request: Request, acts: list[int]) -> list[Step]:
         """Walks the path's layers newest first: exact while all are ours, then by merge, else kept."""
         state, above, kept, steps, live = self.known[path], [], set(), {}, self.live()
@@ -458,8 +468,8 @@ class Workspace:
             if not mine:
                 above += run
                 continue
-            # Only live work of others asks for consent; our own earlier merges do not.
-            foreign = any(u in live and not self.journal[u.seq].by_takeback for u in above)
+            # Only live work of others asks for consent, and what take-backs brought back; our own merges do not.
+            foreign = bool(frozenset().union(*(self.brought_back(u) for u in above if u in live)) - ours)
             before, after = self.change(run[-1]).before, self.change(run[0]).after
             is_back = bool(above) and state == before  # others have undone it already
             try:

@@ -63,6 +63,7 @@ class Model(model.Workspace):
 
     dead: set[str] = field(default_factory=set)  # sessions
     acted: list[int] = field(default_factory=list)  # before which entries a call began or ended
+    prompts: list[int] = field(default_factory=list)  # and before which somebody asked an agent something
 
     def look(
         self,
@@ -80,13 +81,18 @@ class Model(model.Workspace):
         for path in sorted(seen):
             before, after = self.known.get(path), self.world.get(path)
             if before != after:
-                calls = () if vouched else self.calls(path)
-                turns = frozenset({vouched}) if vouched else frozenset(b.turn for b in calls)
-                made = turns, {}, any(id(b) in unsure or path in b.may_have for b in calls)
-                found.setdefault((calls, made[2]), made)[1][path] = Change(before, after)
+                calls = self.calls(path)
+                turns, is_unsure = (
+                    frozenset(b.turn for b in calls),
+                    any(id(b) in unsure or path in b.may_have for b in calls),
+                )
+                made = turns, {}, is_unsure
+                if vouched and (is_unsure or not turns):  # what no call is known to own
+                    made = frozenset({vouched}), {}, False
+                found.setdefault((calls, is_unsure), made)[1][path] = Change(before, after)
             self.known[path] = after
         self.journal += [Effect(turns, changes, uncertain=unsure) for turns, changes, unsure in found.values()]
-        if whole and vouched is None:
+        if whole:
             self.drop([b for b in self.brackets if b.session in self.dead or b.is_over])
 
     def turns(self, seq: int) -> frozenset[Turn]:
@@ -97,6 +103,14 @@ class Model(model.Workspace):
         named = [i for i, e in enumerate(self.journal) if isinstance(e, model.Checkpoint) and e.label]
         start, end = max((i for i in named if i < seq), default=0), min((i for i in named if i > seq), default=1 << 62)
         return frozenset() if any(start < at <= end for at in self.acted) else found
+
+    def has_agent_since(self, target: int) -> bool:
+        """Also where one was asked something, or made a call that changed nothing."""
+        return (
+            bool(self.brackets)
+            or super().has_agent_since(target)
+            or any(at > target for at in self.acted + self.prompts)
+        )
 
     def calls(self, path: str) -> tuple[Bracket, ...]:
         """The open calls that named the path, else those that scan."""
@@ -110,6 +124,7 @@ class Model(model.Workspace):
         super().prune(keep)
         horizon = next((seq for seq, entry in enumerate(self.journal) if entry is not None), 0)
         self.acted = [at for at in self.acted if at > horizon]
+        self.prompts = [at for at in self.prompts if at > horizon]
 
     def drop(self, over: Iterable[Bracket]) -> None:
         gone = set(map(id, over))
@@ -143,6 +158,7 @@ class Agents(Both):
         self.model.look(over=left)
         self.model.drop(left)
         self.model.checkpoint("" if caller.session in self.asked else "begins")
+        self.model.prompts.append(len(self.model.journal))
         self.asked[caller.session] = Turn(agent, begun.turn.number)
 
     def call(self, agent: str, named: tuple[str, ...]) -> None:
