@@ -514,18 +514,6 @@ def test_that_a_thread_is_gone_is_seen_though_its_rows_were_pruned(ws: Workspace
     assert [row.summary for row in ws.log("domain:state")][0] == "thread main · gone"
 
 
-def test_looks_cost_nothing_where_there_is_no_thread(ws: Workspace, project: Path):
-    (project / "a").write_text("1")
-    code = (
-        "import sys, takeback\n"
-        f"ws = takeback.open({str(project)!r})\n"
-        "ws.checkpoint('x'); ws.rollback('x')\n"
-        "print([m for m in sys.modules if 'thread_' in m or m in ('takeback.threads.threads', 'takeback.model.thread_states')])"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert told.strip() == "[]"
-
-
 def test_the_cache_is_only_a_cache(ws: Workspace, project: Path):
     ws.threads.save("main", {"n": 1})
     ws.checkpoint("one")

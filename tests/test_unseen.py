@@ -69,7 +69,7 @@ def kill_a_rollback(ws: Any, monkeypatch: pytest.MonkeyPatch, when: str = "_conc
     interrupt(ws, monkeypatch, when)
 
 
-def interrupt(ws: Any, monkeypatch: pytest.MonkeyPatch, when: str = "_conclude") -> None:
+def interrupt(ws: Any, monkeypatch: pytest.MonkeyPatch, when: str = "_conclude", everything: bool = False) -> None:
     def dies(*_: object, **__: object) -> None:
         raise Killed
 
@@ -79,7 +79,7 @@ def interrupt(ws: Any, monkeypatch: pytest.MonkeyPatch, when: str = "_conclude")
             dies,
         )
         with pytest.raises(Killed):
-            ws.rollback("start")
+            ws.rollback("start", everything=everything)
     assert ws.interrupted() == "a rollback was interrupted"
 
 
@@ -155,7 +155,7 @@ def test_what_a_call_did_that_began_before_and_ended_meanwhile_is_uncertain_unti
     (ws.root / "a.txt").write_text("mine\n")
     ws.begin_turn(CLAUDE, "go")
     ws.begin_call(CLAUDE, bash("1"))
-    interrupt(ws, monkeypatch)
+    interrupt(ws, monkeypatch, everything=True)
     put(ws, "new.txt")
     told(ws, "end_call", CLAUDE, bash("1"), failed=True)
     (bracket,) = ws.history().brackets.values()

@@ -229,12 +229,6 @@ def test_a_package_that_is_not_there_is_no_error():
     assert "by its words alone" in found
 
 
-def test_the_parser_costs_no_import_of_typing():
-    told = "import sys; from takeback.gate.bash import grammar; assert grammar.parser(); print('typing' in sys.modules)"
-    found = subprocess.run([sys.executable, "-I", "-c", told], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "False"
-
-
 # -- fuzz --------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from takeback.domains.email.recorded import dropping
 from takeback.errors import NotFound, TakebackError, UsageError
 from takeback.harness import recorder
 from takeback.harness.undo_declarations import Declared
@@ -380,8 +381,6 @@ def describe(ws: Workspace, act: Act) -> str:
         domain = ws.outside(act.domain)
         told = domain.describe(domain.check(act.inverse))
         if act.domain == "email":
-            from takeback.domains.email.outbox import dropping
-
             return dropping(act) or told
         return redact.text(told, redact.values_of(act.inverse.args, ws.environ))
     except TakebackError as error:

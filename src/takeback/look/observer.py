@@ -444,7 +444,7 @@ class Observer:
         found = brackets.open_ones(self.store.journal) if at_work is None else at_work
         if not running and vouched is None:
             running = [Turn(RUN, id) for id in runs_at_work.at_work(self.store.folder)]
-        steps = self._steps(found)
+        steps = self._steps(found) if vouched is None else _NO_STEPS
         ends, times = self._ends((b for b in found if b.id != ending), over), ChangeTimes(look.tree, seen)
         spans = self._spans(found, ends, {ending: began})
         asking = {b.id for b in found if b.prompted and b.id not in ends and b.id != ending}

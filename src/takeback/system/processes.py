@@ -51,7 +51,11 @@ class Activity(NamedTuple):
 
 def agent_above(sessions: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> str:
     """A sentence that names the agent among the ancestors of this process; empty if there is none."""
-    known = {Process(s["pid"], s["started"]): str(s.get("name") or "an agent") for s in sessions}
+    known = {
+        Process(s["pid"], s["started"]): str(s.get("name") or "an agent")
+        for s in sessions
+        if isinstance(s.get("pid"), int) and isinstance(s.get("started"), int)  # a journal may be damaged
+    }
     for process in ancestors(os.getpid()) if known else ():
         if process in known:
             return f"{known[process]} is at work here: process {process.pid} is its session"

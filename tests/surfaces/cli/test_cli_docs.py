@@ -6,14 +6,13 @@ import re
 import shutil
 import subprocess
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from takeback.config.settings import SETTINGS
 from takeback.surfaces.cli.docs import reference
-from takeback.surfaces.cli.parsing import parser_of
+from takeback.surfaces.cli.parsing import module_of, parser_of
 from takeback.surfaces.cli.verb_list import OVERVIEW, VERBS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -27,7 +26,7 @@ def test_the_reference_is_the_one_the_program_renders() -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_documented_and_has_a_module(verb: str) -> None:
     assert f"### {verb}\n" in (DOCS / "cli.md").read_text(encoding="utf-8")
-    module = import_module(f"takeback.surfaces.cli.{verb}")
+    module = module_of(verb)
     assert callable(module.add) and callable(module.run) and module.__doc__
 
 

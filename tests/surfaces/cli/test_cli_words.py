@@ -101,7 +101,7 @@ def test_widths() -> None:
 def test_a_text_however_long_is_cut_by_reading_its_beginning(monkeypatch):
     """A prompt may hold a whole file: the list of a hundred such turns has to come up."""
     read = []
-    monkeypatch.setattr(terminal, "cells", lambda text: read.append(len(text)) or cells(text))
+    monkeypatch.setattr("takeback.surfaces.wording.text.cells", lambda text: read.append(len(text)) or cells(text))
     long = "é" * 3_000
     assert clip(long, 200) == "é" * 199 + "…" and clip_path(long, 200) == "…" + "é" * 199
     assert clip_middle(long, 200) == "é" * 133 + "…" + "é" * 66

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from takeback.domains.email.outbox import recipients
+from takeback.domains.email.recorded import recipients
 
 from .text import listed, safe
 
