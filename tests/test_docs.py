@@ -23,6 +23,13 @@ def test_every_folder_and_every_module_at_the_door_has_a_line_in_the_tree_of_the
     assert listed() == folders | {path.name for path in SOURCE.glob("*.py")}
 
 
+def test_every_file_that_the_design_names_exists():
+    text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
+    assert len(named) > 10
+    assert not {name for name in named if not (SOURCE / name).is_file() and not (ROOT / name).is_file()}
+
+
 def test_every_page_the_readme_links_to_exists():
     links = re.findall(r"\]\((docs/[^)#]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(links) > 5
