@@ -339,6 +339,8 @@ class Workspace(Hooked, Twins):
 
         if verb in _WHOLE and options.only != ("state",):
             options = options._replace(by_agent=calls.is_agent_asking(self))
+        elif verb == "redo":  # a harness may bring back what its own code took back, and names no agent for either
+            options = options._replace(by_agent=bool(calls.asker(self).get("actor")))
         spared = calls.asking(self) if verb == "undo" else frozenset()
         threads = self.threads if verb == "thread" else None
         return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared, threads)

@@ -113,10 +113,12 @@ class Planner:
         return options._replace(verb="undo", turns=tuple(found), actors=only)
 
     def redo(self, n: int, options: Request) -> Request:
-        """The newest n take-backs standing, not counting those that took nothing."""
+        """The newest n take-backs standing, not counting those that took nothing. What a person took back an agent does
+        not bring back by itself."""
+        is_agents = options.by_agent and not options.everything and self.history.knows_agents
         target, taking = [], 0
         for id, takeback in self.history.standing.items():
-            if takeback.verb != "redo" and taking < n:
+            if takeback.verb != "redo" and taking < n and (takeback.by or not is_agents):
                 target.append(id)
                 taking += bool(takeback.rows)
         return options._replace(verb="redo", takebacks=tuple(target) if taking else ())

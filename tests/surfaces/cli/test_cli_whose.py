@@ -441,6 +441,23 @@ def test_undo_by_an_agent_leaves_a_persons_run(cli: Any, ws: Any) -> None:
     assert (ws.root / "mine.txt").exists() and not (ws.root / "made.txt").exists()
 
 
+def test_redo_by_an_agent_leaves_what_a_person_took_back(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    ws.end_call(CLAUDE, bash("1"))
+    ws.undo()
+    ws.client = "claude-code"
+    assert not ws.redo().results
+    assert not (ws.root / "made.txt").exists()
+    ws.client = ""
+    ws.redo()
+    ws.client = "claude-code"
+    ws.undo()
+    ws.redo()
+    assert (ws.root / "made.txt").exists(), "its own take-back it may bring back"
+
+
 # -- who vouches -------------------------------------------------------------------------
 
 
