@@ -19,8 +19,8 @@ from typing import Any
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, create_sdk_mcp_server, query, tool
 
 import takeback
+from takeback.harness.tool_calls import ToolCalls
 from takeback.integrations.claude_agent import TakebackSessionStore, hooks, resuming
-from takeback.toolcalls import ToolCalls
 
 folder, home = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
 refunded: list[str] = []

@@ -45,7 +45,7 @@ class Clock:
 def past(root: Path, clock: Clock) -> None:
     """Six turns of two agents, a person between them, a charge and a mail."""
     import takeback
-    from takeback.brackets import Call, Caller
+    from takeback.journal.brackets import Call, Caller
 
     claude, codex, calls = Caller("claude", "s1"), Caller("codex", "s2"), iter(range(1000))
 
@@ -114,10 +114,10 @@ def without_fonts(svg: str) -> str:
 
 
 def main(folder: Path) -> None:
-    import takeback.ids
+    import takeback.model.ids
 
     numbers = itertools.count()
-    takeback.ids.os = SimpleNamespace(  # the same ids in every run
+    takeback.model.ids.os = SimpleNamespace(  # the same ids in every run
         urandom=lambda size: hashlib.sha256(str(next(numbers)).encode()).digest()[:size]
     )
     os.environ["TZ"] = "UTC"

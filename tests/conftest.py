@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 import takeback
 from sampling import SAME
 from support import PORTABLE
-from takeback.ancestry import MARKERS
+from takeback.system.processes import MARKERS
 from takeback.workspace import Workspace
 
 _KEPT = ("TAKEBACK_PORTABLE", "TAKEBACK_TEST_EXAMPLES", "TAKEBACK_WHOLE_SWEEP")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.capture import scan
 from takeback.domains import files
+from takeback.look import scan
 
 _ONE_PROCESS = ("test_11b",)  # swaps a folder between two steps, which two processes take at once
 

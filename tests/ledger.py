@@ -20,10 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from takeback import redact
-from takeback.acts import Act, Answer, Credential, Inverse, NewAct, World
-from takeback.effects import COMPENSATING, DONE, FAILED, UNKNOWN
 from takeback.errors import TakebackError, UsageError
+from takeback.model.effects import COMPENSATING, DONE, FAILED, UNKNOWN
+from takeback.model.outside import Act, Answer, Credential, Inverse, NewAct, World
+from takeback.privacy import redact
 from takeback.workspace import Workspace
 
 _KNOWN = {"ledger", "line", "probe", "idempotent", "idempotent_for", "writes", "needs", "says"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from takeback.brackets import Call, Caller
+from takeback.journal.brackets import Call, Caller
 from takeback.workspace import Workspace
 
 CLAUDE = Caller("claude", "s1")

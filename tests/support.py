@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from takeback.history import History
+from takeback.journal.history import History
 
 PORTABLE = os.environ.get("TAKEBACK_PORTABLE") == "1"
 

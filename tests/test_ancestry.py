@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback import ancestry
-from takeback.ancestry import MARKERS, agent_above, ancestors, started
-from takeback.callers import Caller
+from takeback.model.calls import Caller
+from takeback.system import processes
+from takeback.system.processes import MARKERS, agent_above, ancestors, started
 from takeback.workspace import Workspace
 
 PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells of more than the parent")
@@ -31,7 +31,7 @@ def below(depth: int, code: str) -> str:
     return done.stdout.strip()
 
 
-ASKS = "from takeback.ancestry import agent_above; print(agent_above([{session}], {{}}))"
+ASKS = "from takeback.system.processes import agent_above; print(agent_above([{session}], {{}}))"
 
 
 @PROC
@@ -43,7 +43,7 @@ def test_a_session_among_the_ancestors_is_found(depth: int):
 
 def test_the_parent_is_found_on_every_system():
     code = (
-        "import pathlib; from takeback import ancestry; ancestry._PROC = pathlib.Path('/nowhere')\n"
+        "import pathlib; from takeback.system import processes as ancestry; ancestry._PROC = pathlib.Path('/nowhere')\n"
         f"print(ancestry.agent_above([{me(started=0)}], {{}}))"
     )
     assert "claude is at work here" in below(1, code)
@@ -69,14 +69,14 @@ def test_a_child_that_lost_its_agent_is_nobodys(tmp_path: Path):
     out, left, agent = tmp_path / "out", tmp_path / "left.py", tmp_path / "agent.py"
     left.write_text(
         "import json, os, sys, time\n"
-        "from takeback.ancestry import agent_above\n"
+        "from takeback.system.processes import agent_above\n"
         "session = json.loads(sys.argv[1])\n"
         "while os.getppid() == session['pid']: time.sleep(0.01)\n"
         f"open({str(out)!r}, 'w').write(repr(agent_above([session], {{}})))\n"
     )
     agent.write_text(
         "import json, os, subprocess, sys\n"
-        "from takeback.ancestry import started\n"
+        "from takeback.system.processes import started\n"
         "session = {'pid': os.getpid(), 'started': started(os.getpid()), 'name': 'claude'}\n"
         f"subprocess.Popen([sys.executable, {str(left)!r}, json.dumps(session)], start_new_session=True)\n"
     )
@@ -99,7 +99,7 @@ def test_a_name_with_brackets_and_spaces_is_read(tmp_path: Path):
     odd = tmp_path / "a) b (c"
     odd.symlink_to(sys.executable)
     with subprocess.Popen([str(odd), "-c", "input()"], stdin=subprocess.PIPE) as process:
-        assert ancestry._parent(process.pid) == os.getpid()
+        assert processes._parent(process.pid) == os.getpid()
         assert process.stdin is not None
         process.stdin.close()
 
@@ -133,16 +133,16 @@ def test_every_marker_is_documented():
 
 @PROC
 def test_the_agent_of_a_hook_is_the_first_above_it_that_is_no_shell():
-    code = "import os; from takeback import ancestry; print(*ancestry.above_shells(os.getpid()))"
+    code = "import os; from takeback.system import processes as ancestry; print(*ancestry.above_shells(os.getpid()))"
     words = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}; true"  # with a command after it, the shell stays
     ran = subprocess.run(["sh", "-c", f"sh -c {shlex.quote(words)}; true"], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == [str(os.getpid()), str(ancestry.started(os.getpid()))]
+    assert ran.stdout.split() == [str(os.getpid()), str(processes.started(os.getpid()))]
 
 
 @PROC
 def test_a_dead_process_that_nobody_cleared_away_is_gone():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        caller = Caller("claude", "s", pid=process.pid, started=ancestry.started(process.pid))
+        caller = Caller("claude", "s", pid=process.pid, started=processes.started(process.pid))
         assert caller.started and not caller.is_gone
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays as it is
@@ -157,9 +157,9 @@ def test_a_hook_began_with_its_own_process_whatever_shell_stands_above_it(monkey
     assert shell.stdout is not None
     try:
         hook = int(shell.stdout.readline())
-        assert abs(ancestry.hook_began(hook) - time.time()) < 0.4
-        monkeypatch.setattr(ancestry, "_START", 0.1)
-        assert ancestry.hook_began(shell.pid) == 0.0, "it was not begun for this"
+        assert abs(processes.hook_began(hook) - time.time()) < 0.4
+        monkeypatch.setattr(processes, "_START", 0.1)
+        assert processes.hook_began(shell.pid) == 0.0, "it was not begun for this"
     finally:
         subprocess.run(["kill", str(hook), str(shell.pid)], check=False)
         shell.wait()

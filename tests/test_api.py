@@ -306,7 +306,7 @@ def test_a_copy_of_a_root_has_a_history_of_its_own(project: Path):
 
 def test_the_domain_protocol_is_what_files_has():
     from takeback.domains.files import Files
-    from takeback.effects import Domain
+    from takeback.model.effects import Domain
 
     for name in ("present", "apply", "sweep"):
         wanted = list(inspect.signature(getattr(Domain, name)).parameters)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import takeback
 from sampling import examples
-from takeback.brackets import Call, Caller
 from takeback.errors import NotFound, UsageError
+from takeback.journal.brackets import Call, Caller
 
 CALLERS = {name: Caller(name, f"session of {name}") for name in ("claude", "codex")}
 

@@ -14,11 +14,11 @@ import zstandard
 
 from conformance.blobs import blobs_conformance
 from support import PORTABLE
-from takeback import packs as module
-from takeback.blobs import BIG, MemoryBlobs
 from takeback.errors import Damaged
-from takeback.packs import Packs
-from takeback.records import ZSTD, decompress
+from takeback.store import packs as module
+from takeback.store.blobs import BIG, MemoryBlobs
+from takeback.store.packs import Packs
+from takeback.store.records import ZSTD, decompress
 
 
 @pytest.mark.parametrize("kind", ["packs", "memory", "packs sealed early"])
@@ -52,7 +52,7 @@ def test_a_process_that_stores_little_need_not_load_zstandard(tmp_path: Path):
     code = """if True:
         import sys
         from pathlib import Path
-        from takeback.packs import Packs
+        from takeback.store.packs import Packs
         packs = Packs(Path(sys.argv[1]), sync=False)
         few = [b"%d, " % n * 500 for n in range(20)]
         assert [packs.get(packs.put(data)) for data in few] == few
@@ -319,7 +319,7 @@ def test_quarantine_keeps_the_sound_ones_and_deletes_nothing(packs: Packs):
 def test_two_processes_append_one_after_the_other(packs: Packs):
     one = packs.put(b"first process" * 20)
     packs.flush()
-    script = f"import pathlib\nfrom takeback.packs import Packs\np = Packs(pathlib.Path({str(packs.folder)!r}))\np.put(b'second process' * 20)\np.flush()\n"
+    script = f"import pathlib\nfrom takeback.store.packs import Packs\np = Packs(pathlib.Path({str(packs.folder)!r}))\np.put(b'second process' * 20)\np.flush()\n"
     subprocess.run([sys.executable, "-c", script], check=True)
     packs.reload()
     two = sha256(b"second process" * 20).digest()

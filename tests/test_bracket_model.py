@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 import model
 import takeback
 from model import Change, Effect, Turn
-from takeback import ancestry, ends
-from takeback.brackets import Call, Caller, End
-from takeback.effects import text
+from takeback.agents import ends
+from takeback.journal.brackets import Call, Caller, End
+from takeback.model.effects import text
+from takeback.system import processes
 from test_workspace_model import (
     START,
     Both,
@@ -146,7 +147,7 @@ class Agents(Both):
         if agent not in self.sessions:
             process = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL)
             session = f"{agent}-{next(self.keys)}"
-            made = Caller(agent, session, "", process.pid, ancestry.started(process.pid), agent == "codex")
+            made = Caller(agent, session, "", process.pid, processes.started(process.pid), agent == "codex")
             self.sessions[agent] = made, process
         return self.sessions[agent][0]
 
@@ -245,7 +246,7 @@ class Agents(Both):
         ]
         still = {b.key for b in self.model.brackets}
         assert {b.call.key for b in history.brackets.values() if not b.closed} == still
-        from takeback import brackets
+        from takeback.journal import brackets
 
         assert {b.call.key for b in brackets.open_ones(self.ws.store.journal)} == still
 

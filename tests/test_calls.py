@@ -11,12 +11,13 @@ import time
 import pytest
 
 import takeback
-from takeback import ancestry, calls, results
-from takeback.acts import NewAct
-from takeback.ancestry import Process
-from takeback.brackets import Call, Caller
-from takeback.capture import runs
-from takeback.effects import IRREVERSIBLE, RUN
+from takeback.apply import results
+from takeback.journal.brackets import Call, Caller
+from takeback.look import runs_at_work, turns_and_calls
+from takeback.model.effects import IRREVERSIBLE, RUN
+from takeback.model.outside import NewAct
+from takeback.system import processes
+from takeback.system.processes import Process
 
 CLAUDE = Caller("claude", "s1")
 CODEX = Caller("codex", "s2", one_at_a_time=True)
@@ -275,7 +276,7 @@ def test_calls_at_once_in_one_session_do_not_end_each_other(ws):
 
 def test_a_process_that_is_gone_closes_its_brackets_at_the_next_look(ws):
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    caller = Caller("claude", "s1", "", process.pid, ancestry.started(process.pid))
+    caller = Caller("claude", "s1", "", process.pid, processes.started(process.pid))
     ws.begin_call(caller, bash("1"))
     (ws.root / "late.txt").write_text("x")
     ws.checkpoint("alive")
@@ -351,7 +352,7 @@ def test_a_prompt_hears_once_of_what_was_taken_back(ws):
 
 
 def test_the_turn_that_asks_is_not_the_one_taken_back(ws):
-    me = Caller("claude", "s1", "", os.getpid(), ancestry.started(os.getpid()))
+    me = Caller("claude", "s1", "", os.getpid(), processes.started(os.getpid()))
     ws.begin_turn(me, "make it")
     ws.begin_call(me, bash("1"))
     (ws.root / "x").write_text("x")
@@ -370,7 +371,7 @@ def asked_by(ws):
 
 
 def test_a_take_back_names_the_agent_that_asked_for_it_its_turn_and_its_call(ws):
-    me = Caller("claude", "s1", "", os.getpid(), ancestry.started(os.getpid()))
+    me = Caller("claude", "s1", "", os.getpid(), processes.started(os.getpid()))
     ws.begin_turn(me, "make it")
     ws.begin_call(me, bash("1"))
     (ws.root / "x").write_text("x")
@@ -406,10 +407,10 @@ def test_a_take_back_of_an_agent_whose_process_is_hidden_is_told_by_its_mark(ws)
 
 
 def test_a_take_back_by_a_command_that_a_call_left_running_is_that_calls(ws, monkeypatch):
-    me = Caller("claude", "s1", "", os.getppid(), ancestry.started(os.getppid()))
+    me = Caller("claude", "s1", "", os.getppid(), processes.started(os.getppid()))
     ws.begin_turn(me, "undo it later")
     (ws.root / "x").write_text("x")
-    monkeypatch.setattr(ancestry, "started_at", lambda pid: begun)
+    monkeypatch.setattr(processes, "started_at", lambda pid: begun)
     begun = time.time()
     call = ws.begin_call(me, bash("1", "Bash: sleep 9; takeback rollback")).bracket.id
     begun = time.time()
@@ -489,7 +490,7 @@ def test_prompts_and_commands_are_kept_without_secrets(ws):
 
 
 def test_what_an_agents_command_records_goes_with_its_turn(ws):
-    me = Caller("claude", "s1", pid=os.getpid(), started=ancestry.started(os.getpid()))
+    me = Caller("claude", "s1", pid=os.getpid(), started=processes.started(os.getpid()))
     ws.begin_turn(me, "charge the card")
     code = "import sys; from takeback.surfaces.cli import main; sys.exit(main(sys.argv[1:]))"
     words = ["-C", str(ws.root), "record", "command", "--did", "charged a card", "--", "true"]
@@ -507,7 +508,7 @@ def test_what_a_person_records_is_no_agents(ws):
 
 
 def test_what_a_call_did_outside_is_in_doubt_where_nobody_tells_how_it_ended(ws):
-    me = Caller("claude", "s1", pid=os.getpid(), started=ancestry.started(os.getpid()))
+    me = Caller("claude", "s1", pid=os.getpid(), started=processes.started(os.getpid()))
     push = NewAct("command", "git push", "git push", None, IRREVERSIBLE, {"left_to_do": "push it back"})
     ws.begin_turn(me, "push it")
     ws.begin_call(me, bash("1", "Bash: git push")._replace(acts=(push,), asked=True))
@@ -555,7 +556,7 @@ def test_a_call_that_was_asked_about_and_ran_for_nobody_knows_how_long(ws):
 
 def test_a_killed_agent_owns_what_changed_until_it_was_seen_to_be_gone(ws):
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    caller = Caller("claude", "s1", "", process.pid, ancestry.started(process.pid))
+    caller = Caller("claude", "s1", "", process.pid, processes.started(process.pid))
     (ws.root / "d").mkdir()
     for name in ("d/early.txt", "late.txt"):
         (ws.root / name).write_text("x\n")
@@ -580,7 +581,7 @@ def test_a_killed_agent_owns_what_changed_until_it_was_seen_to_be_gone(ws):
 def test_a_call_in_a_run_is_the_calls_and_the_rest_is_the_runs(ws):
     before = ws.checkpoint("before")
     inside, beside = CLAUDE._replace(run=before.id), CODEX
-    with runs.mark(runs.folder_in(ws.store.folder) / before.id):
+    with runs_at_work.mark(runs_at_work.folder_in(ws.store.folder) / before.id):
         ws.begin_call(inside, bash("1"))
         (ws.root / "by-call").write_text("1\n")
         ws.end_call(inside, bash("1"))
@@ -626,7 +627,7 @@ def test_a_first_look_of_a_process_that_stays_takes_no_longer_than_a_hook_may(ws
 
     monkeypatch.setattr(ws.observer, "scan", noted)
     ws.keep_watch()
-    assert asked == [calls.DEADLINE]
+    assert asked == [turns_and_calls.DEADLINE]
 
 
 def test_a_persons_edits_between_calls_that_changed_nothing_are_not_undone(ws):
@@ -699,7 +700,7 @@ def test_the_end_of_a_run_leaves_an_agents_call_beside_it_its_own(ws):
 def killed(ws):
     """Claude edited a.txt and made b.txt, then was killed in a call; unsure.txt was made before or after that."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    caller = Caller("claude", "s1", "", process.pid, ancestry.started(process.pid))
+    caller = Caller("claude", "s1", "", process.pid, processes.started(process.pid))
     ws.begin_turn(caller, "build")
     ws.begin_call(caller, write("1", "a.txt"))
     (ws.root / "a.txt").write_text("two\n")
@@ -763,7 +764,7 @@ def test_what_is_uncertain_lies_above_what_is_the_agents(killed):
 def test_the_death_of_one_agent_tells_nothing_of_another_that_died_unseen(ws):
     def agent(session):
         process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-        return process, Caller("claude", session, "", process.pid, ancestry.started(process.pid))
+        return process, Caller("claude", session, "", process.pid, processes.started(process.pid))
 
     (one, first), (two, second) = agent("s1"), agent("s2")
     ws.begin_turn(first, "this")
@@ -781,11 +782,11 @@ def test_the_death_of_one_agent_tells_nothing_of_another_that_died_unseen(ws):
 def test_a_call_that_goes_on_in_another_process_is_a_new_one(ws):
     """A run that was killed, and is gone on with under the same names."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    first = Caller("langgraph", "alice", "", process.pid, ancestry.started(process.pid))
+    first = Caller("langgraph", "alice", "", process.pid, processes.started(process.pid))
     ws.begin_turn(first, "go")
     ws.begin_call(first, bash("turn"))
     process.communicate(b"\n")
-    again = first._replace(pid=os.getpid(), started=ancestry.started(os.getpid()))
+    again = first._replace(pid=os.getpid(), started=processes.started(os.getpid()))
     ws.begin_call(again, bash("turn"))
     (ws.root / "made.txt").write_text("by the one that goes on\n")
     ws.checkpoint("meanwhile")
@@ -802,8 +803,8 @@ def test_calls_that_were_left_are_waited_for_once(ws, tmp_path):
         ws.begin_call(CLAUDE, bash(key)._replace(transcript=str(transcript)))
     waited = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("takeback.ends.time.sleep", waited.append)
-        patched.setattr("takeback.ends.time.monotonic", lambda: 100.0 + sum(waited))
+        patched.setattr("takeback.agents.ends.time.sleep", waited.append)
+        patched.setattr("takeback.agents.ends.time.monotonic", lambda: 100.0 + sum(waited))
         ws.begin_turn(CLAUDE, "go on")
     assert 0 < sum(waited) < 0.6
 

@@ -28,7 +28,7 @@ from sampling import examples
 from servers import payments
 from takeback import AsyncConversation, Conversation
 from takeback.errors import Moved, UsageError
-from takeback.safefs.posix import PosixFolder
+from takeback.system.safefs.posix import PosixFolder
 from takeback.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from support import picture
-from takeback.effects import Checkpoint, Effect, text
-from takeback.safefs.portable import PortableFolder
-from takeback.safefs.posix import PosixFolder
+from takeback.model.effects import Checkpoint, Effect, text
+from takeback.system.safefs.portable import PortableFolder
+from takeback.system.safefs.posix import PosixFolder
 from takeback.workspace import Workspace
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from support import PORTABLE, age, picture
 from takeback.domains.files import Files
-from takeback.effects import text
+from takeback.model.effects import text
 from takeback.workspace import Workspace
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -11,12 +11,12 @@ import pytest
 
 from conformance.domain import World, domain_conformance
 from support import PORTABLE, age, picture
-from takeback.blobs import MemoryBlobs
 from takeback.domains.files import Files, export, temporary_prefix
-from takeback.effects import DONE, FILE, KEPT, Entry, Result, State, Step, same
-from takeback.packs import Packs
-from takeback.reading import Reader
-from takeback.safefs import open_root
+from takeback.look.read_path import Reader
+from takeback.model.effects import DONE, FILE, KEPT, Entry, Result, State, Step, same
+from takeback.store.blobs import MemoryBlobs
+from takeback.store.packs import Packs
+from takeback.system.safefs import open_root
 
 
 class Toy:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takeback.effects import ACT_VERDICTS
 from takeback.errors import UsageError
-from takeback.filters import KEYS, KINDS, STATES, parse
+from takeback.journal.filters import KEYS, KINDS, STATES, parse
+from takeback.model.effects import ACT_VERDICTS
 
 NOW = datetime(2026, 3, 10, 12, 0).timestamp()
 

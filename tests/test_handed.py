@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from takeback import handed
-from takeback.doing import Recorder, at_work
+from takeback.harness.recorder import Recorder, at_work
+from takeback.system import handed_over
 from takeback.workspace import Workspace
 
 WAYS: dict[str, Callable[[Callable[[], Any]], Any]] = {}
@@ -163,7 +163,7 @@ def test_a_thread_of_a_pool_forgets_for_whom_it_worked(ws: Workspace):
         outside = threading.Event()
         asked = threading.Thread(target=lambda: (outside.wait(30), found.append(made.submit(at_work).result(30))))
         found: list[Any] = []
-        handed.start_apart(asked)
+        handed_over.start_apart(asked)
         outside.set()
         asked.join(30)
         assert type(found[0]).__name__ == "_NobodyKnows"

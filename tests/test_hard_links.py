@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import takeback
 from sampling import examples
-from takeback.observer import is_work
-from takeback.safefs.portable import PortableFolder
-from takeback.safefs.posix import PosixFolder
+from takeback.look.observer import is_work
+from takeback.system.safefs.portable import PortableFolder
+from takeback.system.safefs.posix import PosixFolder
 from takeback.workspace import Workspace
 
 NAMES = ("a", "b", "d/q", "d/r")

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback.policy import Policy
-from takeback.toolcalls import ToolCalls
+from takeback.config.policy import Policy
+from takeback.harness.tool_calls import ToolCalls
 from takeback.workspace import Workspace
 
 LEDGER: list[str] = []
@@ -461,8 +461,8 @@ def test_a_program_that_is_started_as_a_module_is_known_by_that(ws: Workspace, t
 
 
 def test_what_an_older_journal_has_of_a_program_is_not_called(ws: Workspace, tmp_path: Path):
-    from takeback.acts import Inverse
     from takeback.domains import python
+    from takeback.model.outside import Inverse
 
     domain = ws.outside("python")
     assert isinstance(domain, python.Python)

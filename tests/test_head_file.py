@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takeback.head_file import Head, HeadFile, kept_head
+from takeback.journal.head_file import Head, HeadFile, kept_head
 
 HASHES = st.binary(min_size=32, max_size=32)
 

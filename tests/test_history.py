@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import takeback
-from takeback.effects import FILE, FOLDER, UNOBSERVED, Change, Entry, Request, Snapshot, Turn, Unit, text
-from takeback.history import (
+from takeback.journal.history import (
     History,
     pack_list,
     pack_snapshot,
@@ -17,7 +16,8 @@ from takeback.history import (
     unpack_snapshot,
     unpack_units,
 )
-from takeback.journal import Row
+from takeback.journal.journal import Row
+from takeback.model.effects import FILE, FOLDER, UNOBSERVED, Change, Entry, Request, Snapshot, Turn, Unit, text
 from takeback.workspace import Workspace
 
 
@@ -277,7 +277,7 @@ def test_a_failed_step_may_be_tried_again(ws: Workspace, monkeypatch):
 
 def test_first_sight_is_no_unit_and_times_are_kept_apart():
     def fold(changes: list[Change]) -> History:
-        from takeback.journal import Row
+        from takeback.journal.journal import Row
 
         return History(
             [Row(1, "k" * 32, "change", 0.0, {"turns": [], "list": pack_list(changes, lambda d: d)})], lambda i: i
@@ -292,7 +292,7 @@ def test_first_sight_is_no_unit_and_times_are_kept_apart():
 
 
 def test_rows_of_unknown_kinds_are_passed_over():
-    from takeback.journal import Row
+    from takeback.journal.journal import Row
 
     assert History([Row(1, "k" * 32, "open", 0.0, {"later": "version"})], lambda i: i).effects == []
 
@@ -330,8 +330,8 @@ def test_what_would_stand_in_a_folder_that_is_gone_is_kept_and_force_brings_the_
 
 def test_shared_work_goes_with_the_last_of_its_turns(ws: Workspace, project: Path):
     """Rows of several turns come with hooks; what they mean is settled already."""
-    from takeback.ids import new_id
-    from takeback.journal import New
+    from takeback.journal.journal import New
+    from takeback.model.ids import new_id
 
     (project / "both").write_text("0")
     ws.checkpoint("before")

@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback.acts import Act, Inverse, NewAct
-from takeback.changes import Change
-from takeback.effects import Step
 from takeback.errors import TakebackError
-from takeback.history import pack_list
-from takeback.ids import new_id
-from takeback.journal import New
+from takeback.journal.change_lists import Change
+from takeback.journal.history import pack_list
+from takeback.journal.journal import New
+from takeback.model.effects import Step
+from takeback.model.ids import new_id
+from takeback.model.outside import Act, Inverse, NewAct
 from takeback.workspace import Workspace
 
 PROGRAMS = ("sh", "bash", "curl", "rm", "psql", "git", "python3", "sentinel")
@@ -282,7 +282,7 @@ def test_an_inverse_that_changed_since_it_was_approved_is_not_sent_by_resume(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("takeback.executor.Executor._conclude", dies)
+        patch.setattr("takeback.apply.executor.Executor._conclude", dies)
         with pytest.raises(KeyboardInterrupt):
             ws.apply(plan.id)
     ws.acted(act.id, inverse=Inverse("run", {"argv": ["sentinel"]}))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from takeback.effects import FILE, FOLDER, LINK, UNOBSERVED, Change, Entry
-from takeback.index import Index
-from takeback.safefs import keys
-from takeback.trees import Folder
+from takeback.look.known_tree import Index
+from takeback.model.effects import FILE, FOLDER, LINK, UNOBSERVED, Change, Entry
+from takeback.store.folder_objects import Folder
+from takeback.system.safefs import keys
 
 
 def file(n: int = 1) -> Entry:

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import takeback
-from takeback import index_file
-from takeback.effects import FILE, FOLDER, Change, Entry
 from takeback.errors import Damaged
-from takeback.index import Index
-from takeback.index_file import IndexFile, Step, packed, parse
-from takeback.observer import Observer
-from takeback.trees import Folder, Gap
+from takeback.look import known_tree_file
+from takeback.look.known_tree import Index
+from takeback.look.known_tree_file import IndexFile, Step, packed, parse
+from takeback.look.observer import Observer
+from takeback.model.effects import FILE, FOLDER, Change, Entry
+from takeback.store.folder_objects import Folder, Gap
 from takeback.workspace import Workspace
 
 
@@ -208,7 +208,7 @@ def flip(path: Path, *places: int) -> None:
 @pytest.fixture(params=["late", "at once"])
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where a file can be read at an offset, objects wait; elsewhere all of it is read."""
-    monkeypatch.setattr(index_file, "_CAN_WAIT", request.param == "late")
+    monkeypatch.setattr(known_tree_file, "_CAN_WAIT", request.param == "late")
     return str(request.param)
 
 
@@ -445,7 +445,7 @@ def test_a_second_process_that_meets_damage_costs_no_look(ws: Workspace, project
     for n in range(40):
         (project / f"d{n}" / "f").write_text("two")
     script = (
-        "import sys, takeback\nfrom takeback.capture import scan\n"
+        "import sys, takeback\nfrom takeback.look import scan\n"
         "scan._WORTH_LOOKING = scan._WORTH_SHARING = 1\n"
         "with takeback.open(sys.argv[1]) as ws: print(len(ws.diff('one').files), ws.checkpoint('two').label)"
     )

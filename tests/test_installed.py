@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import installed
+from takeback.system import installed
 
 ROOT = Path(__file__).parent.parent
 _INDEX = re.compile(
@@ -60,7 +60,7 @@ def test_a_hint_names_the_tool_and_the_clone(tmp_path: Path, monkeypatch, prefix
     (tmp_path / "my clone").mkdir()
     monkeypatch.setattr("sys.prefix", prefix)
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: json.dumps(told))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
     assert installed.with_extra("ui") == f"{tool} '.[ui]' in your clone of takeback", "it is gone"
     (tmp_path / "my clone" / "pyproject.toml").touch()
     assert installed.with_extra("ui") == f"{tool} '{tmp_path}/my clone[ui]'"
@@ -80,7 +80,7 @@ def test_where_it_is_not_known_the_clone_is_named_in_words(monkeypatch, told) ->
 
 def test_extras_that_are_there_stay_where_a_tool_makes_all_anew(monkeypatch) -> None:
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name == "textual" else None)
+    monkeypatch.setattr(installed, "find_spec", lambda name: name if name == "textual" else None)
     monkeypatch.setattr("sys.prefix", "/home/ada/.local/share/pipx/venvs/takeback")
     assert installed.with_extra("web") == "pipx install --force '.[ui,web]' in your clone of takeback"
     monkeypatch.setattr("sys.prefix", "/usr")

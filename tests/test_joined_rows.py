@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from takeback.effects import FILE, FOLDER, LINK, UNOBSERVED, Change, Entry, State
-from takeback.index import Index
-from takeback.observer import Joined
-from takeback.safefs import keys
-from takeback.trees import Folder
+from takeback.look.known_tree import Index
+from takeback.look.observer import Joined
+from takeback.model.effects import FILE, FOLDER, LINK, UNOBSERVED, Change, Entry, State
+from takeback.store.folder_objects import Folder
+from takeback.system.safefs import keys
 from takeback.workspace import Workspace
 
 NAMES = (b"a", b"b", b"c")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from takeback.errors import Damaged, TakebackError
-from takeback.ids import new_id
-from takeback.journal import VERSION, Journal, New, glimpse, spans
+from takeback.journal.journal import VERSION, Journal, New, glimpse, spans
+from takeback.model.ids import new_id
 
 
 @pytest.fixture

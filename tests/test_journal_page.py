@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from scene import CLAUDE, CODEX, Scene
-from takeback.brackets import Call
-from takeback.effects import Request
+from takeback.journal.brackets import Call
+from takeback.model.effects import Request
 from takeback.workspace import Workspace
 
 PAGE = (Path(__file__).parents[1] / "docs/journal-format.md").read_text(encoding="utf-8")
@@ -97,8 +97,8 @@ def test_every_field_of_workspace_json_is_on_the_page(ws: Workspace):
 
 
 def test_a_field_that_is_missing_would_be_found(busy: Workspace):
-    from takeback.ids import new_id
-    from takeback.journal import New
+    from takeback.journal.journal import New
+    from takeback.model.ids import new_id
 
     with busy.writing():
         busy.store.journal.append([New("note", new_id(), {"what": "sight", "never_heard_of": 1})], busy.clock())

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from takeback.errors import Locked, TakebackError
-from takeback.locks import Lock, NullLock, waiting_while
+from takeback.system.locks import Lock, NullLock, waiting_while
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from takeback.locks import Lock
+from takeback.system.locks import Lock
 lock = Lock(Path(sys.argv[1]), portable=sys.argv[2] == "portable")
 lock.acquire(5)
 print("held", flush=True)
@@ -33,7 +33,7 @@ ATTEMPT = """
 import sys
 from pathlib import Path
 from takeback.errors import Locked
-from takeback.locks import Lock
+from takeback.system.locks import Lock
 try:
     Lock(Path(sys.argv[1]), portable=sys.argv[2] == "portable").acquire(0)
 except Locked as error:
@@ -43,7 +43,7 @@ except Locked as error:
 COUNTER = """
 import sys
 from pathlib import Path
-from takeback.locks import Lock
+from takeback.system.locks import Lock
 path, portable, counter = Path(sys.argv[1]), sys.argv[2] == "portable", Path(sys.argv[3])
 for _ in range(50):
     with Lock(path, portable).hold(60):

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from secrets_to_plant import SHAPES
-from takeback.masking import is_secret_file, mask_difference, mask_file, mask_state
-from takeback.redact import MASK
-from takeback.states import StateDifference
-from takeback.views import FileDiff
+from takeback.model.thread_states import StateDifference
+from takeback.privacy.masking import is_secret_file, mask_difference, mask_file, mask_state
+from takeback.privacy.redact import MASK
+from takeback.show.views import FileDiff
 from takeback.workspace import Workspace
 
 SECRET_FILES = [

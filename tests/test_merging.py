@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import pytest
 
-from takeback.effects import FILE, FOLDER, LINK, Entry
-from takeback.merging import Merger
-from takeback.textdiff import Conflict
+from takeback.model.effects import FILE, FOLDER, LINK, Entry
+from takeback.plan.merge import Merger
+from takeback.text.linediff import Conflict
 
 LINES = [f"line {n}\n" for n in range(12)]
 

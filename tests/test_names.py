@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import takeback
 from sampling import examples
 from scene import CLAUDE, Scene
-from takeback import names
-from takeback.ids import new_id
+from takeback.journal import names
+from takeback.model.ids import new_id
 from takeback.workspace import Workspace
 
 
@@ -73,7 +73,7 @@ def test_that_labels_are_pruned_is_said_where_something_was(ws: Workspace):
 
 
 def test_two_matches_is_an_error_that_lists_both(ws: Workspace, monkeypatch):
-    import takeback.observer as module
+    import takeback.look.observer as module
 
     made = iter(["kkkk" + "k" * 28, "kkkl" + "k" * 28])
     monkeypatch.setattr(module, "new_id", lambda: next(made))
@@ -327,7 +327,7 @@ def test_rollback_given_an_effect_goes_to_just_before_it(ws: Workspace, project:
 @pytest.fixture
 def twins(ws: Workspace, project: Path, monkeypatch) -> Workspace:
     """An effect whose id begins with the name of a file."""
-    import takeback.observer as module
+    import takeback.look.observer as module
 
     (project / "kkkkkkkk").write_text("1\n")
     (project / "other").write_text("1\n")

@@ -22,7 +22,7 @@ import pytest
 
 import takeback
 from support import age, picture
-from takeback.effects import text
+from takeback.model.effects import text
 from takeback.workspace import Workspace
 
 ROOT = os.geteuid() == 0
@@ -419,7 +419,7 @@ def test_a_file_that_changes_while_it_is_read_is_a_real_version_or_flagged(ws: W
 
 
 def test_a_file_that_never_holds_still_is_flagged(ws: Workspace, project: Path, monkeypatch):
-    from takeback import reading
+    from takeback.look import read_path
 
     (project / "busy").write_text("0")
     real, count = os.fstat, [0]
@@ -430,7 +430,7 @@ def test_a_file_that_never_holds_still_is_flagged(ws: Workspace, project: Path, 
             file.write("x")
         return real(fd)
 
-    monkeypatch.setattr(reading.os, "fstat", moving)
+    monkeypatch.setattr(read_path.os, "fstat", moving)
     found = ws.checkpoint("mark")
     monkeypatch.undo()
     assert [(p, why) for p, why in found.partial] == [("busy", "kept changing while it was read")]
@@ -464,8 +464,8 @@ def test_racy_timestamps_after_a_rollback(ws: Workspace, project: Path):
 
 def as_nobody(work: Callable[[Path], object]) -> object:
     """Runs `work` in a child that has dropped root, in folders of its own; returns what it returned."""
-    import takeback.prune
-    import takeback.verify
+    import takeback.care.prune
+    import takeback.care.verify
 
     with takeback.open(tempfile.mkdtemp(), store="memory") as warm:  # loads what is loaded late
         (warm.root / "f").write_text("x" * 500)

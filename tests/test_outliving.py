@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback import ancestry
-from takeback.ancestry import Process
-from takeback.callers import Call, Caller
+from takeback.model.calls import Call, Caller
+from takeback.system import processes
+from takeback.system.processes import Process
 from takeback.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="only Linux tells of other processes")
@@ -41,7 +41,7 @@ class Killed:
         os.mkfifo(self.pipe)
         command = [sys.executable, "-c", AGENT, str(self.pipe)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ws.root)
-        self.caller = Caller("claude", "s1", "", self.process.pid, ancestry.started(self.process.pid))
+        self.caller = Caller("claude", "s1", "", self.process.pid, processes.started(self.process.pid))
         ws.begin_turn(self.caller, "build")
         ws.begin_call(self.caller, BASH)
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -63,7 +63,7 @@ class Killed:
     def ends(self) -> None:
         self.names.close()
         until(self.ws.root.parent / "over")
-        while ancestry.started(self.command):
+        while processes.started(self.command):
             time.sleep(0.01)
 
 
@@ -142,7 +142,7 @@ def test_it_is_shown_as_at_work(ws: Workspace, agent: Killed):
 
 def test_the_command_of_an_agent_that_lives_is_none(ws: Workspace, agent: Killed):
     """It has an agent's mark too, and another agent was killed in the same folder."""
-    living = Caller("claude", "s2", "", os.getpid(), ancestry.started(os.getpid()))
+    living = Caller("claude", "s2", "", os.getpid(), processes.started(os.getpid()))
     ws.begin_turn(living, "something else")
     marked = {**os.environ, "CLAUDECODE": "1"}
     with subprocess.Popen(["sleep", "600"], cwd=ws.root, env=marked) as command:

@@ -23,9 +23,9 @@ import ledger as ledgers
 import takeback
 from ledger import behave, entries, lines, record
 from support import assert_folded_whole, picture, set_clock
-from takeback.acts import Act, Credential, Inverse, NewAct
-from takeback.effects import IRREVERSIBLE, Outcome, text
-from takeback.policy import Policy
+from takeback.config.policy import Policy
+from takeback.model.effects import IRREVERSIBLE, Outcome, text
+from takeback.model.outside import Act, Credential, Inverse, NewAct
 from takeback.workspace import Workspace
 
 
@@ -892,7 +892,7 @@ def test_recording_while_the_tree_is_in_between_claims_nothing_of_it(
     def dies(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("takeback.executor.Executor._conclude", dies)
+    monkeypatch.setattr("takeback.apply.executor.Executor._conclude", dies)
     with pytest.raises(KeyboardInterrupt):
         ws.rollback()
     monkeypatch.undo()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from takeback.config.policy import ALLOW, ASK, REFUSE, VERDICTS, Policy, read, read_credentials, shown
+from takeback.config.settings import load
 from takeback.errors import UsageError
-from takeback.policy import ALLOW, ASK, REFUSE, VERDICTS, Policy, read, read_credentials, shown
-from takeback.settings import load
 
 
 def test_by_default_a_person_is_asked_for_everything_but_dropping_a_mail_that_never_left():

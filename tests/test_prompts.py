@@ -15,8 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import takeback
-from takeback import ancestry, brackets, prompts, report, span
-from takeback.brackets import Call, Caller
+from takeback.journal import brackets
+from takeback.journal.brackets import Call, Caller
+from takeback.look import prompts
+from takeback.show import report, report_span
+from takeback.system import processes
 from test_workspace_model import examples, without_waiting_for_the_disk
 
 assert without_waiting_for_the_disk  # a fixture: here too nobody waits for the disk
@@ -346,7 +349,7 @@ class Agent:
     def __init__(self) -> None:
         script = "read x; sleep 100 & read x; kill $!; wait; read x"
         self._sh = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, text=True)
-        self.caller = CLAUDE._replace(pid=self._sh.pid, started=ancestry.started(self._sh.pid))
+        self.caller = CLAUDE._replace(pid=self._sh.pid, started=processes.started(self._sh.pid))
 
     def asks(self, ws) -> None:
         ws.begin_turn(self.caller, "build")
@@ -356,11 +359,11 @@ class Agent:
 
     def begins(self) -> None:
         self._press()
-        _until(lambda: ancestry.activity(self._sh.pid, time.time() - 5).begun)
+        _until(lambda: processes.activity(self._sh.pid, time.time() - 5).begun)
 
     def ends(self) -> None:
         self._press()
-        _until(lambda: not ancestry.activity(self._sh.pid, 0).begun)
+        _until(lambda: not processes.activity(self._sh.pid, 0).begun)
 
     def _press(self) -> None:
         assert self._sh.stdin is not None
@@ -468,7 +471,7 @@ def _told(ws) -> list[bool]:
     (changed,) = ws.status().changes
     (row,) = (row for row in ws.log() if row.kind == "effect")
     (region,) = ws.blame("mine.txt").regions
-    told = report.make(ws, span.find(ws, "", "", ""))
+    told = report.make(ws, report_span.find(ws, "", "", ""))
     return [changed.uncertain, row.uncertain, region.origin.uncertain, "uncertain" in repr(told.turns)]
 
 

@@ -254,7 +254,7 @@ def test_the_paths_that_share_a_secret_are_named_before_it_goes(ws: Workspace, p
 
 def _worked(ws, caller, key: str, prompt: str = "", path: str = "") -> str:
     """A turn with one call that makes a file; the id of the call."""
-    from takeback.brackets import Call
+    from takeback.journal.brackets import Call
 
     if prompt:
         ws.begin_turn(caller, prompt)
@@ -270,7 +270,7 @@ def _bodies(ws) -> str:
 
 
 def test_prompts_and_calls_go_with_what_was_done_in_them(ws):
-    from takeback.brackets import Caller
+    from takeback.journal.brackets import Caller
 
     claude = Caller("claude", "s")
     first = _worked(ws, claude, "one", "a private wish")
@@ -293,8 +293,8 @@ def test_prompts_and_calls_go_with_what_was_done_in_them(ws):
 
 
 def test_a_call_that_is_open_stays_and_is_found_though_later_ones_are_gone(ws):
-    from takeback import brackets
-    from takeback.brackets import Call, Caller
+    from takeback.journal import brackets
+    from takeback.journal.brackets import Call, Caller
 
     claude, codex = Caller("claude", "s"), Caller("codex", "t")
     waiting = Call("long", "Bash", "Bash: sleep 1000")
@@ -314,8 +314,8 @@ def test_a_call_that_is_open_stays_and_is_found_though_later_ones_are_gone(ws):
 
 
 def test_what_still_stands_outside_the_files_keeps_its_call_and_turn(ws):
-    from takeback.acts import NewAct
-    from takeback.brackets import Call, Caller
+    from takeback.journal.brackets import Call, Caller
+    from takeback.model.outside import NewAct
 
     push = NewAct("command", "git push", "git push", None, "irreversible")
     claude, call = Caller("claude", "s"), Call("push", "Bash", "Bash: git push", acts=(push,))
@@ -333,12 +333,12 @@ def test_what_still_stands_outside_the_files_keeps_its_call_and_turn(ws):
 def test_a_process_that_may_be_at_work_is_still_known_as_an_agent(ws):
     import os
 
-    from takeback import ancestry
-    from takeback.brackets import Caller
+    from takeback.journal.brackets import Caller
+    from takeback.system import processes
 
-    ws.begin_turn(Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid())), "begin")
+    ws.begin_turn(Caller("claude", "s", "", os.getpid(), processes.started(os.getpid())), "begin")
     ws.checkpoint("here")
     ws.prune(keep=1)
-    assert "claude is at work" in ancestry.agent_above(ws.history().sessions, {})
+    assert "claude is at work" in processes.agent_above(ws.history().sessions, {})
     ws.prune(everything=True)
-    assert "claude is at work" in ancestry.agent_above(ws.history().sessions, {})
+    assert "claude is at work" in processes.agent_above(ws.history().sessions, {})

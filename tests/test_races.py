@@ -16,9 +16,9 @@ import pytest
 import takeback
 from support import picture
 from takeback.domains.files import Files
-from takeback.effects import text
-from takeback.safefs.portable import PortableFolder
-from takeback.safefs.posix import PosixFolder
+from takeback.model.effects import text
+from takeback.system.safefs.portable import PortableFolder
+from takeback.system.safefs.posix import PosixFolder
 from takeback.workspace import Workspace
 
 RACER = """

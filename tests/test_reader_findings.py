@@ -9,7 +9,7 @@ import pytest
 
 import takeback
 from support import PORTABLE
-from takeback import executor
+from takeback.apply import executor
 from takeback.workspace import Workspace
 
 
@@ -100,7 +100,7 @@ def test_an_abort_is_synced_before_it_is_called_one(ws: Workspace, project: Path
 
 
 def test_a_checkpoint_over_keep_does_not_prune_young_history(ws: Workspace, monkeypatch):
-    from takeback import prune
+    from takeback.care import prune
 
     ws.settings = ws.settings._replace(keep=2)
     monkeypatch.setattr(prune, "prune", lambda *_: pytest.fail("pruned"))

@@ -13,9 +13,11 @@ import ledger as ledgers
 from scene import CLAUDE, CODEX, Scene
 from secrets_to_plant import SHAPES
 from support import set_clock
-from takeback import account, redact, report, span
-from takeback.brackets import Call
 from takeback.errors import NotFound, UsageError
+from takeback.journal.brackets import Call
+from takeback.privacy import redact
+from takeback.show import report, report_values
+from takeback.show import report_span as span
 from takeback.surfaces.report import markdown, page, words
 from takeback.surfaces.report.shape import shape
 from takeback.workspace import Workspace
@@ -33,12 +35,12 @@ def scene(ws: Workspace) -> Scene:
     return made
 
 
-def made(ws: Workspace, asked: str = "", **how: object) -> account.Report:
+def made(ws: Workspace, asked: str = "", **how: object) -> report_values.Report:
     since, session = str(how.pop("since", "")), str(how.pop("session", ""))
     return report.make(ws, span.find(ws, asked, since, session), **how)  # type: ignore[arg-type]
 
 
-def prompts(found: account.Report) -> list[str]:
+def prompts(found: report_values.Report) -> list[str]:
     return [turn.prompt for turn in found.turns if turn.kind == "agent"]
 
 
@@ -322,7 +324,7 @@ def test_length_is_cut_and_said(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
 SAID = " ".join(planted.text.replace("\n", " ") for planted in SHAPES.values())
 
 
-def written(found: account.Report) -> dict[str, str]:
+def written(found: report_values.Report) -> dict[str, str]:
     return {"html": page.written(found), "md": markdown.written(found), "json": json.dumps(shape(found))}
 
 

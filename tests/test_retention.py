@@ -221,7 +221,7 @@ def test_what_must_stay_stays(tmp_path_factory, acts, keep: int, max_bytes: int)
             elif what == "wait":
                 days.passed += size / 24
             else:
-                from takeback import prune
+                from takeback.care import prune
 
                 with ws.applying(), ws.writing():
                     prune.within_budget(ws)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from takeback.config.settings import Settings
 from takeback.errors import UsageError
-from takeback.rules import DEFAULT_FOLDERS, Rules, load_rules
-from takeback.settings import Settings
+from takeback.look.coverage import DEFAULT_FOLDERS, Rules, load_rules
+from takeback.workspace import Workspace
 
 USER = "excluded by your configuration"
 IGNORE = "excluded by .takebackignore"
@@ -261,3 +262,11 @@ def _plant(folder: Path, depth: int = 2, prefix: bytes = b"") -> list[tuple[byte
 def _random_pattern(chance: random.Random, parts: list[str]) -> str:
     middle = "/".join(chance.choices(parts, k=chance.choice([1, 1, 2, 2, 3])))
     return chance.choice(["", "", "!"]) + chance.choice(["", "", "/"]) + middle + chance.choice(["", "", "/"])
+
+
+def test_rules_that_are_mended_are_no_longer_called_broken(ws: Workspace, project: Path):
+    """Also in a process that lives on."""
+    (project / ".takebackignore").write_text("[z-a]\n")
+    assert any("[z-a]" in told for told in ws.status().ignored)
+    (project / ".takebackignore").write_text("*.log\n")
+    assert not ws.status().ignored

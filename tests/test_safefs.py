@@ -9,11 +9,11 @@ import pytest
 
 from support import PORTABLE
 from takeback.errors import UsageError
-from takeback.safefs import components, open_root
-from takeback.safefs.descent import Descent
+from takeback.system.safefs import components, open_root
+from takeback.system.safefs.descent import Descent
 
 if not PORTABLE:
-    from takeback.safefs import linux
+    from takeback.system.safefs import linux
 
 
 @pytest.fixture(params=["openat2", "name by name"] if not PORTABLE else ["by path"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import takeback
-from takeback import salvage
-from takeback.journal import Stored
+from takeback.care import salvage
+from takeback.journal.journal import Stored
 from takeback.workspace import Workspace
 
 PAGE = 4096

@@ -11,12 +11,12 @@ import pytest
 
 import takeback
 from support import PORTABLE
-from takeback.blobs import MemoryBlobs
-from takeback.capture.scan import Limits, Look, Scan
-from takeback.effects import FILE, FOLDER, LINK, UNSEEN, text
-from takeback.index import Index
-from takeback.rules import Rules
-from takeback.safefs import open_root
+from takeback.look.coverage import Rules
+from takeback.look.known_tree import Index
+from takeback.look.scan import Limits, Look, Scan
+from takeback.model.effects import FILE, FOLDER, LINK, UNSEEN, text
+from takeback.store.blobs import MemoryBlobs
+from takeback.system.safefs import open_root
 from takeback.workspace import Workspace
 
 
@@ -98,7 +98,7 @@ def test_a_touch_is_recorded_and_is_no_change(looking: Looking, project: Path):
 
 
 def test_what_did_not_change_is_not_read_again(looking: Looking, project: Path, monkeypatch):
-    from takeback.reading import Reader
+    from takeback.look.read_path import Reader
 
     for n in range(20):
         (project / f"f{n}").write_text("1")

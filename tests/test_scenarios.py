@@ -17,7 +17,7 @@ import pytest
 
 import takeback
 from support import age, picture
-from takeback.effects import text
+from takeback.model.effects import text
 from takeback.workspace import Workspace
 
 
@@ -388,7 +388,7 @@ def test_15_one_unreadable_file_makes_the_checkpoint_partial(ws: Workspace, proj
 def test_15b_an_unreadable_file_is_named_and_an_older_state_is_never_passed_off_as_current(
     ws: Workspace, project: Path, monkeypatch
 ):
-    from takeback.reading import Reader
+    from takeback.look.read_path import Reader
 
     (project / "open").write_text("1\n")
     (project / "closed").write_text("1\n")

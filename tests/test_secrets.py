@@ -21,7 +21,7 @@ import pytest
 import ledger as ledgers
 import takeback
 from secrets_to_plant import SHAPES
-from takeback.acts import Inverse, NewAct
+from takeback.model.outside import Inverse, NewAct
 from takeback.workspace import Workspace
 
 VALUE = "a-value-that-no-shape-gives-away/1+1"  # of a referenced name

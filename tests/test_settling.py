@@ -14,8 +14,8 @@ import pytest
 import ledger as ledgers
 import takeback
 from ledger import behave, lines, record
-from takeback.acts import BEGUN, SAYINGS
 from takeback.domains import python
+from takeback.model.outside import BEGUN, SAYINGS
 from takeback.workspace import Workspace
 
 EFFECT, UNDO = ("happened", "did-not-happen"), ("undone", "not-undone")

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 import takeback
 from sampling import examples
 from support import picture
-from takeback import chunked
 from takeback.errors import TakebackError
+from takeback.store import chunks
 from takeback.workspace import Workspace
 
-FROM = 4 * chunked.GRAIN
+FROM = 4 * chunks.GRAIN
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where syncing costs nothing
 
 
 @pytest.fixture(autouse=True)
 def small_files_are_large() -> Iterator[None]:
     patches = pytest.MonkeyPatch()
-    patches.setattr(chunked, "FROM", FROM)
+    patches.setattr(chunks, "FROM", FROM)
     yield
     patches.undo()
 
@@ -39,28 +39,28 @@ def sparse(path: Path, size: int, *parts: tuple[int, bytes]) -> None:
 
 
 def identity(data: bytes) -> bytes:
-    whole = chunked.ChunkedHash()
+    whole = chunks.ChunkedHash()
     whole.update(data)
     return whole.digest()
 
 
 def of(path: Path) -> bytes:
     with open(path, "rb") as file:
-        return chunked.identity(file.fileno(), os.fstat(file.fileno()).st_size)
+        return chunks.identity(file.fileno(), os.fstat(file.fileno()).st_size)
 
 
 # -- any file ----------------------------------------------------------------
 
 near = st.integers(-2, 2)
-place = st.builds(lambda grain, off: max(0, grain * chunked.GRAIN + off), st.integers(0, 7), near)
+place = st.builds(lambda grain, off: max(0, grain * chunks.GRAIN + off), st.integers(0, 7), near)
 data = st.one_of(
     st.binary(min_size=1, max_size=40),
     st.just(bytes(5000)),  # zeros that are written out
-    st.just(b"x" * chunked.GRAIN),
-    st.just(bytes(chunked.GRAIN) + b"x"),
+    st.just(b"x" * chunks.GRAIN),
+    st.just(bytes(chunks.GRAIN) + b"x"),
 )
 files = st.tuples(
-    st.builds(lambda grains, off: max(0, grains * chunked.GRAIN + off), st.integers(3, 9), near),
+    st.builds(lambda grains, off: max(0, grains * chunks.GRAIN + off), st.integers(3, 9), near),
     st.lists(st.tuples(place, data), max_size=5),
 )
 
@@ -73,7 +73,7 @@ def write(path: Path, file: tuple[int, list[tuple[int, bytes]]]) -> bytes:
 
 
 @examples(12, 100)
-@given(file=files, cuts=st.lists(st.integers(1, 3 * chunked.GRAIN), min_size=1, max_size=4))
+@given(file=files, cuts=st.lists(st.integers(1, 3 * chunks.GRAIN), min_size=1, max_size=4))
 def test_identity_is_of_the_bytes_alone(file, cuts):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         holes, full = Path(folder, "holes"), Path(folder, "full")
@@ -84,7 +84,7 @@ def test_identity_is_of_the_bytes_alone(file, cuts):
             patches.delattr(os, "SEEK_DATA")
             patches.delattr(os, "SEEK_HOLE")
             assert of(holes) == identity(content)
-        piecewise, at = chunked.ChunkedHash(), 0
+        piecewise, at = chunks.ChunkedHash(), 0
         for number in range(len(content)):
             if at >= len(content):
                 break
@@ -190,11 +190,11 @@ def test_a_store_from_before_knows_its_large_files_still(ws: Workspace, project:
     sparse(project / "holes", 3 * FROM, (FROM + 5, b"x"))
     (project / "full").write_bytes(os.urandom(2 * FROM))
     with monkeypatch.context() as then:
-        then.setattr(chunked, "FROM", 1 << 62)
+        then.setattr(chunks, "FROM", 1 << 62)
         ws.checkpoint("before")
     was = {name: (project / name).read_bytes() for name in ("holes", "full")}
     known = {name: ws.observer.known().state(name.encode()).content for name in was}
-    assert not any(map(chunked.is_chunked, known.values()))
+    assert not any(map(chunks.is_chunked, known.values()))
     for name in was:
         os.utime(project / name)
     assert ws.checkpoint("touched") and not [c for c in ws.status().changes]
@@ -202,7 +202,7 @@ def test_a_store_from_before_knows_its_large_files_still(ws: Workspace, project:
     assert not any(e.changes for e in ws.history().effects if e.seq > ws.history().checkpoints[1].seq)
     for name, content in was.items():
         (project / name).write_bytes(b"new" + content[3:])
-    assert chunked.is_chunked((ws.checkpoint("changed"), ws.observer.known().state(b"full"))[1].content)
+    assert chunks.is_chunked((ws.checkpoint("changed"), ws.observer.known().state(b"full"))[1].content)
     assert ws.rollback("before").whole
     assert {name: (project / name).read_bytes() for name in was} == was
     assert ws.redo().whole

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 import takeback
+from takeback.config.policy import Policy
 from takeback.domains import python
-from takeback.effects import Plan
-from takeback.policy import Policy
-from takeback.steps import Remembered, WorkStep
+from takeback.harness.steps import Remembered, WorkStep
+from takeback.model.effects import Plan
 from takeback.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]

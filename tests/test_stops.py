@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 import takeback
-from takeback.agents import claude_transcript
-from takeback.brackets import Call, Caller
+from takeback.agents.sessions import claude
+from takeback.journal.brackets import Call, Caller
 
 CLAUDE = Caller("claude", "s1")
 START = "one\ntwo\nthree\n"
@@ -20,7 +20,7 @@ START = "one\ntwo\nthree\n"
 @pytest.fixture(autouse=True)
 def dead_at_once(monkeypatch):
     """Commands that are stopped end without delay, so that the tests need not wait for that."""
-    monkeypatch.setattr(claude_transcript, "_LATE", 0.0)
+    monkeypatch.setattr(claude, "_LATE", 0.0)
 
 
 @pytest.fixture
@@ -103,10 +103,10 @@ def test_where_a_process_that_stays_looks_once_it_is_written_down_the_two_are_ap
 
 
 def test_it_looks_only_once_the_command_is_dead(ws, call, monkeypatch):
-    monkeypatch.setattr(claude_transcript, "_LATE", 60.0)
+    monkeypatch.setattr(claude, "_LATE", 60.0)
     is_stopped(call)
     assert ws.close_stopped(), "it may still write"
-    monkeypatch.setattr(claude_transcript, "_LATE", 0.0)
+    monkeypatch.setattr(claude, "_LATE", 0.0)
     assert not ws.close_stopped()
 
 

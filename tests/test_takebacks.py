@@ -13,12 +13,12 @@ import pytest
 
 import takeback
 from support import PORTABLE, picture
-from takeback.callers import Call, Caller
-from takeback.effects import PEOPLE, text
-from takeback.ids import new_id
-from takeback.index import Index
-from takeback.observer import Observer
-from takeback.planner import ALREADY
+from takeback.look.known_tree import Index
+from takeback.look.observer import Observer
+from takeback.model.calls import Call, Caller
+from takeback.model.effects import PEOPLE, text
+from takeback.model.ids import new_id
+from takeback.plan.planner import ALREADY
 from takeback.workspace import Workspace
 
 OLD, NEW = 1_600_000_000_000_000_001, 1_700_000_000_000_000_002
@@ -143,7 +143,7 @@ def test_what_was_kept_before_an_interruption_is_named_after_it(ws: Workspace, p
     def dies(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("takeback.executor.Executor._conclude", dies)
+    monkeypatch.setattr("takeback.apply.executor.Executor._conclude", dies)
     with pytest.raises(KeyboardInterrupt):
         ws.rollback()
     monkeypatch.undo()
@@ -184,7 +184,7 @@ def test_a_disk_that_fails_leaves_an_interrupted_takeback_with_two_processes_too
         import os
         import takeback
         from takeback.domains import files
-        from takeback.safefs import linux
+        from takeback.system.safefs import linux
 
         begin, sync = linux.start_syncing, linux.sync_filesystem
 
@@ -259,7 +259,7 @@ def test_what_was_foreseen_counts_only_where_it_came_so(project: Path, tmp_path:
     code = f"""if True:
         import os
         import takeback
-        from takeback import takebacks
+        from takeback.apply import takebacks
         from takeback.domains import files
 
         files._WORTH_FORKING = 1
@@ -328,7 +328,7 @@ def test_what_a_person_stopped_is_left_to_them_and_what_was_cut_off_is_finished(
     def dies(*_: object) -> None:
         raise how
 
-    monkeypatch.setattr("takeback.executor.Executor._conclude", dies)
+    monkeypatch.setattr("takeback.apply.executor.Executor._conclude", dies)
     with pytest.raises(how):
         ws.rollback()
     with pytest.raises(how):
@@ -354,7 +354,7 @@ def test_a_stop_before_anything_began_is_none(ws: Workspace, project: Path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("takeback.executor.Executor._check_stored", dies)
+        patch.setattr("takeback.apply.executor.Executor._check_stored", dies)
         with pytest.raises(KeyboardInterrupt):
             ws.rollback()
     assert not ws.interrupted() and ws.rollback().whole and (project / "f").read_text() == "1\n"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampling import examples
-from takeback import textdiff
-from takeback.textdiff import Conflict, Hunk, count, hunks, is_binary, merge3, pair_renames, similarity
+from takeback.text import linediff
+from takeback.text.linediff import Conflict, Hunk, count, hunks, is_binary, merge3, pair_renames, similarity
 
 few = st.sampled_from([b"0", b"1", b"2", b"3"])
 texts = st.builds(
@@ -57,8 +57,8 @@ def patched(old: bytes, parts: Sequence[Hunk]) -> bytes:
 @pytest.fixture
 def low_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     """So little work allowed that the coarser ways are taken on small inputs too."""
-    monkeypatch.setattr(textdiff, "_EFFORT", 4)
-    monkeypatch.setattr(textdiff, "_EFFORT_PER_LINE", 1)
+    monkeypatch.setattr(linediff, "_EFFORT", 4)
+    monkeypatch.setattr(linediff, "_EFFORT_PER_LINE", 1)
 
 
 # Binary

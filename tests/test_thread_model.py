@@ -19,10 +19,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import takeback
 from sampling import examples
-from takeback.effects import Outcome
-from takeback.safefs.portable import PortableFolder
-from takeback.safefs.posix import PosixFolder
-from takeback.states import NewState
+from takeback.model.effects import Outcome
+from takeback.model.thread_states import NewState
+from takeback.system.safefs.portable import PortableFolder
+from takeback.system.safefs.posix import PosixFolder
 
 PATHS = ("p", "q")
 THREADS = ("main", "sub agent")

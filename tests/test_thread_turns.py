@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import takeback
 from sampling import examples
-from takeback import thread_turns
-from takeback.thread_turns import ThreadTurn
+from takeback.threads import turns as thread_turns
+from takeback.threads.turns import ThreadTurn
 from takeback.workspace import Workspace
 
 THREADS, PATHS = ("alice", "bob"), ("a", "b", "c")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import takeback
 from sampling import examples
-from takeback import values
 from takeback.errors import Damaged, Moved, NotFound, TakebackError, UsageError
-from takeback.journal import New
-from takeback.masking import mask_state
-from takeback.states import NewState, Write
+from takeback.journal.journal import New
+from takeback.model.thread_states import NewState, Write
+from takeback.privacy.masking import mask_state
+from takeback.threads import value_codec
 from takeback.workspace import Workspace
 
 
@@ -193,16 +193,16 @@ def test_a_value_is_read_as_it_was_written_whatever_it_stands_on(parts: list[byt
     for part in parts:
         at = chance.randrange(len(data) + 1)
         data = data[:at] + part + data[at:]
-        id = values.id_of(data)
-        found = values.encode(data, id, base, largest=chance.choice([100, values.ROW]))
-        held[id] = found.body or values.packed(id)
+        id = value_codec.id_of(data)
+        found = value_codec.encode(data, id, base, largest=chance.choice([100, value_codec.ROW]))
+        held[id] = found.body or value_codec.packed(id)
         packs[id] = data
         base = (id, data, found.depth)
 
         def read(id: bytes) -> bytes:
-            return values.decode(held[id], read, packs.__getitem__, lambda place: b"")
+            return value_codec.decode(held[id], read, packs.__getitem__, lambda place: b"")
 
-        assert read(id) == data and found.depth < values.CHAIN
+        assert read(id) == data and found.depth < value_codec.CHAIN
 
 
 # -- namespaces, writes ----------------------------------------------------------

@@ -15,9 +15,9 @@ import pytest
 import takeback
 from servers import walrus
 from takeback.errors import CredentialNeeded, TakebackError
-from takeback.state_stores.walrus import Walrus
-from takeback.states import NewState
-from takeback.threads import Threads
+from takeback.model.thread_states import NewState
+from takeback.threads.stores.walrus import Walrus
+from takeback.threads.threads import Threads
 from takeback.workspace import Workspace
 
 KEY = "ab" * 32
@@ -263,7 +263,7 @@ def test_a_key_file_that_is_named_and_missing_is_not_made(
 def test_one_key_is_made_by_several_at_once(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    from takeback.state_stores.sealed import make_key_file
+    from takeback.threads.stores.sealed import make_key_file
 
     path = tmp_path / "config/walrus.key"
     with ThreadPoolExecutor(8) as pool:

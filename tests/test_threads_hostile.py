@@ -15,8 +15,8 @@ import pytest
 
 import takeback
 from takeback.errors import Damaged, Moved, NotFound, UsageError
-from takeback.journal import Journal
-from takeback.states import NewState
+from takeback.journal.journal import Journal
+from takeback.model.thread_states import NewState
 from takeback.workspace import Workspace
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import takeback
 from scene import CLAUDE, CODEX, Scene, fifty_turns
-from takeback import views
-from takeback.board import Board, CallItem, EffectItem
-from takeback.brackets import Call
 from takeback.errors import NotFound, UsageError
-from takeback.timeline import Timeline
+from takeback.journal.brackets import Call
+from takeback.show import views
+from takeback.show.timeline import Timeline
+from takeback.show.timeline_items import Board, CallItem, EffectItem
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ import pytest
 import takeback
 from crash.points import Points
 from servers import payments
-from takeback import hook_record
-from takeback.effects import COMPENSATING, IRREVERSIBLE
+from takeback.agents import hook_problems
+from takeback.config.policy import Policy
 from takeback.errors import UsageError
-from takeback.policy import Policy
-from takeback.toolcalls import Decision, ToolCalls
+from takeback.harness.tool_calls import Decision, ToolCalls
+from takeback.model.effects import COMPENSATING, IRREVERSIBLE
 from takeback.workspace import Workspace
 
 FREE = Policy({"http.compensating": "allow", "command.compensating": "allow", "python.compensating": "allow"})
@@ -336,7 +336,7 @@ def test_an_undo_that_was_killed_is_finished_by_what_comes_next(
 def test_a_process_that_dies_in_a_call_leaves_nothing_open(ws: Workspace, project: Path):
     code = (
         "import takeback, os\n"
-        "from takeback.toolcalls import ToolCalls\n"
+        "from takeback.harness.tool_calls import ToolCalls\n"
         f"ws = takeback.open({str(project)!r})\n"
         "calls = ToolCalls(ws, agent='harness', session='dies')\n"
         "calls.begin_turn('die')\n"
@@ -619,7 +619,7 @@ def test_what_cannot_be_captured_goes_on_or_not_as_the_owner_chose(ws: Workspace
         assert made.begin("1", "write_file", {"path": "x"}).decision == decision
     finally:
         other.communicate("")
-    assert hook_record.read(ws.settings.home)[-1].tool == "write_file"
+    assert hook_problems.read(ws.settings.home)[-1].tool == "write_file"
 
 
 def test_the_same_call_announced_twice_is_one(ws: Workspace, shop):

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampling import examples
-from takeback import trees
-from takeback.effects import FILE, FOLDER, LINK, UNOBSERVED, Entry, Snapshot
 from takeback.errors import Damaged
-from takeback.trees import Folder, Gap, Ids
+from takeback.model.effects import FILE, FOLDER, LINK, UNOBSERVED, Entry, Snapshot
+from takeback.store import folder_objects
+from takeback.store.folder_objects import Folder, Gap, Ids
 
 ID = st.binary(min_size=32, max_size=32).filter(lambda b: b != bytes(32))
 names = st.binary(min_size=1, max_size=20).map(lambda b: b.replace(b"\0", b"x").replace(b"/", b"y"))
@@ -44,9 +44,9 @@ quick = examples(80, 500)
 @quick
 @given(folders())
 def test_what_was_encoded_is_decoded(folder: Folder):
-    data, ids = trees.encode(folder)
-    assert trees.decode(data) == folder
-    assert trees.encode(trees.decode(data)) == (data, ids)
+    data, ids = folder_objects.encode(folder)
+    assert folder_objects.decode(data) == folder
+    assert folder_objects.encode(folder_objects.decode(data)) == (data, ids)
 
 
 @quick
@@ -57,7 +57,7 @@ def test_times_and_owners_never_count_as_a_change_but_are_stored(folder: Folder,
     at = data.draw(st.integers(0, len(folder.entries) - 1))
     later = [*folder.entries]
     later[at] = later[at]._replace(mtime_ns=later[at].mtime_ns + 1, uid=(later[at].uid + 1) % 2**32)
-    (_, was), (_, now) = trees.encode(folder), trees.encode(folder._replace(entries=later))
+    (_, was), (_, now) = folder_objects.encode(folder), folder_objects.encode(folder._replace(entries=later))
     assert was.identity == now.identity and was.stored != now.stored
 
 
@@ -74,15 +74,18 @@ def test_anything_else_counts(folder: Folder, data):
     for change in changes:
         later = [*folder.entries]
         later[at] = entry._replace(**change)
-        assert trees.encode(folder._replace(entries=later))[1].identity != trees.encode(folder)[1].identity, change
+        assert (
+            folder_objects.encode(folder._replace(entries=later))[1].identity
+            != folder_objects.encode(folder)[1].identity
+        ), change
 
 
 def test_a_changed_subtree_changes_the_folders_above():
     entry = Entry(FOLDER, 0o755, 0, b"", b"", b"", 0, 0, 0)
-    one, two = (trees.encode(Folder([b"d"], [entry], {b"d": Ids(c * 32, b"s" * 32)}))[1] for c in (b"1", b"2"))
+    one, two = (folder_objects.encode(Folder([b"d"], [entry], {b"d": Ids(c * 32, b"s" * 32)}))[1] for c in (b"1", b"2"))
     assert one.identity != two.identity
     same_identity, other_times = (
-        trees.encode(Folder([b"d"], [entry], {b"d": Ids(b"1" * 32, c * 32)}))[1] for c in (b"s", b"t")
+        folder_objects.encode(Folder([b"d"], [entry], {b"d": Ids(b"1" * 32, c * 32)}))[1] for c in (b"s", b"t")
     )
     assert same_identity.identity == other_times.identity and same_identity.stored != other_times.stored
 
@@ -90,17 +93,17 @@ def test_a_changed_subtree_changes_the_folders_above():
 @quick
 @given(folders(), st.data())
 def test_a_cut_object_is_damage_and_a_flipped_one_never_crashes(folder: Folder, data):
-    whole, _ = trees.encode(folder)
+    whole, _ = folder_objects.encode(folder)
     cut = data.draw(st.integers(0, len(whole) - 1))
     try:
-        assert trees.decode(whole[:cut]) != folder
+        assert folder_objects.decode(whole[:cut]) != folder
     except Damaged:
         pass
     flipped = bytearray(whole)
     at = data.draw(st.integers(0, len(whole) - 1))
     flipped[at] ^= 1 << data.draw(st.integers(0, 7))
     try:
-        trees.decode(bytes(flipped))
+        folder_objects.decode(bytes(flipped))
     except Damaged:
         pass
 
@@ -122,7 +125,7 @@ class Store:
                 subtrees[name] = self._put(tree[name])
             else:
                 entries.append(Entry(FILE, 0o644, 1, tree[name] * 32, b"", b"", 0, 0, 0))
-        data, ids = trees.encode(Folder(sorted(tree), entries, subtrees))
+        data, ids = folder_objects.encode(Folder(sorted(tree), entries, subtrees))
         self.objects[ids.stored] = data
         return ids
 
@@ -139,7 +142,10 @@ def test_compare_finds_every_difference_and_skips_equal_subtrees():
         loaded.append(id)
         return {**a.objects, **b.objects}[id]
 
-    found = {d.path: (d.before and d.before.kind, d.after and d.after.kind) for d in trees.compare(load, a.ids, b.ids)}
+    found = {
+        d.path: (d.before and d.before.kind, d.after and d.after.kind)
+        for d in folder_objects.compare(load, a.ids, b.ids)
+    }
     assert found == {
         b"d/f": (1, 1),
         b"d/gone": (1, None),
@@ -147,24 +153,24 @@ def test_compare_finds_every_difference_and_skips_equal_subtrees():
         b"kind": (1, 2),
         b"kind/below": (None, 1),
     }
-    same = trees.lookup(a.load, a.snapshot, b"same")[1]
+    same = folder_objects.lookup(a.load, a.snapshot, b"same")[1]
     assert same is not None and same.stored not in loaded
 
 
 def test_compare_with_nothing_lists_all():
     a = Store({b"d": {b"f": b"1"}})
-    assert [d.path for d in trees.compare(a.load, None, a.ids)] == [b"d", b"d/f"]
-    assert all(d.after is None for d in trees.compare(a.load, a.ids, None))
+    assert [d.path for d in folder_objects.compare(a.load, None, a.ids)] == [b"d", b"d/f"]
+    assert all(d.after is None for d in folder_objects.compare(a.load, a.ids, None))
 
 
 def test_lookup():
     a = Store({b"d": {b"e": {b"f": b"1"}}, b"g": b"2"})
-    assert trees.lookup(a.load, a.snapshot, b"")[1] == a.ids
-    assert trees.lookup(a.load, a.snapshot, b"g")[0].content == b"2" * 32
-    assert trees.lookup(a.load, a.snapshot, b"d/e/f")[0].content == b"1" * 32
-    assert trees.lookup(a.load, a.snapshot, b"d/e/nothing") == (None, None)
-    assert trees.lookup(a.load, a.snapshot, b"g/below") == (None, None)
-    assert [p for p, _ in trees.entries(a.load, a.snapshot)] == [b"d", b"g", b"d/e", b"d/e/f"]
+    assert folder_objects.lookup(a.load, a.snapshot, b"")[1] == a.ids
+    assert folder_objects.lookup(a.load, a.snapshot, b"g")[0].content == b"2" * 32
+    assert folder_objects.lookup(a.load, a.snapshot, b"d/e/f")[0].content == b"1" * 32
+    assert folder_objects.lookup(a.load, a.snapshot, b"d/e/nothing") == (None, None)
+    assert folder_objects.lookup(a.load, a.snapshot, b"g/below") == (None, None)
+    assert [p for p, _ in folder_objects.entries(a.load, a.snapshot)] == [b"d", b"g", b"d/e", b"d/e/f"]
 
 
 def test_what_was_not_seen_is_unobserved_and_not_absent():
@@ -179,13 +185,13 @@ def test_what_was_not_seen_is_unobserved_and_not_absent():
 def test_trees_deeper_than_the_stack():
     objects: dict[bytes, bytes] = {}
     folder_entry = Entry(FOLDER, 0o755, 0, b"", b"", b"", 0, 0, 0)
-    data, ids = trees.encode(Folder([b"f"], [Entry(FILE, 0o644, 1, b"1" * 32, b"", b"", 0, 0, 0)], {}))
+    data, ids = folder_objects.encode(Folder([b"f"], [Entry(FILE, 0o644, 1, b"1" * 32, b"", b"", 0, 0, 0)], {}))
     objects[ids.stored] = data
     for _ in range(3000):
-        data, ids = trees.encode(Folder([b"d"], [folder_entry], {b"d": ids}))
+        data, ids = folder_objects.encode(Folder([b"d"], [folder_entry], {b"d": ids}))
         objects[ids.stored] = data
-    assert sum(1 for _ in trees.walk(objects.__getitem__, ids.stored)) == 3001
-    assert sum(1 for _ in trees.compare(objects.__getitem__, None, ids)) == 3001
+    assert sum(1 for _ in folder_objects.walk(objects.__getitem__, ids.stored)) == 3001
+    assert sum(1 for _ in folder_objects.compare(objects.__getitem__, None, ids)) == 3001
 
 
 @quick
@@ -195,4 +201,4 @@ def test_trees_deeper_than_the_stack():
     )
 )
 def test_attributes_round_trip(pairs):
-    assert dict(trees.decode_xattrs(trees.encode_xattrs(pairs))) == dict(pairs)
+    assert dict(folder_objects.decode_xattrs(folder_objects.encode_xattrs(pairs))) == dict(pairs)

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import takeback
-from takeback.brackets import Call, Caller
+from takeback.journal.brackets import Call, Caller
 
 CLAUDE = Caller("claude", "s1")
 CODEX = Caller("codex", "s2")

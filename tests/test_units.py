@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takeback.errors import UsageError
-from takeback.units import format_duration, format_size, parse_duration, parse_size
+from takeback.text.units import format_duration, format_size, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback import ancestry, brackets
-from takeback.acts import NewAct
-from takeback.brackets import Call, Caller
-from takeback.effects import IRREVERSIBLE, Plan
+from takeback.journal import brackets
+from takeback.journal.brackets import Call, Caller
+from takeback.model.effects import IRREVERSIBLE, Plan
+from takeback.model.outside import NewAct
+from takeback.system import processes
 
 CLAUDE = Caller("claude", "s1")
 CODEX = Caller("codex", "s2", one_at_a_time=True)
@@ -68,16 +69,17 @@ def kill_a_rollback(ws: Any, monkeypatch: pytest.MonkeyPatch, when: str = "_conc
     interrupt(ws, monkeypatch, when)
 
 
-def interrupt(ws: Any, monkeypatch: pytest.MonkeyPatch, when: str = "_conclude") -> None:
+def interrupt(ws: Any, monkeypatch: pytest.MonkeyPatch, when: str = "_conclude", everything: bool = False) -> None:
     def dies(*_: object, **__: object) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
         patch.setattr(
-            "takeback.domains.files.Files.apply" if when == "apply" else "takeback.executor.Executor._conclude", dies
+            "takeback.domains.files.Files.apply" if when == "apply" else "takeback.apply.executor.Executor._conclude",
+            dies,
         )
         with pytest.raises(Killed):
-            ws.rollback("start")
+            ws.rollback("start", everything=everything)
     assert ws.interrupted() == "a rollback was interrupted"
 
 
@@ -153,7 +155,7 @@ def test_what_a_call_did_that_began_before_and_ended_meanwhile_is_uncertain_unti
     (ws.root / "a.txt").write_text("mine\n")
     ws.begin_turn(CLAUDE, "go")
     ws.begin_call(CLAUDE, bash("1"))
-    interrupt(ws, monkeypatch)
+    interrupt(ws, monkeypatch, everything=True)
     put(ws, "new.txt")
     told(ws, "end_call", CLAUDE, bash("1"), failed=True)
     (bracket,) = ws.history().brackets.values()
@@ -178,7 +180,7 @@ def test_a_call_that_was_refused_meanwhile_owns_nothing(killed):
 
 @pytest.mark.parametrize("how", ["rests", "ends", "is asked", "goes on", "dies"])
 def test_where_nobody_told_its_end_it_is_uncertain(killed, how):
-    process = os.getpid(), ancestry.started(os.getpid())
+    process = os.getpid(), processes.started(os.getpid())
     agent = (CODEX if how == "goes on" else CLAUDE)._replace(pid=process[0], started=process[1])
     told(killed, "begin_call", agent, bash("1"))
     put(killed, "new.txt")
@@ -189,7 +191,7 @@ def test_where_nobody_told_its_end_it_is_uncertain(killed, how):
     elif how == "goes on":
         told(killed, "begin_call", agent, write("2", "written.txt"))
     else:
-        told(killed, "end_gone", ancestry.Process(*process), time.time())
+        told(killed, "end_gone", processes.Process(*process), time.time())
     assert not [b for b in brackets.at_work(killed.store.journal) if b.call.scans]
     killed.resume()
     killed.checkpoint("look")
@@ -263,7 +265,7 @@ def test_a_call_that_must_be_looked_into_begins_when_it_was(killed):
 
 
 def test_a_turn_of_a_thread_that_is_refused_has_not_begun(killed):
-    from takeback import thread_turns
+    from takeback.threads import turns as thread_turns
 
     with pytest.raises(takeback.TakebackError, match="interrupted"):
         thread_turns.begin(killed, "graph", "t1", "go")

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takeback import values
 from takeback.errors import Damaged
+from takeback.threads import value_codec
 
 
 def stored(data: bytes, base: bytes | None = None) -> bytes:
-    known = None if base is None else (values.id_of(base), base, 0)
-    return values.encode(data, values.id_of(data), known).body
+    known = None if base is None else (value_codec.id_of(base), base, 0)
+    return value_codec.encode(data, value_codec.id_of(data), known).body
 
 
 def read(body: bytes, base: bytes = b"") -> bytes:
     def nowhere(_: object) -> bytes:
         raise AssertionError("it is in the row")
 
-    return values.decode(body, lambda id: base, nowhere, nowhere)
+    return value_codec.decode(body, lambda id: base, nowhere, nowhere)
 
 
 @given(st.binary(max_size=600), st.integers(0, 40), st.binary(max_size=4), st.integers(0, 3), st.binary(max_size=400))
@@ -41,20 +41,20 @@ def test_what_was_added_is_all_that_is_stored(added: bytes):
     base = b"msgpack\0\xdc\x00\x10" + os.urandom(20_000)
     data = base.replace(b"\xdc\x00\x10", b"\xdc\x00\x11", 1) + added
     body = stored(data, base)
-    assert body[32] == values.GROWN and values.base_of(body) == values.id_of(base)
+    assert body[32] == value_codec.GROWN and value_codec.base_of(body) == value_codec.id_of(base)
     assert len(body) < 120 + min(len(added), 1000)
     assert read(body, base) == data
 
 
 def test_a_list_in_json_grows_before_its_end():
     base = b'[{"role": "user", "content": "' + os.urandom(2000).hex().encode() + b'"}]'
-    assert stored(base[:-1] + b', {"role": "assistant"}]', base)[32] == values.GROWN
+    assert stored(base[:-1] + b', {"role": "assistant"}]', base)[32] == value_codec.GROWN
 
 
 def test_what_changed_inside_is_told_by_its_difference():
     base = os.urandom(5000)
     body = stored(base[:2000] + b"other" + base[2000:], base)
-    assert body[32] == values.DELTA and len(body) < 300
+    assert body[32] == value_codec.DELTA and len(body) < 300
 
 
 def test_another_base_or_another_byte_is_damage():

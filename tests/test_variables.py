@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampling import examples
-from takeback import settings, variables
+from takeback.config import settings, variables
 from takeback.errors import ApprovalNeeded, CredentialNeeded, Stale
-from takeback.marks import Marks
+from takeback.privacy.value_marks import Marks
 from takeback.workspace import Workspace, open_workspace
 
 TABLE = tomllib.loads(Path(variables.__file__).with_name("variables.toml").read_text())

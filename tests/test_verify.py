@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import takeback
-from takeback.blobs import BIG
-from takeback.states import Write
+from takeback.model.thread_states import Write
+from takeback.store.blobs import BIG
 from takeback.workspace import Workspace
 
 

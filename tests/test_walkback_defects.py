@@ -14,7 +14,7 @@ import pytest
 
 import takeback
 from support import age, picture, set_clock
-from takeback.effects import text
+from takeback.model.effects import text
 from takeback.workspace import Workspace
 
 
@@ -37,7 +37,7 @@ def test_a_fifo_does_not_hang_the_checkpoint(ws: Workspace, project: Path):
 
 
 def test_a_fifo_swapped_in_while_the_tree_is_read_does_not_hang_it(ws: Workspace, project: Path, monkeypatch):
-    from takeback.reading import Reader
+    from takeback.look.read_path import Reader
 
     (project / "f").write_text("1\n")
     read = Reader.read_file

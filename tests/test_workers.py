@@ -17,7 +17,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(script: str) -> str:
-    told = "import os\nfrom takeback import workers\nfrom takeback.errors import TakebackError\n" + script
+    told = (
+        "import os\nfrom takeback.system import forking as workers\nfrom takeback.errors import TakebackError\n"
+        + script
+    )
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -102,7 +105,10 @@ def test_what_can_be_done_meanwhile_is_done_before_the_second_one_has_ended():
 
 def killed(script: str) -> str:
     """What is said before all processes have ended that had the script's output open."""
-    told = "import os, time\nfrom takeback import workers\nfrom takeback.safefs import linux\n" + script
+    told = (
+        "import os, time\nfrom takeback.system import forking as workers\nfrom takeback.system.safefs import linux\n"
+        + script
+    )
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=20)
     assert done.returncode == -9, done.stderr
     return done.stdout

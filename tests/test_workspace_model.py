@@ -24,10 +24,10 @@ import sampling
 import takeback
 from model import Turn
 from support import age, assert_folded_whole, picture
-from takeback import textdiff
-from takeback.effects import same, text
-from takeback.safefs.portable import PortableFolder
-from takeback.safefs.posix import PosixFolder
+from takeback.model.effects import same, text
+from takeback.system.safefs.portable import PortableFolder
+from takeback.system.safefs.posix import PosixFolder
+from takeback.text import linediff
 
 
 def examples(share: float = 1.0):
@@ -56,8 +56,8 @@ def merge(base: model.State, ours: model.State, theirs: model.State) -> model.St
     if base is None or ours is None or theirs is None:
         raise model.Conflict
     try:
-        merged = textdiff.merge3(*(_bytes(s) for s in (base, ours, theirs)), False)
-    except textdiff.Conflict:
+        merged = linediff.merge3(*(_bytes(s) for s in (base, ours, theirs)), False)
+    except linediff.Conflict:
         raise model.Conflict from None
     return tuple(merged.decode().split("\n--\n")[:-1])
 
@@ -432,7 +432,7 @@ def test_the_dry_run_is_the_result(tmp_path_factory, operations, request_, every
             p: v[:5] for p, v in after.items() if p not in touched and p
         }
         from takeback.domains.files import Files
-        from takeback.safefs import open_root
+        from takeback.system.safefs import open_root
 
         with open_root(str(story.root), story.ws.settings.portable) as tree:
             files = Files(tree, story.ws.store.blobs)

@@ -35,11 +35,12 @@ TYPE_CHECKING = False  # typing's own would cost every start of the program
 if TYPE_CHECKING:
     from typing import Literal
 
-    from .conversation import AsyncConversation, Conversation
-    from .doing import Recorder, tool
-    from .effects import Checkpoint, Outcome, Plan, Result, Step
-    from .steps import Remains, WorkStep
-    from .views import Diff, LogRow, Status
+    from takeback.harness.conversation import AsyncConversation, Conversation
+    from takeback.harness.recorder import Recorder, tool
+    from takeback.harness.steps import Remains, WorkStep
+    from takeback.model.effects import Checkpoint, Outcome, Plan, Result, Step
+    from takeback.show.views import Diff, LogRow, Status
+
     from .workspace import Workspace
 
 __version__ = "0.1.0"
@@ -81,11 +82,11 @@ __all__ = [
 
 # The types of results, and what only harnesses need, by the module that has them: loaded when first asked for.
 _TYPES = {
-    **dict.fromkeys(("Checkpoint", "Outcome", "Plan", "Result", "Step"), "effects"),
-    **dict.fromkeys(("Diff", "LogRow", "Status"), "views"),
-    **dict.fromkeys(("AsyncConversation", "Conversation"), "conversation"),
-    **dict.fromkeys(("Recorder", "tool"), "doing"),
-    **dict.fromkeys(("Remains", "WorkStep"), "steps"),
+    **dict.fromkeys(("Checkpoint", "Outcome", "Plan", "Result", "Step"), "model.effects"),
+    **dict.fromkeys(("Diff", "LogRow", "Status"), "show.views"),
+    **dict.fromkeys(("AsyncConversation", "Conversation"), "harness.conversation"),
+    **dict.fromkeys(("Recorder", "tool"), "harness.recorder"),
+    **dict.fromkeys(("Remains", "WorkStep"), "harness.steps"),
     "Workspace": "workspace",
 }
 
@@ -107,11 +108,13 @@ def open(root: str | _os.PathLike[str], create: bool | Literal["state"] = False,
     than this object."""
     from pathlib import Path
 
-    from . import setting_place, workspace
+    from takeback.config import place
+
+    from . import workspace
 
     path = Path(root)
     home = Path(_os.path.abspath(store)) if store is not None and store != "memory" else None
-    loaded = setting_place.load(path, _os.environ, at=Path(_os.path.realpath(path)), home=home)
+    loaded = place.load(path, _os.environ, at=Path(_os.path.realpath(path)), home=home)
     if home is not None:
         loaded = loaded._replace(home=home)
     return workspace.open_workspace(path, loaded, create, memory=store == "memory", environ=_os.environ)

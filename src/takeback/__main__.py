@@ -1,6 +1,6 @@
 """`python -m takeback`."""
 
-from .surfaces.cli import main
+from takeback.surfaces.cli import main
 
 if __name__ == "__main__":
     main()

@@ -20,11 +20,12 @@ TakebackError            exit 1   it failed; nothing was lost
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 
-    from .results import Finished
+    from takeback.apply.results import Finished
 
 
 class TakebackError(Exception):

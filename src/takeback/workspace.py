@@ -15,41 +15,61 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import ancestry, budget, sessions, store
-from .capture.scan import Look, Scan
-from .effects import RUN, Checkpoint, Outcome, Plan, Request, Step, Turn, text
+from takeback.agents.in_workspace import Hooked
+from takeback.care import budget, prune, verify
+from takeback.config.settings import Settings
+from takeback.domains import recording
+from takeback.domains.email.message import compose
+from takeback.domains.email.outbox import Outbox
+from takeback.domains.email.outbox import attachments as attached
+from takeback.domains.http import Http, recorded
+from takeback.harness import recorder
+from takeback.harness.recorder import Recorder
+from takeback.harness.steps import AsyncStep, WorkStep
+from takeback.journal import brackets
+from takeback.journal.history import NUMBERED, unpack_snapshot
+from takeback.journal.journal import New
+from takeback.look import runs_at_work, steps_at_work
+from takeback.look.count import count
+from takeback.look.observer import is_work
+from takeback.look.scan import Look, Scan
+from takeback.look.watch import moments
+from takeback.model.effects import RUN, Checkpoint, Outcome, Plan, Request, Step, Turn, text
+from takeback.model.ids import new_id
+from takeback.plan import requests
+from takeback.privacy import redact
+from takeback.run import isolate
+from takeback.show import blame, views
+from takeback.store import layout
+from takeback.system import agent_sessions, processes
+from takeback.system.safefs import Folder as OpenFolder
+from takeback.system.safefs import components
+
+from . import domains
+from .aio import Twins
 from .errors import ApprovalNeeded, NoWorkspace, Off, TakebackError, UsageError
-from .guarded import explained
-from .history import NUMBERED, unpack_snapshot
-from .hooked import Hooked
-from .ids import new_id
-from .journal import New
-from .observer import is_work
-from .safefs import Folder as OpenFolder
-from .safefs import components
-from .settings import Settings
-from .twins import Twins
-from .typed import TYPE_CHECKING, Any, NamedTuple
+from .workspace_locks import explained
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from . import blame, views
-    from .acts import Act, Approval, Credential, Inverse, NewAct, Outside, Waiting
-    from .capture.isolate import Found, Layer
-    from .capture.watching import Watcher
-    from .doing import Recorder
-    from .effects import Result
-    from .history import History
-    from .moments import Moment, Moments
-    from .outbox import Outbox
-    from .planner import Planner
-    from .prune import Pruned
-    from .recording import Instead
-    from .steps import Approve, AsyncStep, WorkStep
-    from .turns import TurnSeen
-    from .verify import Repaired, Verified
+    from takeback.care.prune import Pruned
+    from takeback.care.verify import Repaired, Verified
+    from takeback.domains.email.outbox import Outbox
+    from takeback.domains.recording import Instead
+    from takeback.harness.recorder import Recorder
+    from takeback.harness.steps import Approve, AsyncStep, WorkStep
+    from takeback.journal.history import History
+    from takeback.look.watch.moments import Moment, Moments
+    from takeback.look.watch.watcher import Watcher
+    from takeback.model.effects import Result
+    from takeback.model.outside import Act, Approval, Credential, Inverse, NewAct, Outside, Waiting
+    from takeback.plan.planner import Planner
+    from takeback.run.isolate import Found, Layer
+    from takeback.show import blame, views
+    from takeback.show.turns import TurnSeen
 
 _LABEL = 1_000  # characters
 _WHOLE = ("undo", "rollback", "thread", "compensate")  # verbs that name no effect
@@ -97,8 +117,6 @@ class Workspace(Hooked, Twins):
         """What of git cannot be recorded just now, in words, with the command that would change that."""
         if not self.settings.git:
             return ()
-        from . import views
-
         with self.open_tree() as tree:
             seen = self.observer.git.look(tree, dry=True)
         return (*views.git_not_covered(self, seen), *(why for _, why in seen.lacking))
@@ -113,8 +131,6 @@ class Workspace(Hooked, Twins):
 
     def count_paths(self, seconds: float = 1.0) -> int:
         """How many paths a checkpoint will hold, to tell how long it may take; 0 where counting takes longer."""
-        from .capture.counting import count
-
         with self.alone(), self.open_tree() as tree:
             limits = self.observer.limits()
             beyond = limits.mounts | ({limits.own_store} if limits.own_store else frozenset())
@@ -126,18 +142,13 @@ class Workspace(Hooked, Twins):
         """Captures the whole tree. An actor vouches for what changed; without a label its checkpoint is automatic."""
         self.must_be_on()
         if actor and self.open_steps:
-            from . import doing
-
-            doing.note_inside(self, actor)
+            recorder.note_inside(self, actor)
         is_named = named if named is not None else bool(label) or not actor
         return self._checkpoint(_clean(label), actor, is_named, deadline)
 
     def checkpoint_of_step(self, actor: str) -> None:
         """An automatic checkpoint of a step's actor, who vouches for nothing that others at work may have done."""
-        from . import doing
-        from .capture import steps_at_work
-
-        doing.note_inside(self, actor)
+        recorder.note_inside(self, actor)
         self._checkpoint("", actor, False, vouches=not steps_at_work.can_tell(self.store.folder))
 
     def _checkpoint(
@@ -198,16 +209,12 @@ class Workspace(Hooked, Twins):
 
     def follow(self) -> Watcher:
         """A watcher of what is covered: it tells when to look, and where."""
-        from . import moments
-
         with self.alone(), self.open_tree() as tree:
             return moments.follow(self.observer, tree)
 
     def moment(self) -> Moment | None:
         """Captures the whole tree if anything changed since the last look, as one effect of nobody known. Waits for a
         running take-back: what that changes is its own."""
-        from . import moments
-
         self.must_be_on()
         with self.applying(), self.writing(), self.open_tree() as tree:
             self.must_not_be_interrupted()
@@ -225,10 +232,7 @@ class Workspace(Hooked, Twins):
         """Captures what a command changed as one turn, called by the checkpoint it began with. Where others are at work
         too, it is shared with them. What an agent ran is the agent's: part of the call in which it did, if it is open.
         """
-        from . import brackets
-        from .capture import runs
-
-        turns = [Turn(agent or RUN, since.id), *(Turn(RUN, id) for id in runs.at_work(self.store.folder))]
+        turns = [Turn(agent or RUN, since.id), *(Turn(RUN, id) for id in runs_at_work.at_work(self.store.folder))]
         if agent:
             calls = [b.turn for b in brackets.at_work(self.store.journal) if b.call.scans and b.turn.actor == agent]
             turns = [*calls, *turns[1:]] if calls else turns
@@ -243,9 +247,6 @@ class Workspace(Hooked, Twins):
 
     def layer_found(self, layer: Layer, since: Checkpoint) -> tuple[Found, list[views.FileDiff]]:
         """What an isolated command did, as it can be shown. Journals and stores nothing."""
-        from . import views
-        from .capture import isolate
-
         with self.alone():
             found = isolate.look_at(self.observer, layer, since, dry=True)
             get = self.store.blobs.get
@@ -253,8 +254,6 @@ class Workspace(Hooked, Twins):
 
     def keep_layer(self, layer: Layer, since: Checkpoint, command: str) -> list[Result]:
         """Brings what an isolated command did into the tree, as one turn; says what came of each path."""
-        from .capture import isolate
-
         self.must_be_on()
         with self.applying(), self.writing(), self.open_tree() as tree:
             self.must_not_be_interrupted()
@@ -265,8 +264,6 @@ class Workspace(Hooked, Twins):
         folder = self.store.folder
         if folder is None or not (folder / "staging").is_dir():
             return []
-        from .capture import isolate
-
         results: list[Result] = []
         with self.applying(), self.writing(), self.open_tree() as tree:
             self.must_not_be_interrupted()
@@ -338,10 +335,12 @@ class Workspace(Hooked, Twins):
     def _asked(self, verb: str, what: Sequence[str | int], options: Request) -> Any:
         """The turn that asks for an undo is never the one it takes back. Of what an agent asks for it is noted that one
         does: it takes no work of people's unasked."""
-        from . import calls, requests
+        from takeback.look import turns_and_calls as calls
 
         if verb in _WHOLE and options.only != ("state",):
             options = options._replace(by_agent=calls.is_agent_asking(self))
+        elif verb == "redo":  # a harness may bring back what its own code took back, and names no agent for either
+            options = options._replace(by_agent=bool(calls.asker(self).get("actor")))
         spared = calls.asking(self) if verb == "undo" else frozenset()
         threads = self.threads if verb == "thread" else None
         return lambda planner: requests.resolve(planner, self.relative, verb, what, options, spared, threads)
@@ -482,8 +481,6 @@ class Workspace(Hooked, Twins):
         stays (`left`)."""
         if to is None:
             return self.take_back("restore", checkpoint, *paths, force=force)
-        from . import requests
-
         with self.alone():
             point = requests.find_point(self.history(), checkpoint, self.is_path)
             return self._takebacks.export(point.id, [self.relative(p) for p in paths], Path(to), force)
@@ -503,8 +500,6 @@ class Workspace(Hooked, Twins):
         the inverse instead: one act is one effect.
 
         `instead` is asked first, while nobody else can record: an act that it finds in the ledger stands for it."""
-        from . import recording
-
         self.must_be_on()
         act, whose = recording.prepared(self, act, by or {})
         with self.writing(), self.open_tree() as tree:
@@ -550,9 +545,6 @@ class Workspace(Hooked, Twins):
         plain by its method and URL in the same turn, or `for_effect` says so; then these may be left out. An answer
         that names what a POST made (a Location, an `id`), recorded again while that stands, is the effect that it is
         already."""
-        from . import recording
-        from .domains.http import Http, recorded
-
         if for_effect and not (method and url):
             seen = str(self.find_effect(for_effect).did.get("request", "")).partition(" ")
             method, url = method or seen[0], url or seen[2]
@@ -579,8 +571,6 @@ class Workspace(Hooked, Twins):
 
     def acted(self, id: str, **what: Any) -> Act:
         """Journals what became of an act: its state, its inverse, a verdict that changed."""
-        from . import recording
-
         self.must_be_on()
         known = self.find_effect(id)
         found = recording.facts(self, known, what)
@@ -589,8 +579,6 @@ class Workspace(Hooked, Twins):
 
     def outside(self, name: str) -> Outside:
         """A domain of the outside world, in this workspace."""
-        from . import domains
-
         return domains.load(name, self._takebacks.world())
 
     def record_command(
@@ -617,8 +605,7 @@ class Workspace(Hooked, Twins):
         most; an exit code in `expect` (0) means it took effect. A `probe` (argv or shell, expect, gone) or
         `idempotent` settles one that was cut off. An effect that is in the ledger already, `for_effect`, is given the
         command instead, and keeps its description."""
-        from . import recording
-        from .domains import command
+        from takeback.domains import command, recording
 
         if for_effect:
             description = description or self.find_effect(for_effect).summary
@@ -639,35 +626,25 @@ class Workspace(Hooked, Twins):
     ) -> Act:
         """Journals something done outside the files that nothing takes back, so that every plan names it; `left_to_do`
         is what a person can still do about it."""
-        from . import recording
-
         act = recording.note(text, left_to_do, recording.older(self, depends_on))
         return self.record(act, by or {"surface": "python"})
 
     def step(self, name: str, *, actor: str = "", approve: Approve | None = None) -> WorkStep:
         """A step of a harness: `with` it, an exception takes back what was done in it. Effects outside the files go
         back if policy allows that, or if `approve`, shown the plan, says True."""
-        from .steps import WorkStep
-
         return WorkStep(self, name, actor, approve)
 
     def astep(self, name: str, *, actor: str = "", approve: Approve | None = None) -> AsyncStep:
         """The same for `async with`."""
-        from .steps import AsyncStep
-
         return AsyncStep(self.step(name, actor=actor, approve=approve))
 
     def recording(self, *, actor: str = "") -> Recorder:
         """`with` it, tools are journaled in this workspace, in no step: nothing is taken back by itself."""
-        from .doing import Recorder
-
         return Recorder(self, actor)
 
     def describe(self, act: Act) -> str:
         """Exactly what would be sent or run to take an act back, in one line, its secrets as names; or why it cannot
         be told."""
-        from . import recording
-
         return recording.describe(self, act)
 
     def effects(self) -> list[Act]:
@@ -677,8 +654,6 @@ class Workspace(Hooked, Twins):
 
     def find_effect(self, name: str) -> Act:
         """An outside effect by the beginning of its id, or the id of what tried to take it back."""
-        from . import recording
-
         with self.alone():
             return recording.find(self.history(), name)
 
@@ -722,8 +697,6 @@ class Workspace(Hooked, Twins):
         """A person says what came of what nobody heard of again. Of the effect itself: "happened", with its `result`
         where its undo needs that, or "did-not-happen". Of its inverse, which was sent: "undone", or "not-undone": then
         it may be sent again. `Act.sayings` has those that fit."""
-        from . import recording
-
         self.must_be_on()
         with self.applying():  # first: what another process is at just now is not in doubt
             return recording.settle(self, name, said, result)
@@ -748,9 +721,6 @@ class Workspace(Hooked, Twins):
     ) -> Act:
         """Holds a mail as a draft: gmail, outlook, or smtp through the local outbox. With a delay ("30s") it is due
         after that, and released by itself if a person has approved that by now."""
-        from .mail.message import compose
-        from .outbox import attachments as attached
-
         self.must_be_on()
         with self.alone(), self.open_tree() as tree:
             files = attached(tree, [self.relative(path) for path in attachments])
@@ -816,64 +786,46 @@ class Workspace(Hooked, Twins):
 
     @property
     def outbox(self) -> Outbox:
-        from .outbox import Outbox
-
         return Outbox(self, self._takebacks.world())
 
     # -- seeing --------------------------------------------------------------
 
     def status(self) -> views.Status:
         """What changed since the newest named checkpoint, by whom, and what is not covered. Journals nothing."""
-        from . import views
-
         with self.alone():
             return views.status(self)
 
     def diff(self, a: str = "", b: str = "", paths: Iterable[str] = ()) -> views.Diff:
         """Checkpoint A (the newest named one) to now, or to checkpoint B. Journals nothing."""
-        from . import views
-
         with self.alone():
             return views.diff(self, a, b, [self.relative(p) for p in paths])
 
     def log(self, filter: str = "") -> list[views.LogRow]:
         """Checkpoints, effects, take-backs, and calls that the gate stopped, newest first."""
-        from . import views
-
         with self.alone():
             return views.log(self, filter, gate=True)
 
     def turns_of(self, rows: Iterable[views.LogRow]) -> dict[str, TurnSeen]:
         """The agents' turns that rows of the log belong to, each with its prompt and totals, by id."""
-        from . import views
-
         with self.alone():
             return views.turns_of(self, rows)
 
     def blame(self, path: str | bytes) -> blame.Blame:
         """Which effect, call and turn last wrote each line of a file. Journals nothing."""
-        from . import blame
-
         with self.alone():
             return blame.blame(self, self.relative(path))
 
     def show(self, name: str) -> views.Shown:
         """One entry of the log in full: also an agent's turn, or one call of it."""
-        from . import views
-
         with self.alone():
             return views.show(self, name)
 
     def find_checkpoint(self, name: str) -> Checkpoint:
         """By its number, its label or the beginning of its id."""
-        from . import requests
-
         return requests.find_checkpoint(self.history(), name, self.is_path)
 
     def is_path(self, word: str) -> bool:
         """Whether a path of the project is called so: one that is there, as far as is known, or that ever changed."""
-        from . import requests
-
         with self.alone():
             return requests.is_known(self.history(), self.relative, self.observer.known().state, word)
 
@@ -909,23 +861,17 @@ class Workspace(Hooked, Twins):
 
     def prune(self, **asked: Any) -> Pruned:
         """Makes room; `asked` are the fields of prune.Asked."""
-        from . import prune
-
         self.must_be_on()
         with self.applying(), self.writing():
             return prune.prune(self, prune.Asked(**asked))
 
     def verify(self, data: bool = False) -> Verified:
         """Walks the hash chain and every blob's record; with `data` every byte."""
-        from . import verify
-
         with self.alone():
             return verify.verify(self, data)
 
     def repair(self) -> Repaired:
         """Sets damaged blobs aside and rebuilds the caches."""
-        from . import verify
-
         self.must_be_on()
         with self.applying(), self.writing():
             return verify.repair(self)
@@ -948,11 +894,11 @@ def open_workspace(
     if not real.is_dir():
         raise UsageError(f"{root} is not a folder", "name the folder to protect")
     if memory:
-        workspace = Workspace(real, store.open_memory(), settings, 0, environ=environ)
+        workspace = Workspace(real, layout.open_memory(), settings, 0, environ=environ)
         if create != "state":
             workspace.checkpoint("start")
         return workspace
-    if not store.is_workspace(settings.home, real):
+    if not layout.is_workspace(settings.home, real):
         if not create:
             raise NoWorkspace(f"{real} is not protected", f"protect it with takeback init -C {real}")
         if not settings.enabled:
@@ -960,16 +906,16 @@ def open_workspace(
                 f"takeback is off (source: {settings.off_source})",
                 "turn it on with TAKEBACK=on, or change that setting",
             )
-        from .inherited import adopt_moved
+        from takeback.care.moved_folder import adopt_moved
 
         _refuse_nested(real, settings, environ)
         if adopt_moved(real, settings) is None:
-            store.create(settings.home, real, real.stat().st_ino, settings.portable, settings.config)
+            layout.create(settings.home, real, real.stat().st_ino, settings.portable, settings.config)
     elif create and settings.enabled:
-        from .inherited import accept_replaced
+        from takeback.care.moved_folder import accept_replaced
 
         accept_replaced(real, settings)
-    opened, meta = store.open_store(settings.home, real, settings.portable)
+    opened, meta = layout.open_store(settings.home, real, settings.portable)
     workspace = Workspace(real, opened, settings, meta["inode"], environ=environ)
     if create and create != "state" and opened.journal.last("checkpoint") is None:
         workspace.checkpoint("start")
@@ -979,10 +925,10 @@ def open_workspace(
 def _refuse_nested(root: Path, settings: Settings, environ: Mapping[str, str]) -> None:
     """A root inside a protected one, made by an agent, would take what it does there out of the history that is a
     person's to see. What this process itself is known as does not count: a harness opens what it was written to."""
-    if (outer := store.find_root(settings.home, root)) is None:
+    if (outer := layout.find_root(settings.home, root)) is None:
         return
-    above = [session for session in sessions.known(settings.home) if session["pid"] != os.getpid()]
-    if agent := ancestry.agent_above(above, environ):
+    above = [session for session in agent_sessions.known(settings.home) if session["pid"] != os.getpid()]
+    if agent := processes.agent_above(above, environ):
         raise ApprovalNeeded(
             f"{root} lies inside {outer}, which is protected already; protecting it by itself is for a person, and "
             f"{agent}; nothing was changed",
@@ -998,8 +944,6 @@ def _clean(label: str) -> str:
         raise UsageError(f"a label of {len(label):,} characters is too long", f"{_LABEL:,} at most")
     if not (label := label.strip()):
         return ""
-    from . import redact
-
     return redact.text(label)
 
 

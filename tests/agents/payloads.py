@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from takeback import agents
 from takeback.agents.events import Answer, Event
-from takeback.brackets import Caller
+from takeback.journal.brackets import Caller
 
 SAMPLES = Path(__file__).with_name("samples")
 WITH_SAMPLES = sorted(path.stem for path in SAMPLES.glob("*.json"))

@@ -6,7 +6,7 @@ import pytest
 
 from takeback.agents.claude import is_another
 from takeback.agents.events import ASK, DENY, Answer
-from takeback.callers import Caller
+from takeback.model.calls import Caller
 
 from .payloads import answered, read, sent, told
 

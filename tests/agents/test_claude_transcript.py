@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takeback.agents.claude_transcript import end_of
-from takeback.brackets import End
+from takeback.agents.sessions.claude import end_of
+from takeback.journal.brackets import End
 
 _SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent / "samples" / "transcripts" / "claude.json").read_text()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.agents.conversation import WAYS
-from takeback.agents.forgetting import CAN, Asked, Prompt, forget, place_of
+from takeback.agents.sessions.conversation import WAYS
+from takeback.agents.sessions.forgetting import CAN, Asked, Prompt, forget, place_of
 from takeback.errors import TakebackError
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from takeback import agents
 from takeback.agents.dialect import by_content
-from takeback.brackets import End
+from takeback.journal.brackets import End
 
 SAMPLES = Path(__file__).parent / "samples" / "transcripts"
 OTHERS = ("codex", "gemini", "copilot")

@@ -12,12 +12,23 @@ import pytest
 
 import takeback
 from repositories import Repo, do_something
-from takeback import git_index
-from takeback.blobs import MemoryBlobs
-from takeback.capture.git_state import GitState
-from takeback.journal import Journal
-from takeback.repository import HEAD, INDEX, PARTS, REFS, STASH, Repository, Unusable, amount, called, value_told
-from takeback.safefs import open_root
+from takeback.domains.git import index_file
+from takeback.domains.git.look import GitState
+from takeback.domains.git.repository import (
+    HEAD,
+    INDEX,
+    PARTS,
+    REFS,
+    STASH,
+    Repository,
+    Unusable,
+    amount,
+    called,
+    value_told,
+)
+from takeback.journal.journal import Journal
+from takeback.store.blobs import MemoryBlobs
+from takeback.system.safefs import open_root
 
 
 def read(root: Path) -> dict[bytes, bytes]:
@@ -32,7 +43,7 @@ def read(root: Path) -> dict[bytes, bytes]:
                 assert not part.why_not, part
                 states = part.states or {}
                 if name == "index":
-                    states = {INDEX + n: git_index.text_of(s, repository.width) for n, s in states.items()}
+                    states = {INDEX + n: index_file.text_of(s, repository.width) for n, s in states.items()}
                 found |= states
     return found
 
@@ -86,8 +97,8 @@ def test_an_index_that_is_packed_again_means_the_same_to_git(tmp_path, seed):
         path = repo.root / ".git" / "index"
         before = repo.staged(), repo("status", "--porcelain=v2")
         width = 32 if seed == 3 else 20
-        parsed = git_index.parse(path.read_bytes(), width, in_full=True)
-        path.write_bytes(git_index.pack(parsed.items, parsed.extensions, width, turn % 2 * 4 or 2))
+        parsed = index_file.parse(path.read_bytes(), width, in_full=True)
+        path.write_bytes(index_file.pack(parsed.items, parsed.extensions, width, turn % 2 * 4 or 2))
         assert (repo.staged(), repo("status", "--porcelain=v2")) == before
         repo("fsck", "--no-dangling")
 
@@ -96,9 +107,9 @@ def test_text_of_an_entry_leads_back_to_its_state():
     state = (0o100644).to_bytes(4, "big") + bytes(range(20)) + bytes([4 | 8 | 16])
     conflict = b"".join((0o100755).to_bytes(4, "big") + bytes([n] * 20) + bytes([n]) for n in (1, 2, 3))
     for one in (state, conflict):
-        assert git_index.state_of(git_index.text_of(one, 20)) == one
-    with pytest.raises(git_index.Unreadable):
-        git_index.state_of(b"100644 nonsense 0\n")
+        assert index_file.state_of(index_file.text_of(one, 20)) == one
+    with pytest.raises(index_file.Unreadable):
+        index_file.state_of(b"100644 nonsense 0\n")
 
 
 def test_a_long_name_and_one_that_is_no_text(tmp_path):
@@ -273,7 +284,7 @@ def test_nothing_is_parsed_while_nothing_changed(tmp_path, store, monkeypatch):
     state = state_of(store, repo)
     look(state)
     parsed = []
-    monkeypatch.setattr(git_index, "parse", lambda *_: parsed.append(1))
+    monkeypatch.setattr(index_file, "parse", lambda *_: parsed.append(1))
     assert look(state).changes == ()
     assert look(state_of(store, repo)).changes == ()
     assert parsed == []

@@ -15,8 +15,8 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 
 if sys.platform == "linux":
-    from takeback.capture import inotify
-    from takeback.capture.inotify import TreeWatcher
+    from takeback.look.watch import inotify
+    from takeback.look.watch.inotify import TreeWatcher
 
 LONG = 60.0
 
@@ -206,8 +206,8 @@ def test_a_link_to_a_folder_is_not_gone_into(tree: Path, tmp_path: Path, watcher
 def test_a_limit_of_the_system_is_named():
     script = """
 import resource
-from takeback.capture.inotify import Queue
-from takeback.capture.watching import Unwatchable
+from takeback.look.watch.inotify import Queue
+from takeback.look.watch.watcher import Unwatchable
 resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
 held = []
 try:

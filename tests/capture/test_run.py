@@ -13,9 +13,10 @@ import pytest
 
 import takeback
 from support import picture
-from takeback.capture import isolate, landlock, namespaces, runs
-from takeback.capture.run import Ended, deaf, in_words, run
-from takeback.effects import DONE, KEPT, Turn
+from takeback.look import runs_at_work
+from takeback.model.effects import DONE, KEPT, Turn
+from takeback.run import isolate, landlock, namespaces
+from takeback.run.command import Ended, deaf, in_words, run
 from takeback.workspace import Workspace
 
 pytestmark = [
@@ -162,26 +163,26 @@ def test_no_kernel_no_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_run_is_at_work_while_its_process_lives(tmp_path: Path) -> None:
-    assert runs.at_work(tmp_path) == []
-    with runs.mark(runs.folder_in(tmp_path) / "klm"):
-        assert runs.at_work(tmp_path) == ["klm"]
-    assert runs.at_work(tmp_path) == []
-    code = "import os, sys, pathlib\nfrom takeback.capture import runs\n" \
+    assert runs_at_work.at_work(tmp_path) == []
+    with runs_at_work.mark(runs_at_work.folder_in(tmp_path) / "klm"):
+        assert runs_at_work.at_work(tmp_path) == ["klm"]
+    assert runs_at_work.at_work(tmp_path) == []
+    code = "import os, sys, pathlib\nfrom takeback.look import runs_at_work as runs\n" \
         "with runs.mark(pathlib.Path(sys.argv[1])):\n    os.kill(os.getpid(), 9)"  # fmt: skip
-    killed = subprocess.run([sys.executable, "-c", code, str(runs.folder_in(tmp_path) / "opq")], check=False)
+    killed = subprocess.run([sys.executable, "-c", code, str(runs_at_work.folder_in(tmp_path) / "opq")], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert (runs.folder_in(tmp_path) / "opq").exists()
-    assert runs.at_work(tmp_path) == []
+    assert (runs_at_work.folder_in(tmp_path) / "opq").exists()
+    assert runs_at_work.at_work(tmp_path) == []
 
 
 def test_what_a_look_finds_during_a_run_is_that_runs(ws: Workspace) -> None:
     assert ws.store.folder is not None
     (ws.root / "mine").write_text("by hand")
     first = ws.checkpoint("before: one")
-    with runs.mark(runs.folder_in(ws.store.folder) / first.id):
+    with runs_at_work.mark(runs_at_work.folder_in(ws.store.folder) / first.id):
         (ws.root / "a").write_text("by the first")
         second = ws.checkpoint("before: two")
-        with runs.mark(runs.folder_in(ws.store.folder) / second.id):
+        with runs_at_work.mark(runs_at_work.folder_in(ws.store.folder) / second.id):
             (ws.root / "b").write_text("by one of the two")
             ws.ran(first, "one")
     (ws.root / "c").write_text("by the second")

@@ -14,7 +14,7 @@ import pytest
 import sampling
 import takeback
 from support import PORTABLE
-from takeback.capture.scan import Look, Scan
+from takeback.look.scan import Look, Scan
 from takeback.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(PORTABLE or sys.platform != "linux", reason="only the kernel of Linux vouches so far")
@@ -239,7 +239,7 @@ def test_a_folder_closed_to_us_and_opened_again(watched: Workspace):
 
 
 def test_a_folder_that_others_may_write_to_is_never_vouched_for():
-    from takeback.safefs import mounts
+    from takeback.system.safefs import mounts
 
     assert not mounts.is_local("/proc")
     assert not mounts.is_local("/sys")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from support import PORTABLE
-from takeback.capture.watching import Following, Polling, Unwatchable, Watcher
-from takeback.safefs import keys
+from takeback.look.watch.following import Following
+from takeback.look.watch.watcher import Polling, Unwatchable, Watcher
+from takeback.system.safefs import keys
 from takeback.workspace import Workspace
 
 LONG = 60.0
@@ -91,7 +92,7 @@ def test_both_can_be_woken(watcher: Watcher):
 def test_beyond_the_limits_of_the_kernel_it_goes_on_by_polling(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from takeback.capture import inotify
+    from takeback.look.watch import inotify
 
     allowed, real = 4, inotify.Queue.add
 

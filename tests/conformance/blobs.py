@@ -10,8 +10,8 @@ from hashlib import sha256
 
 import pytest
 
-from takeback.blobs import BIG, Blobs
 from takeback.errors import Damaged
+from takeback.store.blobs import BIG, Blobs
 
 
 def samples() -> list[bytes]:

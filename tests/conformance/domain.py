@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 
-from takeback.effects import DONE, FAILED, KEPT, KIND_NAMES, Domain, Result, State, Step, same
+from takeback.model.effects import DONE, FAILED, KEPT, KIND_NAMES, Domain, Result, State, Step, same
 
 
 @dataclass

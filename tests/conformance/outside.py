@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from takeback import redact, settings
-from takeback.acts import Answer, Credential, Inverse, Outside, World
-from takeback.blobs import MemoryBlobs
-from takeback.effects import DONE, FAILED, UNKNOWN
+from takeback.config import settings
 from takeback.errors import TakebackError, UsageError
+from takeback.model.effects import DONE, FAILED, UNKNOWN
+from takeback.model.outside import Answer, Credential, Inverse, Outside, World
+from takeback.privacy import redact
+from takeback.store.blobs import MemoryBlobs
 
 NOW = 1_800_000_000.0
 GARBAGE: tuple[Any, ...] = (
@@ -143,7 +144,7 @@ import json, sys
 from importlib import import_module
 from pathlib import Path
 from conformance.outside import world_of
-from takeback.acts import Credential, Inverse
+from takeback.model.outside import Credential, Inverse
 told = json.load(sys.stdin)
 module, _, name = told["elsewhere"].partition(":")
 allowed = [Credential(*pair) for pair in told["allowed"]]

@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from takeback.errors import Damaged, TakebackError
-from takeback.state_stores import StateStore
+from takeback.threads.stores import StateStore
 
 
 def samples() -> list[bytes]:

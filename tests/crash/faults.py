@@ -37,8 +37,8 @@ from crash.sweep import (
     verified,
 )
 from support import picture
-from takeback.effects import Checkpoint, Outcome
 from takeback.errors import TakebackError
+from takeback.model.effects import Checkpoint, Outcome
 from takeback.workspace import Workspace
 
 # All but those that say something about the path, rather than that the call failed: it is absent, there, or of another

@@ -26,7 +26,7 @@ from crash.scenarios import Place, Scenario
 from crash.sweep import Wrong, expect_one_of, forked, nothing_left, verified
 from support import picture
 from takeback import domains
-from takeback.effects import Outcome
+from takeback.model.effects import Outcome
 from takeback.workspace import Workspace
 
 domains.BUILT_IN["ledger"] = "ledger:Ledger"

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from takeback.safefs import linux
+from takeback.system.safefs import linux
 
 WRITES = [
     "write",

@@ -28,7 +28,7 @@ from crash.scenarios import Place, build, build_swaps, change, edit, lower_big, 
 from crash.scenarios import grow as grow_root
 from crash.sweep import CLOCK, Picture, Wrong, nothing_left, recover, restorable, round_trip, verified
 from support import picture
-from takeback.effects import Checkpoint
+from takeback.model.effects import Checkpoint
 
 _SYNCS = ("fsync", "fdatasync", "sync", "sql COMMIT", "sql PRAGMA")
 _NAMES = ("rename2", "replace", "unlink", "rename", "mkdir", "link")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import takeback
-from takeback import blobs, packs, reading, records
-from takeback.capture import scan
+from takeback.look import read_path, scan
+from takeback.store import blobs, packs, records
 from takeback.workspace import Workspace
 
 SECRET = b"hunter2-" + bytes(range(65, 91)) + b"-only-ever-in-dot-env"
@@ -173,7 +173,7 @@ def grow(root: Path) -> None:
 
 def lower_big() -> None:
     """Lets smaller files take the way of large ones, for sweeps that go it a thousand times."""
-    for module in (blobs, packs, reading, scan):
+    for module in (blobs, packs, read_path, scan):
         assert module.BIG
         module.BIG = 1 << 16
     records.CHUNK = 1 << 14  # still in several writes

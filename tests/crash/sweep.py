@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from crash.points import Points, chosen
 from crash.scenarios import SCENARIOS, SECRET, Place, Scenario, edit, export, lower_big
 from support import picture
-from takeback import blobs
+from takeback.store import blobs
 from takeback.workspace import Workspace
 
 RECOVERY = {"before": "resume", "after": "abort", "half": "rollback"}

@@ -38,7 +38,7 @@ elif verb == "checkpoints":
         (place.root / f"by-{{args[0]}}-{{number}}").write_text("x")
         out.append(ws.checkpoint(f"{{args[0]}}-{{number}}").id)
 elif verb == "stall":
-    from takeback import packs
+    from takeback.store import packs
     from takeback.domains import files
     def stall(*_):
         print("stalled", flush=True)

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback.acts import Answer, Credential, Inverse, World
-from takeback.blobs import MemoryBlobs
+from takeback.config.policy import Policy
+from takeback.config.settings import Settings
 from takeback.domains.command import Command
-from takeback.effects import DONE, FAILED, UNKNOWN, Outcome
-from takeback.policy import Policy
-from takeback.settings import Settings
+from takeback.model.effects import DONE, FAILED, UNKNOWN, Outcome
+from takeback.model.outside import Answer, Credential, Inverse, World
+from takeback.store.blobs import MemoryBlobs
 from takeback.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="written for sh and POSIX programs")
@@ -458,7 +458,7 @@ def test_the_page_names_every_argument():
 
 CHILD = """
 import sys, takeback
-from takeback.policy import Policy
+from takeback.config.policy import Policy
 ws = takeback.open(sys.argv[1])
 ws.settings = ws.observer.settings = ws.settings._replace(policy=Policy({"command.compensating": "allow"}))
 ws.rollback("start")

@@ -14,11 +14,11 @@ import ledger as ledgers
 from conformance.outside import outside_conformance, world_of
 from servers.gmail import Gmail
 from servers.payments import serving
-from takeback.acts import Answer, Inverse
 from takeback.domains.command import Command
-from takeback.domains.email import Email, cancel
+from takeback.domains.email.domain import Email, cancel
 from takeback.domains.http import Http
 from takeback.domains.python import Python
+from takeback.model.outside import Answer, Inverse
 
 SECRET = "a-secret-that-no-shape-gives-away"
 ENVIRON = {"SHOP_KEY": SECRET, "PATH": os.environ.get("PATH", ""), "HOME": "/"}

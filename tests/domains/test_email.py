@@ -20,9 +20,9 @@ from servers.graph import Graph
 from servers.mailboxes import Mailboxes
 from servers.smtp import Smtp, certificate, only
 from support import set_clock
+from takeback.domains.email import message, web
+from takeback.domains.email.providers import smtp as smtp_client
 from takeback.errors import ApprovalNeeded, CredentialNeeded, NotFound, TakebackError, UsageError
-from takeback.mail import message, web
-from takeback.mail import smtp as smtp_client
 from takeback.workspace import Workspace
 
 SECRET = "hunter2-and-more"
@@ -469,7 +469,7 @@ def test_a_message_that_is_refused_after_data_stays_held(posted: Workspace, smtp
 
 _DYING = """
 import os, sys, takeback
-from takeback.mail import smtp
+from takeback.domains.email.providers import smtp
 real = smtp.Smtp._hand_over
 def dying(self, connection, data):
     if sys.argv[2] == "after":
@@ -853,8 +853,8 @@ def test_the_provider_is_the_one_asked_for_then_set_then_configured(opened: Open
      {"mail": {"to": ["bob@example.org"]}, "provider": "../smtp"}, {"mail": {}, "due": 1, "approved": True}],
 )  # fmt: skip
 def test_a_hostile_row_sends_nothing(posted: Workspace, smtp: Smtp, did: dict[str, Any]) -> None:
-    from takeback.ids import new_id
-    from takeback.journal import New
+    from takeback.journal.journal import New
+    from takeback.model.ids import new_id
 
     inverse = {"op": "cancel", "args": {"provider": "smtp", "draft": "x", "blob": "ff"}}
     body = {"domain": "email", "summary": "s", "target": "t", "verdict": "held", "inverse": inverse, "did": did}

@@ -15,12 +15,12 @@ import pytest
 import takeback
 from conformance.domain import World, domain_conformance
 from repositories import PERSON, Repo, do_something
-from takeback import git_index
-from takeback.brackets import Call, Caller
-from takeback.domains.git import Git, _Run
-from takeback.effects import DONE, FAILED, KEPT, Step, same
-from takeback.repository import INDEX, STASH, entry
-from takeback.safefs import open_root
+from takeback.domains.git import index_file
+from takeback.domains.git.apply import Git, _Run
+from takeback.domains.git.repository import INDEX, STASH, entry
+from takeback.journal.brackets import Call, Caller
+from takeback.model.effects import DONE, FAILED, KEPT, Step, same
+from takeback.system.safefs import open_root
 
 CLAUDE = Caller("claude", "s1")
 _keys = iter(range(1000))
@@ -655,7 +655,7 @@ def test_a_rebase_under_way_is_named(ws, repo):
 _KILLED = """
 import os, signal, sys
 import takeback
-from takeback.domains import git
+from takeback.domains.git import apply as git
 
 calls = int(sys.argv[2])
 real = {name: getattr(git._Run, name) for name in ("git", "_stash", "_index", "_files")}
@@ -784,7 +784,7 @@ def test_a_stash_conforms(repo):
 def test_an_index_that_was_written_leaves_git_nothing_to_refresh(ws, repo):
     in_a_call(ws, lambda: commit(repo))
     ws.undo()
-    parsed = git_index.parse((repo.root / ".git/index").read_bytes(), 20, in_full=True)
+    parsed = index_file.parse((repo.root / ".git/index").read_bytes(), 20, in_full=True)
     (item,) = [item for item in parsed.items if item.name == b"a"]
     assert int.from_bytes(item.stat[20:24], "big") == (repo.root / "a").stat().st_ino & 0xFFFFFFFF
 

@@ -17,11 +17,11 @@ import pytest
 import takeback
 from servers.payments import Payments, serving
 from support import set_clock
-from takeback.acts import Act, Answer, Credential, Inverse, World
-from takeback.blobs import MemoryBlobs
+from takeback.config.settings import Settings
 from takeback.domains.http import Http, recorded
-from takeback.effects import DONE, FAILED, UNKNOWN, Outcome
-from takeback.settings import Settings
+from takeback.model.effects import DONE, FAILED, UNKNOWN, Outcome
+from takeback.model.outside import Act, Answer, Credential, Inverse, World
+from takeback.store.blobs import MemoryBlobs
 from takeback.workspace import Workspace
 
 SECRET = "s3cr3t-value-0123456789"

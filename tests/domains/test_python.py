@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback.acts import Answer, Credential, Inverse, NewAct, World
-from takeback.blobs import MemoryBlobs
+from takeback.config.policy import Policy
+from takeback.config.settings import Settings
 from takeback.domains import python
 from takeback.domains.python import Python, register
-from takeback.effects import DONE, FAILED, UNKNOWN
-from takeback.policy import Policy
-from takeback.settings import Settings
+from takeback.model.effects import DONE, FAILED, UNKNOWN
+from takeback.model.outside import Answer, Credential, Inverse, NewAct, World
+from takeback.store.blobs import MemoryBlobs
 from takeback.workspace import Workspace
 
 CALLS: list[Any] = []
@@ -317,7 +317,7 @@ def test_another_process_runs_it_tomorrow(ws: Workspace, project: Path, tmp_path
     harness = tmp_path / "tb_harness.py"
     harness.write_text(
         "import pathlib, sys, takeback\n"
-        "from takeback.policy import Policy\n"
+        "from takeback.config.policy import Policy\n"
         "def cancel(order):\n"
         "    pathlib.Path(sys.argv[2]).write_text(order)\n"
         "@takeback.tool(undo=cancel, undo_args={'order': '{result}'})\n"

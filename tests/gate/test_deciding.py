@@ -11,8 +11,8 @@ import pytest
 import takeback
 from takeback import gate
 from takeback.agents.events import ASK, BEFORE, DENY, SHELL, UNKNOWN, Event
-from takeback.brackets import Caller
-from takeback.gate import deciding
+from takeback.gate import decision as deciding
+from takeback.journal.brackets import Caller
 
 CLAUDE = Caller("claude", "s1")
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takeback import gate
-from takeback.gate.judging import Judged
-from takeback.policy import Policy
+from takeback.config.policy import Policy
+from takeback.gate.bash.judge import Judged
 
 POST = "curl -X POST https://x.example"
 PYTHON = "import requests\nrequests.post('https://x.example')\n"

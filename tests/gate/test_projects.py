@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from takeback import gate
+from takeback.config.policy import Policy
 from takeback.gate import deadline
-from takeback.policy import Policy
 
 MAKEFILE = """\
 VERSION := $(shell git describe --tags)
@@ -258,7 +258,7 @@ def test_a_script_that_takes_too_long_leaves_time_for_the_call(shop: Path, monke
     (shop / "slow.sh").write_text(
         "for a in 1 2 3 4 5 6 7 8 9; do for b in 1 2 3 4 5 6 7 8; do f $a $b; done; done\n" * 900
     )
-    monkeypatch.setattr("takeback.gate.parsing._READING", 0.05)
+    monkeypatch.setattr("takeback.gate.bash.walk._READING", 0.05)
     assert deadline.SECONDS == 2.0
     found = gate.look("bash slow.sh; git push", str(shop), str(shop), "/home/ada")
     assert [risk.kind for risk in found.risks] == ["push"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback import gate
-from takeback.policy import Policy
+from takeback.config.policy import Policy
 
 POST = "curl -X POST https://x.example\n"
 FILES = {

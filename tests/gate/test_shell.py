@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 
 from sampling import examples
 from takeback import gate
-from takeback.gate import Risk, grammar
-from takeback.policy import CALLS
+from takeback.config.policy import CALLS
+from takeback.gate.bash import grammar
+from takeback.gate.bash import judge as shell_judge
+from takeback.gate.deadline import TooLate
+from takeback.gate.risk import Risk
 
 ROOT, HOME = "/srv/project", "/home/me"
 
@@ -30,6 +33,13 @@ def project(tmp_path: Path) -> Path:
 
 def judge(command: str, root: str = ROOT) -> tuple[Risk, ...]:
     return gate.shell(command, root, root, HOME)
+
+
+def judge_or_fail(command: str) -> tuple[Risk, ...]:
+    """The same without the net that turns a fault of ours into a question."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shell_judge, "_CAUGHT", TooLate)
+        return judge(command)
 
 
 def asked(command: str) -> list[Risk]:
@@ -219,12 +229,6 @@ def test_a_package_that_is_not_there_is_no_error():
     assert "by its words alone" in found
 
 
-def test_the_parser_costs_no_import_of_typing():
-    told = "import sys; from takeback.gate import grammar; assert grammar.parser(); print('typing' in sys.modules)"
-    found = subprocess.run([sys.executable, "-I", "-c", told], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "False"
-
-
 # -- fuzz --------------------------------------------------------------------------
 
 
@@ -286,7 +290,7 @@ def test_no_wrapping_loses_a_command(dangerous: tuple[list[str], str], hows: lis
 @examples(150, 2000)
 @given(st.text(st.sampled_from("git push rm -rf/~$(){}[]<>|&;'\"`\\\n\t=*?!#EOF0aX:,.@%^"), max_size=80))
 def test_no_text_makes_it_fall_over(text: str):
-    for risk in judge(text):
+    for risk in judge_or_fail(text):
         assert risk.kind in CALLS or risk.kind == "own"
         assert risk.what and risk.why and "\0" not in risk.what
 
@@ -294,8 +298,8 @@ def test_no_text_makes_it_fall_over(text: str):
 @examples(100, 1000)
 @given(st.text(max_size=60))
 def test_no_letters_make_it_fall_over(text: str):
-    judge(text)
-    judge(f"echo '{text}' | sh")
+    judge_or_fail(text)
+    judge_or_fail(f"echo '{text}' | sh")
 
 
 @pytest.mark.parametrize("text", ["é", "\U0001f600", "\u2028", "\udcff", "日本語", "\xa0"])

@@ -9,12 +9,13 @@ import pytest
 
 from takeback import gate
 from takeback.agents.events import BEFORE, READS, SHELL, UNKNOWN, WRITES, Event
-from takeback.brackets import Caller
+from takeback.gate import risk as risk_of_gate
+from takeback.journal.brackets import Caller
 
 HOME = "/home/me"
 
 
-def judged(root: str = "/srv/project", **event: Any) -> tuple[gate.Risk, ...]:
+def judged(root: str = "/srv/project", **event: Any) -> tuple[risk_of_gate.Risk, ...]:
     return gate.tool(Event(BEFORE, Caller("claude", "s"), root, **event), root, HOME)
 
 

@@ -19,7 +19,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 import takeback
 from takeback.integrations.openai_agents import TakebackSession, protect
-from takeback.policy import Policy
+from takeback.config.policy import Policy
 from takeback.workspace import Workspace
 
 set_tracing_disabled(True)

@@ -21,9 +21,9 @@ from claude_agent_sdk.testing import run_session_store_conformance
 
 import takeback
 from agents.model import Model, Turn, Use
+from takeback.config.policy import Policy
+from takeback.harness.tool_calls import ToolCalls
 from takeback.integrations.claude_agent import TakebackSessionStore, hooks, resuming
-from takeback.policy import Policy
-from takeback.toolcalls import ToolCalls
 from takeback.workspace import Workspace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "claude_agent_undo.py"

@@ -25,9 +25,9 @@ from langgraph.types import Command, interrupt
 
 import takeback
 from servers.payments import Payments, serving
+from takeback.config.policy import Policy
 from takeback.errors import CredentialNeeded, TakebackError
 from takeback.integrations.langgraph import RolledBack, TakebackSaver
-from takeback.policy import Policy
 from takeback.workspace import Workspace
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -358,7 +358,7 @@ import os, signal, sys
 import takeback
 from takeback.domains import http
 from takeback.integrations.langgraph import TakebackSaver
-from takeback.policy import Policy
+from takeback.config.policy import Policy
 
 ws = takeback.open(sys.argv[1])
 bound = {"PAY_KEY": (sys.argv[4],)}

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import takeback
+from takeback.config.policy import Policy
 from takeback.domains.files import Files
-from takeback.policy import Policy
 from takeback.workspace import Workspace
 
 FREE = Policy({"http.compensating": "allow"})
@@ -241,8 +241,8 @@ class ClaudeAgent(Adapter):
     def __init__(self, ws: Workspace) -> None:
         from claude_agent_sdk import project_key_for_directory
 
+        from takeback.harness.tool_calls import ToolCalls
         from takeback.integrations.claude_agent import TakebackSessionStore, hooks
-        from takeback.toolcalls import ToolCalls
 
         super().__init__(ws)
         self.store = TakebackSessionStore(ws)

@@ -10,8 +10,8 @@ import pytest
 
 from servers.walrus import serving
 from takeback.errors import Damaged
-from takeback.state_stores.sealed import Seal
-from takeback.state_stores.walrus import Walrus
+from takeback.threads.stores.sealed import Seal
+from takeback.threads.stores.walrus import Walrus
 
 KEY = bytes(range(32))
 PAGE = Path(__file__).parents[2] / "docs/walrus.md"

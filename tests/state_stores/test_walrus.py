@@ -16,9 +16,10 @@ import pytest
 
 from conformance.state_stores import state_store_conformance
 from servers.walrus import WalrusServer, serving
-from takeback import settings, state_stores
+from takeback.config import settings
 from takeback.errors import CredentialNeeded, Damaged, NotFound, TakebackError, UsageError
-from takeback.state_stores.walrus import AGGREGATOR, PUBLISHER, Walrus
+from takeback.threads import stores
+from takeback.threads.stores.walrus import AGGREGATOR, PUBLISHER, Walrus
 
 KEY, OTHER_KEY = "0a1b" * 16, "ff00" * 16
 DATA = b"what the agent remembers: the password is swordfish"
@@ -494,11 +495,11 @@ def test_from_settings(server: WalrusServer, tmp_path: Path) -> None:
         "TAKEBACK_WALRUS_KEY_FILE": str(file),
     }
     loaded = settings.load(None, environ)
-    by_file = state_stores.from_settings("walrus", loaded, environ)
+    by_file = stores.from_settings("walrus", loaded, environ)
     id = by_file.put(DATA)
     assert server.requests[0][2] == {"epochs": ["3"], "permanent": ["true"]}
     assert Walrus(server.url, server.url, key=OTHER_KEY).get(id, SHA) == DATA
-    by_variable = state_stores.from_settings("walrus", loaded, environ | {"TAKEBACK_WALRUS_KEY": KEY})
+    by_variable = stores.from_settings("walrus", loaded, environ | {"TAKEBACK_WALRUS_KEY": KEY})
     with pytest.raises(CredentialNeeded, match="another key"):
         by_variable.get(id, SHA)
 
@@ -509,9 +510,9 @@ def test_settings_that_lack_something(tmp_path: Path) -> None:
         Walrus("https://p.example", "", key=KEY)
     assert "walrus.aggregator" in said.value.hint
     with pytest.raises(CredentialNeeded, match="no key"):
-        state_stores.from_settings("walrus", settings.load(None, environ), environ)
+        stores.from_settings("walrus", settings.load(None, environ), environ)
     with pytest.raises(UsageError, match="'filecoin' is no store for state"):
-        state_stores.from_settings("filecoin", settings.load(None, environ), environ)
+        stores.from_settings("filecoin", settings.load(None, environ), environ)
 
 
 def test_where_nothing_is_set_it_is_the_documented_network(tmp_path: Path) -> None:
@@ -523,8 +524,8 @@ def test_where_nothing_is_set_it_is_the_documented_network(tmp_path: Path) -> No
 
 def test_nothing_of_it_is_loaded_before_it_is_used() -> None:
     program = (
-        "import sys, takeback, takeback.workspace, takeback.state_stores; "
-        "print(sorted({'takeback.state_stores.walrus', 'takeback.state_stores.sealed', 'cryptography', 'ssl'} & set(sys.modules)))"
+        "import sys, takeback, takeback.workspace, takeback.threads.stores; "
+        "print(sorted({'takeback.threads.stores.walrus', 'takeback.threads.stores.sealed', 'cryptography'} & set(sys.modules)))"
     )
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
@@ -534,7 +535,7 @@ def test_nothing_of_it_is_loaded_before_it_is_used() -> None:
 def test_without_the_extra_it_says_what_to_install(server: WalrusServer) -> None:
     program = (
         "import sys; sys.modules['cryptography'] = None\n"
-        "from takeback.errors import UsageError\nfrom takeback.state_stores.walrus import Walrus\n"
+        "from takeback.errors import UsageError\nfrom takeback.threads.stores.walrus import Walrus\n"
         f"try:\n    Walrus({server.url!r}, {server.url!r}, key={KEY!r})\n"
         "except UsageError as error:\n    print(error.hint)\n"
     )

@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback import agents, hook_record, workers
-from takeback.capture import runs
-from takeback.locks import Lock
+from takeback import agents
+from takeback.agents import hook_problems
+from takeback.look import runs_at_work
 from takeback.surfaces.hook import Asked, answer
+from takeback.system import forking
+from takeback.system.locks import Lock
 
 AGENTS = list(agents.AGENTS)
 
@@ -100,8 +102,8 @@ def tree(project: Path) -> dict[str, tuple[int, str]]:
     }
 
 
-def records(result: str = "") -> list[hook_record.Record]:
-    return [r for r in hook_record.read(Path(os.environ["TAKEBACK_HOME"])) if not result or r.result == result]
+def records(result: str = "") -> list[hook_problems.Record]:
+    return [r for r in hook_problems.read(Path(os.environ["TAKEBACK_HOME"])) if not result or r.result == result]
 
 
 @pytest.fixture
@@ -429,7 +431,7 @@ def dies(work: Any) -> Any:
     return ask
 
 
-@pytest.mark.parametrize("beside", [workers.beside, dies], ids=["judged", "and dies"])
+@pytest.mark.parametrize("beside", [forking.beside, dies], ids=["judged", "and dies"])
 def test_a_command_that_is_judged_beside_the_look_fares_as_any_other(session, ws, project, beside):
     session.beside = beside
     assert "checkpoint" in session.shell("c1", "echo new > made.txt")["systemMessage"]
@@ -444,7 +446,7 @@ def test_a_command_that_is_judged_beside_the_look_fares_as_any_other(session, ws
     assert not records("failed")
 
 
-@pytest.mark.parametrize("beside", [None, workers.beside, dies], ids=["first", "beside", "and dies"])
+@pytest.mark.parametrize("beside", [None, forking.beside, dies], ids=["first", "beside", "and dies"])
 def test_an_agent_cannot_remove_the_store_while_another_process_has_it(session, ws, beside):
     """Nothing can be captured then, which alone lets a call go on."""
     session.beside = beside
@@ -453,7 +455,7 @@ def test_an_agent_cannot_remove_the_store_while_another_process_has_it(session, 
     assert is_denied(told) and "it is the store" in reason(told)
 
 
-@pytest.mark.parametrize("beside", [None, workers.beside], ids=["first", "beside"])
+@pytest.mark.parametrize("beside", [None, forking.beside], ids=["first", "beside"])
 def test_what_cannot_be_put_on_record_is_refused_and_asked_for_all_the_same(session, ws, beside):
     session.beside = beside
     soon = {"TAKEBACK_LOCK_TIMEOUT": "0.1"}
@@ -464,7 +466,7 @@ def test_what_cannot_be_put_on_record_is_refused_and_asked_for_all_the_same(sess
     assert asked["hookSpecificOutput"]["permissionDecision"] == "ask" and records("failed")
 
 
-@pytest.mark.parametrize("beside", [None, workers.beside], ids=["first", "beside"])
+@pytest.mark.parametrize("beside", [None, forking.beside], ids=["first", "beside"])
 def test_a_call_that_is_announced_twice_is_judged_twice(session, ws, beside):
     session.beside = beside
     assert not is_denied(session.before("1", "Bash", {"command": "ls"}))
@@ -591,7 +593,7 @@ def test_no_workspace_is_noted_and_nothing_said(tmp_path):
     (found,) = records()
     assert (found.result, found.agent, found.event) == ("noted", "claude", "PreToolUse")
     assert str(elsewhere) in found.what
-    assert (Path(os.environ["TAKEBACK_HOME"]) / hook_record.FILE).stat().st_mode & 0o777 == 0o600
+    assert (Path(os.environ["TAKEBACK_HOME"]) / hook_problems.FILE).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -759,7 +761,7 @@ def test_what_is_denied_for_want_of_a_capture_is_not_journaled_as_done(session, 
 
 def test_a_call_below_a_run_that_can_be_captured_is_the_agents(session, ws, project):
     begun = ws.checkpoint("run")
-    with runs.mark(runs.folder_in(ws.store.folder) / begun.id):
+    with runs_at_work.mark(runs_at_work.folder_in(ws.store.folder) / begun.id):
         session.shell("1", "echo x > made", environ={"TAKEBACK_RUN": begun.id})
     assert effects(ws) == [("Bash: echo x > made · 1 file", ["claude"], ["made"])]
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback import ancestry, brackets
+from takeback.journal import brackets
 from takeback.surfaces.hook import Asked, answer
+from takeback.system import processes
 
 
 class Told:
@@ -116,7 +117,7 @@ class Process:
     def __init__(self) -> None:
         script = "read x; sleep 100 & echo; read x; kill $!; wait; echo; read x"
         self._sh = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.identity = self._sh.pid, ancestry.started(self._sh.pid)
+        self.identity = self._sh.pid, processes.started(self._sh.pid)
 
     def goes_on(self) -> None:
         assert self._sh.stdin is not None and self._sh.stdout is not None

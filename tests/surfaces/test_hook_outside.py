@@ -15,9 +15,10 @@ from test_hook import Claude, is_denied
 
 import takeback
 from servers.payments import Payments
-from takeback import ancestry, views
-from takeback.acts import Inverse, NewAct
-from takeback.timeline import Timeline
+from takeback.model.outside import Inverse, NewAct
+from takeback.show import views
+from takeback.show.timeline import Timeline
+from takeback.system import processes
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ def test_what_a_step_tells_of_an_effect_that_a_hook_saw_is_kept(session: Claude,
 def test_what_is_recorded_inside_the_call_that_did_it_is_one_effect(
     project: Path, ws: Any, bank: Payments, is_cut: bool
 ) -> None:
-    session = Claude(project, pid=os.getpid(), started=ancestry.started(os.getpid()))
+    session = Claude(project, pid=os.getpid(), started=processes.started(os.getpid()))
     session.prompt("charge the card")
     url = f"{bank.url}/v1/charges"
     record = f"{sys.executable} -m takeback record http POST {url} --status 201 --inverse-url /v1/refunds"
@@ -234,7 +235,7 @@ def test_what_is_recorded_inside_the_call_that_did_it_is_one_effect(
 
 
 def test_of_two_calls_alike_at_once_none_is_lost(project: Path, ws: Any, bank: Payments) -> None:
-    session = Claude(project, pid=os.getpid(), started=ancestry.started(os.getpid()))
+    session = Claude(project, pid=os.getpid(), started=processes.started(os.getpid()))
     session.prompt("charge both")
     command = f"curl -s -X POST {bank.url}/v1/charges -d amount=5"
     for key in "12":

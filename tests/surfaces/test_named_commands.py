@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback.surfaces.cli.parsing import parser_of
-from takeback.surfaces.cli.verbs import OPTIONS, VERBS
+from takeback.surfaces.cli.verb_list import OPTIONS, VERBS
 from takeback.surfaces.mcp.schemas import OF as TOOLS
 
 HERE = Path(__file__).parents[2]

@@ -27,7 +27,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], Workspac
     def urandom(size: int) -> bytes:
         return hashlib.sha256(str(next(counter)).encode()).digest()[:size]
 
-    monkeypatch.setattr("takeback.ids.os", SimpleNamespace(urandom=urandom))
+    monkeypatch.setattr("takeback.model.ids.os", SimpleNamespace(urandom=urandom))
     clock = Clock()
 
     def opened(root: Path) -> Workspace:

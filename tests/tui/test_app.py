@@ -17,7 +17,7 @@ from driving import Player, play, screen
 import takeback
 from scene import CLAUDE, CODEX, Scene, fifty_turns
 from servers.payments import serving
-from takeback.brackets import Call, Caller
+from takeback.journal.brackets import Call, Caller
 from takeback.surfaces.tui.app import TimelineApp
 
 
@@ -1021,7 +1021,7 @@ def test_a_checkpoint_that_is_not_whole_says_so(scene, project, monkeypatch):
 
 def test_a_list_that_cannot_be_read_at_first_is_read_later(scene, project, monkeypatch):
     scene.turn("one", a_txt="a\n")
-    from takeback.timeline import Timeline
+    from takeback.show.timeline import Timeline
 
     def gone(_):
         raise OSError(errno.EIO, "Input/output error")

@@ -14,12 +14,12 @@ from driving import Player, play
 
 import takeback
 from scene import CLAUDE
-from takeback.brackets import open_row, turn_row
-from takeback.callers import Call
-from takeback.effects import FILE, Change, Entry, Turn
-from takeback.history import pack_list
-from takeback.ids import new_id
-from takeback.journal import New
+from takeback.journal.brackets import open_row, turn_row
+from takeback.journal.history import pack_list
+from takeback.journal.journal import New
+from takeback.model.calls import Call
+from takeback.model.effects import FILE, Change, Entry, Turn
+from takeback.model.ids import new_id
 from takeback.surfaces.tui.app import TimelineApp
 
 

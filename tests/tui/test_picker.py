@@ -10,8 +10,8 @@ from driving import run
 
 import takeback
 from scene import Scene
-from takeback.surfaces.cli.takebacks import Asked
 from takeback.surfaces.tui.picker import Picker
+from takeback.surfaces.wording.take_backs import Asked
 
 ASKED = Asked("rollback", ())
 

@@ -11,9 +11,9 @@ from driving import Player
 from textual.widgets import Input
 
 from scene import CODEX, Scene
-from takeback.surfaces.cli.takebacks import Asked
 from takeback.surfaces.tui.app import TimelineApp
 from takeback.surfaces.tui.picker import Picker
+from takeback.surfaces.wording.take_backs import Asked
 
 SIZES = {"small": (80, 24), "roomy": (120, 40)}
 

@@ -10,8 +10,9 @@ import pytest
 
 from scene import fifty_turns
 from servers.payments import Payments
-from takeback.surfaces.web import html, sides
-from takeback.textdiff import hunks
+from takeback.surfaces.web import sides
+from takeback.surfaces.wording import html
+from takeback.text.linediff import hunks
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
 
@@ -166,7 +167,7 @@ def test_what_drifted_is_kept_or_merged(ws, scene, served):
 
 def test_an_undo_that_keeps_uncertain_work_is_done_in_part(ws, scene, served):
     from scene import CLAUDE
-    from takeback.brackets import Call
+    from takeback.journal.brackets import Call
 
     call = Call("1", "Bash", "Bash: make")
     scene.turn("make it", a_txt="made\n")

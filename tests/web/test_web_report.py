@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scene import Scene
-from takeback import report, span
+from takeback.show import report, report_span
 from takeback.surfaces.report import page
 
 
@@ -23,7 +23,7 @@ def written(ws: Any, tmp_path: Path) -> Path:
     ws.record_http("POST", "https://shop.example/mails", status=200, by={"actor": "claude"})
     ws.undo()
     file = tmp_path / "report.html"
-    file.write_text(page.written(report.make(ws, span.find(ws))), encoding="utf-8")
+    file.write_text(page.written(report.make(ws, report_span.find(ws))), encoding="utf-8")
     return file
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
-from ..typed import Any
+from importlib import import_module
+from typing import Any
+
+from takeback.errors import UsageError
+
 from .events import Agent
 
 AGENTS = {
@@ -25,8 +28,6 @@ def load(name: str) -> Agent:
 
 def part_of(package: str, name: str) -> Any:
     """What a package has of the agent of this name."""
-    from importlib import import_module
-
     if name not in AGENTS:
         raise UsageError(f"no agent is called {name!r}", f"name one of: {', '.join(AGENTS)}")
     return getattr(import_module(f"{package}.{name}"), AGENTS[name])()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..callers import Caller
-from ..typed import TYPE_CHECKING, Any
+from takeback.model.calls import Caller
+
 from . import events as kinds
 from .dialect import Dialect, text
 from .events import Event
+from .sessions import claude
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 _READERS = (
     "Read NotebookRead Glob Grep LS LSP WebFetch WebSearch TodoRead TodoWrite AskUserQuestion EnterPlanMode "
@@ -68,9 +70,7 @@ class Claude(Dialect):
         return environ.get("CLAUDE_CODE_ENTRYPOINT") == _HEADLESS
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from . import claude_transcript
-
-        return claude_transcript.end_of(transcript, key, prompted)
+        return claude.end_of(transcript, key, prompted)
 
 
 def is_made_by_program(prompt: str) -> bool:

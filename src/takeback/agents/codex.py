@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .dialect import Dialect, table, text
 from .events import Answer, Event, Reply
+from .sessions import codex
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 _READERS = (
     "update_plan view_image web_search web_search_preview list_mcp_resources list_mcp_resource_templates "
@@ -45,14 +46,10 @@ class Codex(Dialect):
     }
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from . import codex_rollout
-
-        return codex_rollout.end_of(transcript, key, prompted)
+        return codex.end_of(transcript, key, prompted)
 
     def began(self, transcript: str, key: str, since: float) -> float:
-        from . import codex_rollout
-
-        return codex_rollout.began(transcript, key)
+        return codex.began(transcript, key)
 
     def classified(self, event: Event, payload: Mapping[str, Any]) -> Event:
         if event.tool == "exec_command" and "command" not in event.input:
@@ -72,9 +69,7 @@ class Codex(Dialect):
         """As its rollout has it: the event has no exit code."""
         if text(payload, "hook_event_name") != "PostToolUse" or not text(payload, "tool_use_id"):
             return ""
-        from . import codex_rollout
-
-        return codex_rollout.failure(text(payload, "transcript_path"), text(payload, "tool_use_id"))
+        return codex.failure(text(payload, "transcript_path"), text(payload, "tool_use_id"))
 
     def render(self, event: Event, answer: Answer) -> Reply:
         if event.kind == kinds.PROMPT:

@@ -4,15 +4,17 @@ A hook of it must not fail: any other exit than 0 denies, and what it says is lo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .claude import Claude
 from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
+from .sessions import copilot
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 _READERS = (
     "view read show_file grep rg glob web_fetch fetch web_search report_intent update_todo read_bash list_bash "
@@ -54,19 +56,13 @@ class Copilot(Dialect):
         return super().call(payload, event)
 
     def transcript_of(self, session: str, environ: Mapping[str, str]) -> str:
-        from . import copilot_events
-
-        return copilot_events.file_of(session, environ)
+        return copilot.file_of(session, environ)
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from . import copilot_events
-
-        return copilot_events.end_of(transcript, key, since)
+        return copilot.end_of(transcript, key, since)
 
     def began(self, transcript: str, key: str, since: float) -> float:
-        from . import copilot_events
-
-        return copilot_events.began(transcript, key, since)
+        return copilot.began(transcript, key, since)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:
         if tool in self.tools or tool in self.patches:
@@ -97,8 +93,6 @@ class Copilot(Dialect):
 
 def has_own_hooks(cwd: str, environ: Mapping[str, str]) -> bool:
     """Whether its own hooks are installed, in the project or for the user: they tell us of every call."""
-    from pathlib import Path
-
     here = Path(cwd)
     places = [folder / ".github" / _HOOKS for folder in (here, *here.parents)]
     own = environ.get("COPILOT_HOME") or (f"{environ['HOME']}/.copilot" if environ.get("HOME") else "")

@@ -6,16 +6,19 @@ says how it differs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from hashlib import sha256
+from shlex import join
+from typing import TYPE_CHECKING, Any
 
-from .. import quickjson
-from ..callers import BY_CONTENT, Caller
-from ..typed import TYPE_CHECKING, Any
+from takeback.model.calls import BY_CONTENT, Caller
+
 from . import events as kinds
 from .events import Answer, Event, Reply
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _OURS = ("takeback", "plugin_takeback_takeback")  # what our MCP server is called, by itself and in the plugin
@@ -162,7 +165,7 @@ def exit_code(said: str) -> int | None:
 
 
 def reply(body: Mapping[str, Any]) -> Reply:
-    return Reply(out=quickjson.dumps(body) if body else "")
+    return Reply(out=json.dumps(body) if body else "")
 
 
 # -- reading what anybody may have written -------------------------------------
@@ -188,7 +191,7 @@ def table(found: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
         value = found.get(name)
         if isinstance(value, str) and value.lstrip().startswith("{"):
             try:
-                value = quickjson.loads(value)
+                value = json.loads(value)
             except (ValueError, RecursionError):
                 continue
         if isinstance(value, dict):
@@ -204,8 +207,6 @@ def command_of(given: Any) -> str:
         if len(given) == 3 and given[0].rpartition("/")[2] in ("bash", "sh", "zsh") and given[1] in ("-c", "-lc"):
             line: str = given[2]
             return line
-        from shlex import join
-
         return join(given)
     return ""
 
@@ -220,9 +221,7 @@ def patched(patch: str) -> tuple[str, ...]:
 
 def by_content(tool: str, given: Mapping[str, Any]) -> str:
     """The name of a call that has none: the same before and after, since the tool and its input are."""
-    from ..digests import sha256
-
-    packed = quickjson.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+    packed = json.dumps([tool, given], sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     return BY_CONTENT + sha256(packed).hexdigest()[:24]
 
 

@@ -6,12 +6,12 @@ stdin of a hook ─► Agent.parse ─► Event ─► (surfaces/hook.py acts on
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ..callers import Caller
-from ..typed import TYPE_CHECKING, Any, NamedTuple, Protocol
+from takeback.model.calls import Caller
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 START = "start"  # a session begins, or goes on
 PROMPT = "prompt"  # a person asks something

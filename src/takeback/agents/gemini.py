@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..typed import TYPE_CHECKING, Any
 from . import events as kinds
 from .dialect import Dialect, exit_code, reply, table, text
 from .events import Answer, Event, Reply
+from .sessions import gemini
 
 if TYPE_CHECKING:
-    from ..brackets import End
+    from takeback.journal.brackets import End
 
 _READERS = (
     "read_file read_many_files list_directory glob search_file_content grep_search google_web_search web_fetch "
@@ -50,9 +51,7 @@ class Gemini(Dialect):
         return super().call(payload, event)
 
     def end_of(self, transcript: str, key: str, prompted: bool, since: float) -> End | None:
-        from . import gemini_session
-
-        return gemini_session.end_of(transcript, key, since)
+        return gemini.end_of(transcript, key, since)
 
     def server(self, payload: Mapping[str, Any], tool: str) -> str:
         return text(table(payload, "mcp_context"), "server_name") or super().server(payload, tool)

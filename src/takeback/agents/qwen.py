@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from ..callers import Caller
-from ..typed import Any
+from takeback.model.calls import Caller
+
 from . import events as kinds
 from .claude import Claude
 from .dialect import Dialect, table

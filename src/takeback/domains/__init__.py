@@ -3,13 +3,16 @@ group `takeback.domains`."""
 
 from __future__ import annotations
 
-from ..acts import Outside, World
-from ..errors import TakebackError
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from takeback.errors import TakebackError
+from takeback.model.outside import Outside, World
 
 BUILT_IN = {
     "http": "takeback.domains.http:Http",
     "command": "takeback.domains.command:Command",
-    "email": "takeback.domains.email:Email",
+    "email": "takeback.domains.email.domain:Email",
     "python": "takeback.domains.python:Python",
 }
 
@@ -19,21 +22,15 @@ def known(wanted: set[str]) -> set[str]:
     ours = {"files", "git", "note", *BUILT_IN}
     if wanted <= ours:
         return ours
-    from importlib.metadata import entry_points
-
     return ours | {point.name for point in entry_points(group="takeback.domains")}
 
 
 def load(name: str, world: World) -> Outside:
     """The domain of this name."""
-    from importlib import import_module
-
     if name in BUILT_IN:
         module, _, found = BUILT_IN[name].partition(":")
         make = getattr(import_module(module), found)
     else:
-        from importlib.metadata import entry_points
-
         make = next((point.load() for point in entry_points(group="takeback.domains", name=name)), None)
     if make is not None:
         made: Outside = make(world)

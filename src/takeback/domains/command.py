@@ -27,13 +27,14 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from .. import redact, variables
-from ..acts import Answer, Credential, Inverse, NewAct, World, is_key_known
-from ..effects import DONE, FAILED, UNKNOWN
-from ..errors import TakebackError, UsageError
-from ..store import folder_of
-from ..typed import Any, NamedTuple
+from takeback.config import variables
+from takeback.errors import TakebackError, UsageError
+from takeback.model.effects import DONE, FAILED, UNKNOWN
+from takeback.model.outside import Answer, Credential, Inverse, NewAct, World, is_key_known
+from takeback.privacy import redact
+from takeback.store.layout import folder_of
 
 try:
     import fcntl

@@ -14,14 +14,14 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from itertools import chain
+from typing import NamedTuple
 
-from .. import changes as change_lists
-from .. import chunked, trees, workers
-from ..blobs import Blobs
-from ..chunked import ZEROS
-from ..digests import sha256, stream
-from ..effects import (
+from takeback.errors import TakebackError
+from takeback.journal import change_lists
+from takeback.look.read_path import Reader
+from takeback.model.effects import (
     DONE,
     EXACT,
     FAILED,
@@ -38,12 +38,13 @@ from ..effects import (
     same,
     text,
 )
-from ..errors import TakebackError
-from ..reading import Reader
-from ..records import pread, sparse_chunks
-from ..safefs import ABSENT, TEMPORARY, components
-from ..safefs import Folder as OpenFolder
-from ..typed import NamedTuple
+from takeback.store import chunks, folder_objects
+from takeback.store.blobs import Blobs
+from takeback.store.chunks import ZEROS
+from takeback.store.records import pread, sparse_chunks
+from takeback.system import forking
+from takeback.system.safefs import ABSENT, TEMPORARY, components
+from takeback.system.safefs import Folder as OpenFolder
 
 _BLOCK = 1 << 16
 _PAGE = 1 << 12  # of zeros, so many are a hole again
@@ -112,7 +113,7 @@ class Files:
     def _expect(self, states: Iterable[State]) -> None:
         """Large files that were stored with a plain identity are met with it again."""
         for state in states:
-            if state is not None and state.size >= chunked.FROM and not chunked.is_chunked(state.content):
+            if state is not None and state.size >= chunks.FROM and not chunks.is_chunked(state.content):
                 self._reader.plain.add((state.size, state.content))
 
     def _state(self, here: OpenFolder, name: bytes) -> State:
@@ -213,7 +214,7 @@ class Files:
             left = {s.path: numbered[s.path] for s in chain(linked, *(lot.unpacked for lot in lots))}
             numbered.clear()  # of the caller too, for room: a lot that is packed knows its own
             numbered.update(left)
-        for packed in workers.split(part, len(lots), 0, fork, meanwhile):
+        for packed in forking.split(part, len(lots), 0, fork, meanwhile):
             path, verdict, result, note = packed.split(b"\0")
             results[path] = Result(path, verdict.decode(), result.decode(), note.decode())
         groups: dict[bytes, list[Step]] = {}
@@ -722,7 +723,7 @@ class Files:
                 self.root.set_self(goal.mode, self._attributes(goal) if goal.xattrs or _had_xattrs(step) else None)
             self.root.utime_self(goal.mtime_ns)
             return
-        here, name = self._enter_folder(trees.parent(path)), names[-1]
+        here, name = self._enter_folder(folder_objects.parent(path)), names[-1]
         if step is not None:
             here.chown(name, goal.uid, goal.gid)
             with here.child(name) as folder:
@@ -734,7 +735,7 @@ class Files:
         here.utime(name, goal.mtime_ns)
 
     def _attributes(self, goal: Entry) -> Mapping[bytes, bytes]:
-        return trees.decode_xattrs(self.blobs.get(goal.xattrs)) if goal.xattrs else {}
+        return folder_objects.decode_xattrs(self.blobs.get(goal.xattrs)) if goal.xattrs else {}
 
     # -- after an interruption -----------------------------------------------
 
@@ -743,7 +744,7 @@ class Files:
         expected nor what was aimed at is somebody's, and goes back."""
         prefix = temporary_prefix(key)
         self._expect(state for step in steps for state in (step.expected, step.goal))
-        folders = {trees.parent(s.path) for s in steps}
+        folders = {folder_objects.parent(s.path) for s in steps}
         for folder in folders:
             try:
                 with self.root.descend(components(folder)) as here:
@@ -782,7 +783,7 @@ class Files:
             try:
                 with self.root.descend(components(folder)) as here:
                     for name, _ in here.listing():
-                        if name.startswith(prefix) and not workers.is_running(
+                        if name.startswith(prefix) and not forking.is_running(
                             text(name[len(prefix) :]).partition("-")[0]
                         ):
                             _unlink_quietly(here, name)
@@ -827,7 +828,7 @@ class _Lot:
 
 def _in_lots(steps: list[Step]) -> list[_Lot]:
     """Enough of them for two processes to end at the same time."""
-    size = min(_LOT, -(-len(steps) // workers.PARTS)) or 1
+    size = min(_LOT, -(-len(steps) // forking.PARTS)) or 1
     return [_Lot(steps[at : at + size]) for at in range(0, len(steps), size)]
 
 
@@ -888,12 +889,12 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _hash(fd: int, goal: Entry) -> bytes:
-    if chunked.is_chunked(goal.content):
-        return chunked.identity(fd, os.fstat(fd).st_size)
+    if chunks.is_chunked(goal.content):
+        return chunks.identity(fd, os.fstat(fd).st_size)
     if goal.size < 1 << 20:
         return sha256(pread(fd, goal.size + 1, 0)).digest()
     os.lseek(fd, 0, os.SEEK_SET)
-    digest = stream()
+    digest = sha256()
     for chunk in sparse_chunks(fd):
         digest.update(chunk)
     return digest.digest()
@@ -911,7 +912,7 @@ def export(root: OpenFolder, blobs: Blobs, found: Iterable[tuple[bytes, Entry]],
     files = Files(root, blobs)
     found = list(found)
     files._expect(entry for _, entry in found)
-    files.sweep_exports({trees.parent(path) for path, _ in found})
+    files.sweep_exports({folder_objects.parent(path) for path, _ in found})
     steps = []
     results = []
     for path, goal in found:

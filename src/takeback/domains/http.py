@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urljoin
 
-from .. import redact
-from ..acts import BEGUN, KEY_LASTS, Answer, Credential, Inverse, NewAct, World, is_key_known
-from ..effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
-from ..errors import TakebackError, UsageError
-from ..exchange import Place, Reply, exchange, place, refuse_dots
-from ..typed import Any
+from takeback.errors import TakebackError, UsageError
+from takeback.model.effects import COMPENSATING, DONE, FAILED, IRREVERSIBLE, UNKNOWN
+from takeback.model.outside import BEGUN, KEY_LASTS, Answer, Credential, Inverse, NewAct, World, is_key_known
+from takeback.privacy import redact
+from takeback.system.http import Place, Reply, exchange, place, refuse_dots
 
 NOT_SAID = 0  # as a status: it was done, and nobody noted the answer
 _TIMEOUT, _LONGEST = 30.0, 600.0  # seconds

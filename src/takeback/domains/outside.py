@@ -13,12 +13,12 @@ second attempt says what became of the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from .. import redact
-from ..acts import BEGUN, NOBODY_KNOWS, Act, Answer, Outside
-from ..effects import DONE, FAILED, UNKNOWN, Entry, Result, State, Step
-from ..errors import TakebackError
-from ..typed import Any
+from takeback.errors import TakebackError
+from takeback.model.effects import DONE, FAILED, UNKNOWN, Entry, Result, State, Step
+from takeback.model.outside import BEGUN, NOBODY_KNOWS, Act, Answer, Outside
+from takeback.privacy import redact
 
 
 class Acts:

@@ -14,6 +14,7 @@ acted in part, so nobody knows — unless it was recorded as idempotent: then it
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -24,13 +25,15 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from .. import ancestry, redact
-from ..acts import KEY_LASTS, Answer, Credential, Inverse, World, is_key_known
-from ..effects import DONE, FAILED, UNKNOWN
-from ..errors import NotDone, TakebackError, UsageError
-from ..typed import Any
+from takeback.errors import NotDone, TakebackError, UsageError
+from takeback.model.effects import DONE, FAILED, UNKNOWN
+from takeback.model.outside import KEY_LASTS, Answer, Credential, Inverse, World, is_key_known
+from takeback.privacy import redact
+from takeback.system import processes
 
 OP = "call"
 _MAIN = "__main__"
@@ -72,7 +75,7 @@ def _known_as(module: str, attribute: str) -> str:
 def program() -> str:
     """What tells the program that runs here from another: its file; without one, the process itself."""
     file = getattr(sys.modules.get(_MAIN), "__file__", None)
-    return os.path.realpath(file) if file else f"process {os.getpid()}.{ancestry.started(os.getpid())}"
+    return os.path.realpath(file) if file else f"process {os.getpid()}.{processes.started(os.getpid())}"
 
 
 def _must_exist(module: str, attribute: str) -> None:
@@ -267,9 +270,6 @@ def _call(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> Any:
     """Calls it; one that is async runs to its end in a loop of its own."""
     if not inspect.iscoroutinefunction(function):
         return function(**kwargs)
-    import asyncio
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(1) as thread:  # there may be a running loop in this one
         return thread.submit(lambda: asyncio.run(function(**kwargs))).result()
 

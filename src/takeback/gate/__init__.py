@@ -10,30 +10,21 @@ what it does; docs/gate.md says what the gate does not see.
 
 from __future__ import annotations
 
-from ..typed import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from . import decision, tools
+from .bash import judge
+from .risk import Risk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ..agents.events import Answer, Event
-    from ..workspace import Workspace
-    from .judging import Judged
+    from takeback.agents.events import Answer, Event
+    from takeback.gate.bash.judge import Judged
+    from takeback.workspace import Workspace
 
 
 _NONE: Mapping[str, str] = {}
-
-
-class Risk(NamedTuple):
-    """Something that cannot be taken back, or not by takeback."""
-
-    kind: str  # a name of [policy.calls]; "own" is always refused
-    what: str  # the part of the call that does it
-    why: str  # one sentence
-    undo: str = ""  # what would take it back, as far as can be said
-    refuse: bool = False  # whatever the policy says
-    outside: tuple[str, ...] = ()  # paths outside the workspace that it writes
-    request: str = ""  # the method and URL, where it is a request to a server
-    times: int = 1  # how often the call sends it, in plain sight
 
 
 def known(environ: Mapping[str, str]) -> dict[str, str]:
@@ -65,9 +56,7 @@ def look(
     known: Mapping[str, str] = _NONE,
 ) -> Judged:
     """The same with what of the command is not known: programs whose own code alone says what they do."""
-    from .judging import shell as judged
-
-    return judged(command, cwd, root, home, stores, config, known)
+    return judge.shell(command, cwd, root, home, stores, config, known)
 
 
 def tool(
@@ -79,9 +68,7 @@ def tool(
     known: Mapping[str, str] = _NONE,
 ) -> tuple[Risk, ...]:
     """The risks of a call of any tool; of a shell, those of its command."""
-    from .tools import tool as judged
-
-    return judged(event, root, home, stores, config, known)
+    return tools.tool(event, root, home, stores, config, known)
 
 
 def decide(
@@ -89,6 +76,4 @@ def decide(
 ) -> Answer:
     """What is answered. A call that is asked for or denied is journaled; an approval of it is used up. `alone`: the
     agent could ask, but nobody sits at it."""
-    from .deciding import decide as decided
-
-    return decided(ws, event, risks, can_ask, summary, alone)
+    return decision.decide(ws, event, risks, can_ask, summary, alone)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
-from ..typed import NamedTuple
-from .state import resolved
-from .words import UNKNOWN
+from takeback.gate.bash.state import resolved
+from takeback.gate.bash.words import UNKNOWN
 
 _TEMPORARY = (
     "/tmp",

@@ -6,13 +6,13 @@ skips any number of words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import NamedTuple
 
-from ..patterns import pattern
-from ..typed import NamedTuple
-from .words import UNKNOWN, named
+from takeback.gate.bash.words import UNKNOWN, named
 
 PUSH, PUBLISH, FORGE = "push", "publish", "forge"
 INFRASTRUCTURE, CLUSTER, CLOUD = "infrastructure", "cluster", "cloud"
@@ -21,9 +21,9 @@ DELETE, OUTSIDE, SYSTEM, ERASE = "delete", "outside", "system", "erase"
 UNREAD = "unknown"
 
 _HARMLESS = frozenset({"--help", "-help", "--version"})
-_SETS = pattern(r"-[uR]*s.*|--set(?:=.*)?")
-_VALUED = pattern(r"-[uR]*[dfrv]")
-_CLOCK = pattern(r"\d{8}(?:\d\d){0,2}(?:\.\d\d)?")  # the month first
+_SETS = re.compile(r"-[uR]*s.*|--set(?:=.*)?")
+_VALUED = re.compile(r"-[uR]*[dfrv]")
+_CLOCK = re.compile(r"\d{8}(?:\d\d){0,2}(?:\.\d\d)?")  # the month first
 _DRY = frozenset({"--dry-run", "--dryrun", "--dry-run=client", "--dry-run=server", "--dry-run=true"})
 
 

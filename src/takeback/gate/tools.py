@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..agents.events import READS, SHELL, WRITES
-from ..typed import TYPE_CHECKING, Any
-from . import Risk, own, rules, switches
+from takeback.agents.events import READS, SHELL, WRITES
+from takeback.gate.bash.judge import shell
+from takeback.gate.bash.words import named
+
+from . import own_undo, rules
+from .bash import switches
 from .deadline import Deadline, TooLate
 from .places import OUT, TEMPORARY, places
-from .words import named
+from .requests_and_statements import destroys
+from .risk import Risk
 
 if TYPE_CHECKING:
-    from ..agents.events import Event
+    from takeback.agents.events import Event
 
 KIND = "tool"
 _ACTS = named(
@@ -35,8 +40,6 @@ def tool(
     event: Event, root: str, home: str, stores: Iterable[str], config: Iterable[str], known: Mapping[str, str]
 ) -> tuple[Risk, ...]:
     if event.does == SHELL:
-        from .judging import shell
-
         return shell(event.command, event.cwd or root, root, home, stores, config, known).risks
     found = _written(event, root, home, stores, config) if event.does != READS else []
     if event.server:
@@ -47,7 +50,7 @@ def tool(
 def _written(event: Event, root: str, home: str, stores: Iterable[str], config: Iterable[str]) -> list[Risk]:
     """The paths that an editing tool names."""
     where = places(root, home)
-    mine = own.own(home, where, stores, config)
+    mine = own_undo.own(home, where, stores, config)
     found, outside = [], []
     text, deadline = switches.written(event.input), Deadline()
     for given in event.paths:
@@ -59,11 +62,11 @@ def _written(event: Event, root: str, home: str, stores: Iterable[str], config: 
         path = home + given[1:] if given == "~" or given.startswith("~/") else given
         place, real = where.of(path, event.cwd or root)
         for name in dict.fromkeys((real, os.path.realpath(real))):
-            if (risk := own.of_path(name, mine)) is not None:
+            if (risk := own_undo.of_path(name, mine)) is not None:
                 found.append(risk)
                 break
             if (switch := switches.in_file(name, text)) is not None:
-                found.append(Risk(own.KIND, switch.what, switch.why, refuse=True))
+                found.append(Risk(own_undo.KIND, switch.what, switch.why, refuse=True))
                 break
         else:
             if place in (OUT, TEMPORARY):
@@ -89,8 +92,6 @@ def _of_server(event: Event) -> list[Risk]:
     if said.get("destructiveHint") is False:
         return []
     if (statement := _statement(event.input)) and words and words[0] in ("query", "execute", "run", "sql", "exec"):
-        from .web import destroys
-
         if lost := destroys("psql", ["psql", statement], None):
             return [Risk(rules.DATABASE, f"{lost} in {shown}", "what a database loses is not captured")]
         return []

@@ -39,17 +39,18 @@ try:
         SessionSummaryEntry,
     )
 except ImportError as error:
-    from ..installed import with_extra
+    from takeback.system.installed import with_extra
 
     raise ImportError(f"{error}: install it: {with_extra('claude-agent')}") from error
 
-from .. import plain, regular
-from ..agents.claude import is_made_by_program
-from ..doing import to_the_end
-from ..errors import Moved, TakebackError
-from ..states import NewState, StateCheckpoint
-from ..toolcalls import ALLOW, ToolCalls
-from ..workspace import Workspace
+from takeback.agents.claude import is_made_by_program
+from takeback.errors import Moved, TakebackError
+from takeback.harness.recorder import to_the_end
+from takeback.harness.tool_calls import ALLOW, ToolCalls
+from takeback.model.thread_states import NewState, StateCheckpoint
+from takeback.system import regular_files
+from takeback.threads import plain_data
+from takeback.workspace import Workspace
 
 SOURCE = "claude-agent"
 START = "start"  # the cursor of a conversation in which nothing has been said
@@ -130,7 +131,7 @@ class _Hooks:
 def _last_message(transcript: str) -> str:
     """The id of the newest message in a transcript: how far the conversation has come."""
     try:
-        lines = regular.read(transcript, _TAIL, last=True).splitlines()
+        lines = regular_files.read(transcript, _TAIL, last=True).splitlines()
     except (OSError, ValueError):
         return ""
     for line in reversed(lines):
@@ -227,7 +228,7 @@ class TakebackSessionStore(SessionStore):
         raise TakebackError(f"session {key['session_id']} keeps moving; nothing was added", "let one program write it")
 
     def _put(self, key: SessionKey, state: Mapping[str, Any], head: StateCheckpoint | None, summary: str) -> None:
-        values = {name: plain.encoded(value, name) for name, value in state.items()}
+        values = {name: plain_data.encoded(value, name) for name, value in state.items()}
         thread, subpath = self.thread(key["project_key"], key["session_id"]), key.get("subpath", "")
         new = NewState(thread, subpath, "", "", values, source=SOURCE, agent="claude", summary=summary)
         self.workspace.threads.put(new._replace(expect_head=head.id if head is not None else ""))

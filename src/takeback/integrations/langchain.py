@@ -24,20 +24,21 @@ try:
     from langgraph.runtime import Runtime
     from langgraph.types import Command, interrupt
 except ImportError as error:
-    from ..installed import with_extra
+    from takeback.system.installed import with_extra
 
     raise ImportError(f"{error}: install it: {with_extra('langchain')}") from error
 
-from .. import lineage
-from ..consent import awaiting
-from ..declared import Undo
-from ..doing import to_the_end
-from ..errors import NotDone
-from ..states import StateCheckpoint
-from ..steps import Approve
-from ..threads import Threads
-from ..toolcalls import ALLOW, ASK, Ask, Decision, ToolCalls, Undone
-from ..workspace import Workspace
+from takeback.errors import NotDone
+from takeback.harness.approval import awaiting
+from takeback.harness.recorder import to_the_end
+from takeback.harness.steps import Approve
+from takeback.harness.tool_calls import ALLOW, ASK, Ask, Decision, ToolCalls, Undone
+from takeback.harness.undo_declarations import Undo
+from takeback.model.thread_states import StateCheckpoint
+from takeback.threads import restored_from
+from takeback.threads.threads import Threads
+from takeback.workspace import Workspace
+
 from .langgraph import TakebackSaver
 
 Answer = ToolMessage | Command[Any]
@@ -236,7 +237,7 @@ class TakebackMiddleware(AgentMiddleware[Any, Any, Any]):
 def _before_last_turn(threads: Threads, thread: str) -> StateCheckpoint | None:
     """The state before the last input that stands. The first one has nothing before it, and is then itself the state
     without a message."""
-    for state in lineage.standing(threads, thread):
+    for state in restored_from.standing(threads, thread):
         if state.meta.get("metadata", {}).get("source") == "input":
             return threads.find(thread, state.parent) if state.parent else state
     return None

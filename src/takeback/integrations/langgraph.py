@@ -40,24 +40,27 @@ try:
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 except ImportError as error:
-    from ..installed import with_extra
+    from takeback.system.installed import with_extra
 
     raise ImportError(f"{error}: install it: {with_extra('langgraph')}") from error
 
-from .. import lineage, plain, results
-from .. import open as open_workspace
-from ..consent import awaiting, is_yes
-from ..doing import to_the_end
-from ..effects import DONE, STATES, UNCOVERED, Outcome, Plan, path_of_thread
-from ..errors import ApprovalNeeded, CredentialNeeded, Damaged, NoWorkspace, Stale, TakebackError, UsageError
-from ..executor import kept_results
-from ..handed import start_apart
-from ..state_stores import StateStore
-from ..states import Checked, NewState, StateCheckpoint, Write
-from ..steps import Approve
-from ..thread_turns import finish_interrupted, finish_unasked
-from ..threads import Threads
-from ..workspace import Workspace
+from takeback import open as open_workspace
+from takeback.apply import results
+from takeback.apply.executor import kept_results
+from takeback.errors import ApprovalNeeded, CredentialNeeded, Damaged, NoWorkspace, Stale, TakebackError, UsageError
+from takeback.harness.approval import awaiting, is_yes
+from takeback.harness.recorder import to_the_end
+from takeback.harness.steps import Approve
+from takeback.model.effects import DONE, STATES, UNCOVERED, Outcome, Plan, path_of_thread
+from takeback.model.thread_states import Checked, NewState, StateCheckpoint, Write
+from takeback.system.handed_over import start_apart
+from takeback.threads import plain_data
+from takeback.threads import restored_from as lineage
+from takeback.threads.stores import StateStore
+from takeback.threads.threads import Threads
+from takeback.threads.turns import finish_interrupted, finish_unasked
+from takeback.workspace import Workspace
+
 from .langgraph_runs import Runs, begun_here, is_run, is_synced
 
 _BATCH = 64  # checkpoints that one trip to the worker thread reads
@@ -341,7 +344,7 @@ class TakebackSaver(BaseCheckpointSaver[str]):
         """With all its values in bytes; what is left is to store it."""
         thread, ns, parent = _address(config)
         found = get_checkpoint_metadata(config, metadata)
-        told: dict[str, Any] = json.loads(plain.encoded(found, "metadata"))  # as it is read again
+        told: dict[str, Any] = json.loads(plain_data.encoded(found, "metadata"))  # as it is read again
         kept = self._opened.kept.get((thread, ns), {})
         # Copies: they may be changed while the put waits for its turn.
         versions, values = dict(checkpoint["channel_versions"]), dict(checkpoint["channel_values"])

@@ -21,11 +21,11 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tracers.context import register_configure_hook
 from langgraph.types import Command
 
-from .. import thread_turns
-from ..doing import Recorder, around_here, find_by
-from ..errors import TakebackError
-from ..thread_turns import ThreadTurn
-from ..workspace import Workspace
+from takeback.errors import TakebackError
+from takeback.harness.recorder import Recorder, around_here, find_by
+from takeback.threads import turns as thread_turns
+from takeback.threads.turns import ThreadTurn
+from takeback.workspace import Workspace
 
 CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own names, in a config
 _RUNTIME, _DURABILITY = "__pregel_runtime", "__pregel_durability"

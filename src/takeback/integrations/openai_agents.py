@@ -25,16 +25,16 @@ try:
     from agents.items import TResponseInputItem
     from agents.tool_context import ToolContext
 except ImportError as error:
-    from ..installed import with_extra
+    from takeback.system.installed import with_extra
 
     raise ImportError(f"{error}: install it: {with_extra('openai-agents')}") from error
 
-from ..declared import Undo
-from ..doing import to_the_end
-from ..errors import Moved, TakebackError, UsageError
-from ..steps import Approve
-from ..toolcalls import ALLOW, Ask, ToolCalls, Undone
-from ..workspace import Workspace
+from takeback.harness.undo_declarations import Undo
+from takeback.harness.recorder import to_the_end
+from takeback.errors import Moved, TakebackError, UsageError
+from takeback.harness.steps import Approve
+from takeback.harness.tool_calls import ALLOW, Ask, ToolCalls, Undone
+from takeback.workspace import Workspace
 
 AGENT = "openai-agents"
 _ITEMS = "items"

@@ -2,7 +2,7 @@
 
     takeback = Takeback(workspace, undo={"charge": {"http": {"url": …, "json": {"charge": "{result.id}"}}}})
     agent = Agent(model, capabilities=[takeback], output_type=[str, DeferredToolRequests])
-    agent.run_sync("order a book", conversation=takeback.conversation())
+    agent.run_sync("order a book", conversation=takeback.harness.conversation())
     takeback.undo()
 
 A turn is one run of the agent, with those that go on from what it deferred. The conversation is saved when a run ends,
@@ -34,20 +34,20 @@ try:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import ToolDefinition
 except ImportError as error:
-    from ..installed import with_extra
+    from takeback.system.installed import with_extra
 
     raise ImportError(f"{error}: install it: {with_extra('pydantic-ai')}") from error
 
-from .. import lineage
-from ..consent import awaiting
-from ..declared import Undo
-from ..doing import to_the_end
-from ..errors import Moved, NotDone, TakebackError
-from ..ids import new_id
-from ..states import StateCheckpoint
-from ..steps import Approve
-from ..toolcalls import ALLOW, ASK, Ask, Decision, ToolCalls, Undone
-from ..workspace import Workspace
+from takeback.errors import Moved, NotDone, TakebackError
+from takeback.harness.approval import awaiting
+from takeback.harness.recorder import to_the_end
+from takeback.harness.steps import Approve
+from takeback.harness.tool_calls import ALLOW, ASK, Ask, Decision, ToolCalls, Undone
+from takeback.harness.undo_declarations import Undo
+from takeback.model.ids import new_id
+from takeback.model.thread_states import StateCheckpoint
+from takeback.threads import restored_from
+from takeback.workspace import Workspace
 
 _RECORDS = TypeAdapter(ConversationRecord)
 _AT_HAND = 10_000  # messages
@@ -307,7 +307,7 @@ class TakebackConversations(ConversationStore):
 
     def before_last_turn(self, conversation_id: str) -> StateCheckpoint | None:
         """Where the last turn that stands began."""
-        states = lineage.standing(self.workspace.threads, conversation_id)
+        states = restored_from.standing(self.workspace.threads, conversation_id)
         return next((state for state in states if state.meta.get("turn") == _BEGUN), None)
 
     def _state(self, conversation_id: str) -> tuple[StateCheckpoint | None, dict[str, Any]]:

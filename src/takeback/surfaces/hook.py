@@ -8,28 +8,40 @@ happens: what goes wrong is put on record (hook_record.py), and the call goes on
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from .. import agents, quickjson
-from ..agents import events as kinds
-from ..agents.events import Agent, Answer, Event, Reply
-from ..callers import Call, Caller
-from ..effects import domain_of, thread_of
-from ..errors import TakebackError
-from ..typed import TYPE_CHECKING, NamedTuple
+from takeback import agents, gate
+from takeback.agents import call_of_event, copilot, hook_problems
+from takeback.agents import events as kinds
+from takeback.agents.claude import is_another
+from takeback.agents.events import Agent, Answer, Event, Reply
+from takeback.config import place as setting_place
+from takeback.config.settings import user_config
+from takeback.domains.git.repository import amount
+from takeback.errors import TakebackError
+from takeback.model.calls import Call, Caller
+from takeback.model.effects import domain_of, thread_of
+from takeback.privacy import redact
+from takeback.store import layout
+from takeback.store.folder_objects import LATE
+from takeback.store.layout import folder_of
+from takeback.workspace import open_workspace
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from ..calls import Opened
-    from ..effects import Takeback
-    from ..gate import Risk
-    from ..settings import Settings
-    from ..workspace import Workspace
+    from takeback.config.settings import Settings
+    from takeback.gate.risk import Risk
+    from takeback.look.turns_and_calls import Opened
+    from takeback.model.effects import Takeback
+    from takeback.workspace import Workspace
 
     Workspaces = Callable[[Path, Settings, Mapping[str, str]], AbstractContextManager[Workspace]]
     Beside = Callable[[Callable[[], bool]], Callable[[], bool]]
@@ -89,8 +101,6 @@ def answer(asked: Asked, workspaces: Workspaces | None = None, beside: Beside | 
 
 
 def _open(root: Path, settings: Settings, environ: Mapping[str, str]) -> Workspace:
-    from ..workspace import open_workspace
-
     return open_workspace(root, settings, environ=environ)
 
 
@@ -102,17 +112,13 @@ def _heard(asked: Asked) -> tuple[Agent, Event]:
     agent = agents.load(asked.agent)
     if len(asked.payload) > _LARGEST:
         raise ValueError(f"the payload has {len(asked.payload):,} bytes")
-    payload = quickjson.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
+    payload = json.loads(asked.payload.decode("utf-8", "surrogateescape") or "{}")
     if not isinstance(payload, dict):
         raise ValueError("the payload is no JSON object")
     run = asked.environ.get("TAKEBACK_RUN", "")
     caller = Caller(asked.agent, "", pid=asked.pid, started=asked.started, run=run)
     if asked.agent == "claude":
-        from ..agents.claude import is_another
-
         if is_another(payload):
-            from ..agents import copilot
-
             agent = agents.load("copilot")
             if copilot.has_own_hooks(asked.cwd, asked.environ):
                 return agent, Event(kinds.OTHER, caller)
@@ -124,14 +130,12 @@ def _heard(asked: Asked) -> tuple[Agent, Event]:
 
 def _place(asked: Asked, event: Event) -> Place | None:
     """The workspace of an event: at or above its folder, else the hook's own, else the project that the agent names."""
-    from pathlib import Path
-
-    from .. import settings, store
+    from takeback.config import settings
 
     home = settings.home(asked.environ)
     for folder in (event.cwd, asked.cwd, asked.environ.get("CLAUDE_PROJECT_DIR", "")):
         if folder and "\0" not in folder and os.path.isabs(folder):
-            root = store.find_root(home, Path(folder))
+            root = layout.find_root(home, Path(folder))
             if root is not None:
                 return Place(home, root, settings_of(root, asked.environ))
     if event.kind != kinds.END:
@@ -141,7 +145,7 @@ def _place(asked: Asked, event: Event) -> Place | None:
 
 def settings_of(root: Path, environ: Mapping[str, str]) -> Settings:
     """What hooks go by in a workspace: an agent waits for them, so they do not wait long for the store."""
-    from .. import setting_place, settings
+    from takeback.config import settings
 
     found = settings.load(root, environ, config=setting_place.noted(settings.home(environ), root))
     return found._replace(lock_timeout=min(found.lock_timeout, _PATIENCE))
@@ -151,8 +155,6 @@ def _is_shielded(asked: Asked, place: Place) -> bool:
     """Whether this is part of a `takeback run`, which keeps the store from its command and captures by itself."""
     if not asked.environ.get("TAKEBACK_RUN"):
         return False
-    from ..store import folder_of
-
     try:
         os.close(os.open(folder_of(place.home, place.root) / "store.lock", os.O_RDWR))
     except FileNotFoundError:
@@ -175,16 +177,14 @@ def _acted(
     if event.kind == kinds.BEFORE:
         return _before(asked, agent, event, place, workspace, is_risky)
     if event.kind in (kinds.ASKED, kinds.REFUSED, kinds.AFTER):
-        from .. import announced
-
-        call = announced.call(event, place.root)[0]
+        call = call_of_event.call(event, place.root)[0]
         if event.kind == kinds.ASKED:
             workspace.ask_about(event.caller, call)
             return Answer()
         if event.kind == kinds.REFUSED:
             workspace.refuse_call(event.caller, call, asked.at)
             return Answer()
-        nothing = announced.nothing_came_of(event)
+        nothing = call_of_event.nothing_came_of(event)
         ended = workspace.end_call(
             event.caller, call, event.failed, ran=event.ran, at=asked.at, nothing=nothing, goes_on=event.goes_on
         )
@@ -199,11 +199,9 @@ def _acted(
 def _before(
     asked: Asked, agent: Agent, event: Event, place: Place, workspace: Workspace, is_risky: Callable[[], bool] | None
 ) -> Answer:
-    from .. import announced
-
     if event.does == kinds.UNKNOWN and not event.server:
         _on_record(asked, NOTED, f"takeback does not know this tool, and looks at the whole tree: {event.tool}", event)
-    call, outside = announced.call(event, place.root)
+    call, outside = call_of_event.call(event, place.root)
     if is_risky is not None:
         try:
             opened = workspace.begin_call_unless(event.caller, call, is_risky)
@@ -217,7 +215,7 @@ def _before(
     if said.decision == kinds.DENY or (said.decision == kinds.ASK and not agent.can_ask):
         return said
     asks = said.decision == kinds.ASK
-    acts = announced.acts(event, outside, risks)
+    acts = call_of_event.acts(event, outside, risks)
     try:
         opened = workspace.begin_call(event.caller, call._replace(acts=acts, asked=asks))
     except Exception as error:
@@ -232,8 +230,6 @@ def _begun(
     asked: Asked, event: Event, place: Place, workspace: Workspace, call: Call, opened: Opened, said: Answer
 ) -> Answer:
     """What is said to a call whose before-image is taken; where it is not, as the owner chose."""
-    from ..trees import LATE
-
     missing = [(path, why) for path, why in opened.lacking if why == LATE or path in call.paths]
     if missing and place.settings.failure == "closed":
         workspace.end_call(event.caller, opened.bracket.call, failed=True, did_act=False)
@@ -248,8 +244,6 @@ def _gated(
     """What the owner's policy says of a call, and what it does that nothing takes back."""
     if event.does == kinds.WRITES and not outside and _is_plain(call, place, asked.environ):
         return Answer(), ()  # captured, and nothing of an agent's or of ours: most calls, and the gate takes its time
-    from .. import gate
-
     try:
         risks = _risks(asked, event, place)
         if not risks:
@@ -265,8 +259,6 @@ def _gated(
 
 def _risks(asked: Asked, event: Event, place: Place) -> tuple[Risk, ...]:
     """What a call does that nothing takes back."""
-    from .. import gate
-
     folder = next((text for name in kinds.FOLDERS if isinstance(text := event.input.get(name), str) and text), "")
     there = event._replace(cwd=os.path.join(event.cwd or str(place.root), folder))
     stores, config = (str(place.home),), _configs(place, asked.environ)
@@ -302,8 +294,6 @@ def _is_plain(call: Call, place: Place, environ: Mapping[str, str]) -> bool:
 
 def _configs(place: Place, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The person's configuration: the one that counts here, and where the environment says that it is."""
-    from ..settings import user_config
-
     return tuple(dict.fromkeys(map(str, (place.settings.config, user_config(environ)))))
 
 
@@ -313,8 +303,6 @@ def _configs(place: Place, environ: Mapping[str, str]) -> tuple[str, ...]:
 def _line(place: Place, workspace: Workspace, id: str, call: Call) -> str:
     if not place.settings.message:
         return ""
-    from .. import redact
-
     short = id[: workspace.store.journal.letters(id, 3)]
     return f"⚙ checkpoint {short} before {redact.text(call.summary)}"
 
@@ -331,8 +319,6 @@ def _taken_back(workspace: Workspace, told: Iterable[Takeback]) -> str:
 
 
 def _taken(workspace: Workspace, takeback: Takeback) -> str:
-    from ..repository import amount
-
     history = workspace.history()
     changed = {p for e in history.effects if e.takeback == takeback.id for p in e.changes}
     if not changed:
@@ -415,11 +401,11 @@ def _partial(asked: Asked, event: Event, place: Place, lacking: Iterable[tuple[b
 def _on_record(asked: Asked, result: str, what: str, event: Event | None = None, place: Place | None = None) -> None:
     """Leaves a line for the owner. Never raises: there is nobody left to tell."""
     try:
-        from .. import hook_record, settings
+        from takeback.config import settings
 
         home = place.home if place else settings.home(asked.environ)
         root, tool = str(place.root) if place else "", event.tool if event else ""
         name = event.name if event and event.name else asked.event
-        hook_record.append(home, hook_record.Record(time.time(), result, asked.agent, name, what, root, tool))
+        hook_problems.append(home, hook_problems.Record(time.time(), result, asked.agent, name, what, root, tool))
     except Exception:
         return

@@ -18,8 +18,8 @@ from agents.drivers.driver import Ran, kill, kill_agent, processes_of
 from agents.drivers.terminal import Terminal
 from agents.model import Model, Turn
 from support import picture
-from takeback.effects import Effect
-from takeback.history import History
+from takeback.journal.history import History
+from takeback.model.effects import Effect
 
 NOTES = Path(__file__).with_name("notes.py")
 _OWN = (b".git", b".claude", b".codex", b".gemini", b".qwen", b".github", b".opencode", b".mcp.json")

@@ -6,7 +6,7 @@ import re
 
 from agents.drivers import Driver
 from agents.model import Model, Turn
-from takeback.agent_files import HOOKS
+from takeback.config.agents_own_files import HOOKS
 
 from .place import Place, wait_until
 

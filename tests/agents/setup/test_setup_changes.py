@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from test_setup_documents import documents
 
 from sampling import examples
-from takeback.agent_files import HOOKS, is_agents_own
 from takeback.agents import AGENTS
 from takeback.agents.setup import changes, lines, load, records
 from takeback.agents.setup.targets import Ours, Place
+from takeback.config.agents_own_files import HOOKS, is_agents_own
 from takeback.errors import TakebackError
 
 

@@ -186,7 +186,7 @@ def killed_rollback() -> Callable[[Cli], None]:
     """Rolls back, and is killed before a second file."""
     script = """
 import os, sys, takeback
-from takeback.executor import Executor
+from takeback.apply.executor import Executor
 from takeback.domains.files import Files
 real, calls = Files._do, []
 def dying(self, *args):

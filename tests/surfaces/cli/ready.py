@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _NUMBER = struct.Struct("!q")
-_NOT_READY = ("__main__", "integrations", "mcp", "reference", "ui", "web")  # what few commands load
+_NOT_READY = {"__main__", "integrations", "mcp", "reference", "tui", "ui", "web"}  # what few commands load
 _INTERPRETERS = ("PYTHON", "LC_", "LANG", "TZ", "TAKEBACK_PORTABLE")  # what is read once, at the start
 
 
@@ -142,13 +142,11 @@ def become(words: list[str], cwd: str, env: dict[str, str], fds: list[int]) -> N
 
 def main() -> None:
     import takeback
-    from takeback import capture, domains, safefs
     from takeback.surfaces import cli
 
-    for package in (takeback, capture, domains, safefs, cli):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            if module.name.rpartition(".")[2] not in _NOT_READY:
-                importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(takeback.__path__, "takeback."):
+        if not _NOT_READY & set(module.name.split(".")) and not module.name.endswith("resident.start"):
+            importlib.import_module(module.name)
     gc.freeze()
     wait_for_commands(socket.socket(fileno=int(sys.argv[1])))
     cli.main()

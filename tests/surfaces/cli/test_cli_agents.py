@@ -11,11 +11,12 @@ import pytest
 
 import takeback
 from scene import Scene
-from takeback import ancestry, report, span
-from takeback.acts import NewAct
-from takeback.brackets import Call, Caller
-from takeback.effects import UNCOVERED
-from takeback.timeline import Timeline
+from takeback.journal.brackets import Call, Caller
+from takeback.model.effects import UNCOVERED
+from takeback.model.outside import NewAct
+from takeback.show import report, report_span
+from takeback.show.timeline import Timeline
+from takeback.system import processes
 
 CLAUDE = Caller("claude", "session-one")
 CODEX = Caller("codex", "session-two", one_at_a_time=True)
@@ -141,7 +142,7 @@ def test_show_has_a_turn_with_its_calls(worked):
 
 
 def test_show_has_a_turn_with_the_calls_that_were_refused_in_it(worked):
-    from takeback.journal import New
+    from takeback.journal.journal import New
 
     said = {"agent": "claude", "fingerprint": "f", "kind": "push", "summary": "git push", "why": "x"}
     with takeback.open(worked.project) as ws:
@@ -198,7 +199,7 @@ def test_status_says_whose_turns_and_who_is_at_work_and_leaves_no_trace(worked):
 
 def test_status_tells_a_call_whose_process_is_gone(cli):
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    gone = Caller("claude", "s", "", process.pid, ancestry.started(process.pid))
+    gone = Caller("claude", "s", "", process.pid, processes.started(process.pid))
     with takeback.open(cli.project) as ws:
         ws.begin_call(gone, bash("1", "sleep 9"))
     process.communicate(b"\n")
@@ -306,8 +307,8 @@ def test_changes_between_an_agents_calls_are_listed_and_never_undone(worked):
 ASKING = """
 import os, subprocess, sys
 import takeback
-from takeback import ancestry
-from takeback.brackets import Call, Caller
+from takeback.system import processes as ancestry
+from takeback.journal.brackets import Call, Caller
 
 # An agent: it has done something, is asked to undo it, and runs takeback in a shell of its own.
 me = Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid()))
@@ -482,7 +483,7 @@ def test_calls_and_turns_complete_where_ids_do(worked):
 
 
 def test_approve_completes_calls_that_were_stopped(worked):
-    from takeback.journal import New
+    from takeback.journal.journal import New
 
     with takeback.open(worked.project) as ws:
         body = {
@@ -604,7 +605,7 @@ def test_every_surface_names_the_turn_that_an_undo_was_asked_for(cli):
     with takeback.open(cli.project) as ws:
         items = (item for item in Timeline(ws).turns() if item.kind == "takeback")
         assert [item.title for item in items] == titles
-        told = report.make(ws, span.find(ws, "", "", ""))
+        told = report.make(ws, report_span.find(ws, "", "", ""))
         assert sorted(each.summary for each in told.takebacks) == sorted(titles)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import PORTABLE
-from takeback.locks import Lock
+from takeback.system.locks import Lock
 
 
 def fails(ran, code: int, *told: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import takeback
-from takeback.callers import Caller
+from takeback.model.calls import Caller
 
 
 def test_track_captures_named_paths_and_vouches_for_an_actor(cli, contents) -> None:
@@ -309,7 +309,7 @@ def test_config_rules_and_confirm(cli) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_parse_and_name_every_verb(bare, shell: str) -> None:
-    from takeback.surfaces.cli.verbs import VERBS
+    from takeback.surfaces.cli.verb_list import VERBS
 
     script = bare.ok("completion", shell).out
     assert all(verb in script for verb in VERBS)

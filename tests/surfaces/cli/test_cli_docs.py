@@ -6,28 +6,27 @@ import re
 import shutil
 import subprocess
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from takeback.settings import SETTINGS
-from takeback.surfaces.cli import reference
-from takeback.surfaces.cli.parsing import parser_of
-from takeback.surfaces.cli.verbs import OVERVIEW, VERBS
+from takeback.config.settings import SETTINGS
+from takeback.surfaces.cli.docs import reference
+from takeback.surfaces.cli.parsing import module_of, parser_of
+from takeback.surfaces.cli.verb_list import OVERVIEW, VERBS
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_the_reference_is_the_one_the_program_renders() -> None:
-    hint = "run python -m takeback.surfaces.cli.reference > docs/cli.md"
+    hint = "run python -m takeback.surfaces.cli.docs.reference > docs/cli.md"
     assert (DOCS / "cli.md").read_text(encoding="utf-8") == reference.render(), hint
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_documented_and_has_a_module(verb: str) -> None:
     assert f"### {verb}\n" in (DOCS / "cli.md").read_text(encoding="utf-8")
-    module = import_module(f"takeback.surfaces.cli.{verb}")
+    module = module_of(verb)
     assert callable(module.add) and callable(module.run) and module.__doc__
 
 
@@ -76,7 +75,7 @@ def test_every_option_has_a_line_of_help(verb: str) -> None:
 
 
 def test_the_manual_page_is_the_one_the_program_renders(bare) -> None:
-    from takeback.surfaces.cli import manual
+    from takeback.surfaces.cli.docs import manual
 
     page = (DOCS / "takeback.1").read_text(encoding="utf-8")
     assert page == manual.render() == bare.ok("help", "--man").out, "run takeback help --man > docs/takeback.1"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.capture import elsewhere
+from takeback.run import elsewhere
 
 # -- where one is ------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import pytest
 import takeback
 from takeback import gate
 from takeback.agents.events import BEFORE, SHELL, Event
-from takeback.brackets import Caller
+from takeback.journal.brackets import Caller
 
 YES = "Type yes"
 PLAIN = {"TERM": "dumb", "NO_COLOR": "1"}

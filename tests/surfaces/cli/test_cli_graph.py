@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takeback.surfaces.cli.graph import gutters
+from takeback.surfaces.wording.log_graph import gutters
 
 
 def drawn(rows: str, **ties: str) -> list[str]:

@@ -135,7 +135,7 @@ def test_verbs_find_the_workspace_upwards(changed) -> None:
 
 
 def test_the_first_init_ever_says_hello_in_three_lines(bare, tmp_path: Path) -> None:
-    from takeback.surfaces.cli.init import WELCOME
+    from takeback.surfaces.cli.verbs.start.init import WELCOME
 
     assert len(WELCOME) == 3
     assert WELCOME[0] not in bare.ok("init").err, "only to a person at a terminal"

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import takeback
-from takeback.ancestry import MARKERS, started
+from takeback.system.processes import MARKERS, started
 
 PASSWORD, TOKEN = "hunter2-and-more", "ghp_" + "a1B2" * 9
 PLAIN = {"NO_COLOR": "1"}
@@ -163,13 +163,3 @@ def test_what_holds_no_secrets_is_the_same_everywhere(changed) -> None:
     assert changed.ok("diff").out == changed.ok("diff", "--unmasked").out == changed.typing("diff", env=PLAIN).out
     assert changed.ok("diff").err == ""
     assert changed.ok("diff", "--json").json["masked"] == []
-
-
-@pytest.mark.parametrize("words", [["diff", "before"], ["show", "2"]], ids=lambda words: words[0])
-def test_nothing_is_imported_for_it_on_a_terminal(secrets, words: list[str]) -> None:
-    code = f"import sys\nfrom takeback.surfaces.cli import main\nmain({words!r})\nprint('\\nloaded', *sys.modules)"
-    for env, there in ((PLAIN, set()), ({**PLAIN, **AGENT}, {"takeback.masking"})):
-        ran = secrets.typing("-c", code, program=(sys.executable,), env=env)
-        loaded = {*ran.out.splitlines()[-1].split()}
-        assert "loaded" in loaded and "takeback.workspace" in loaded
-        assert loaded & {"takeback.masking"} == there

@@ -10,8 +10,8 @@ import pytest
 
 import takeback
 from scene import Scene
-from takeback import ancestry
-from takeback.brackets import Call, Caller
+from takeback.journal.brackets import Call, Caller
+from takeback.system import processes
 
 
 def effects(cli) -> list[dict]:
@@ -167,7 +167,7 @@ def test_the_command_for_what_was_asked_about_keeps_the_scope_and_the_target(dri
 def test_names_that_cannot_be_shown_can_be_typed_in_bash() -> None:
     import subprocess
 
-    from takeback.surfaces.cli.ways import typed
+    from takeback.surfaces.wording.ways import typed
 
     for path in (b"plain", b"a b", b"it's", b"new\nline", b"\xff\xfe", "ü".encode(), b"a\\b\xff'c", b"-x", b"$HOME"):
         said = subprocess.run(["bash", "-c", f"printf %s {typed(path)}"], capture_output=True, check=True).stdout
@@ -281,7 +281,7 @@ def uncertain(cli):
     cli.ok("checkpoint", "base")
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with takeback.open(cli.project) as ws:
-        caller = Caller("claude", "s", "", process.pid, ancestry.started(process.pid))
+        caller = Caller("claude", "s", "", process.pid, processes.started(process.pid))
         ws.begin_turn(caller, "build it")
         ws.begin_call(caller, Call("1", "Bash", "Bash: build"))
     for name in ("f.txt", "g.txt"):

@@ -738,7 +738,7 @@ PERSONS = (["approve", "PLAN"], ["resolve", "ID", "--undone"], ["prune", "--all"
 @pytest.mark.parametrize("how", ["environment", "session"])
 def test_what_only_a_person_may_do_is_refused_below_an_agent(mixed, bank, words: list[str], how: str) -> None:
     import takeback
-    from takeback.ancestry import started
+    from takeback.system.processes import started
 
     (mixed.project / ".takebackignore").write_text("*.py\n")
     plan = mixed.ok("plan", "compensate", "--json").json["plan"]["id"]

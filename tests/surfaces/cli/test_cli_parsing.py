@@ -6,7 +6,7 @@ import pytest
 
 from takeback.errors import UsageError
 from takeback.surfaces.cli.parsing import parse
-from takeback.surfaces.cli.verbs import VERBS
+from takeback.surfaces.cli.verb_list import VERBS
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import takeback
-from takeback import ancestry, sessions, settings, store
+from takeback.config import settings
+from takeback.store import layout
 from takeback.surfaces.hook import settings_of
+from takeback.system import agent_sessions, processes
 
 LOOSE = '[policy.command]\ncompensating = "allow"\n[policy.calls]\nall = "allow"\n'
 STRICT = '[policy.calls]\npush = "refuse"\n'
@@ -36,7 +38,7 @@ def recorded(cli, project: Path) -> Path:
 def session(project: Path) -> None:
     """This process is an agent's, as its hook has journaled it."""
     with takeback.open(project) as ws:
-        ws.note_session(os.getpid(), ancestry.started(os.getpid()), "claude")
+        ws.note_session(os.getpid(), processes.started(os.getpid()), "claude")
 
 
 def test_a_policy_that_the_agent_wrote_does_not_count_by_its_mark(cli, recorded, theirs):
@@ -122,7 +124,7 @@ def test_an_agent_does_not_move_it_by_init_or_protect(cli, project, own_home, th
     env = {"XDG_CONFIG_HOME": str(theirs), "CLAUDECODE": "1"}
     cli.ok("init", env=env)
     cli.ok("protect", "claude", "--yes", env=env)
-    meta = store.read_meta(store.folder_of(settings.home(os.environ), project))
+    meta = layout.read_meta(layout.folder_of(settings.home(os.environ), project))
     assert meta["config"] == str(own_home / "config/takeback/config.toml")
 
 
@@ -134,13 +136,13 @@ def test_nor_by_init_in_a_folder_that_it_moved(cli, project, own_home, theirs):
     env = {"CLAUDECODE": "1", "XDG_CONFIG_HOME": str(moved / "xdg")}
     ran = cli.ok("init", env=env, cwd=moved)
     assert "its history came along" in ran.out and "agents here go by" not in ran.err
-    meta = store.read_meta(store.folder_of(settings.home(os.environ), moved))
+    meta = layout.read_meta(layout.folder_of(settings.home(os.environ), moved))
     assert meta["config"] == str(own_home / "config/takeback/config.toml")
 
 
 def test_a_folder_that_an_agent_protects_goes_by_the_users_own_by_the_systems_account(bare, project, theirs):
     bare.ok("init", env={"XDG_CONFIG_HOME": str(theirs), "CLAUDECODE": "1"})
-    meta = store.read_meta(store.folder_of(settings.home(os.environ), project))
+    meta = layout.read_meta(layout.folder_of(settings.home(os.environ), project))
     assert meta["config"] == str(settings.system_config())
     assert not meta["config"].startswith(str(project))
 
@@ -160,15 +162,15 @@ def test_hooks_go_by_it_whatever_their_environment_says(cli, project, own_home, 
 
 
 def test_a_store_from_before_it_was_noted_goes_by_the_systems_account(cli, project, recorded, theirs):
-    folder = store.folder_of(settings.home(os.environ), project)
-    meta = store.read_meta(folder)
+    folder = layout.folder_of(settings.home(os.environ), project)
+    meta = layout.read_meta(folder)
     del meta["config"]
-    store.write_meta(folder, meta)
+    layout.write_meta(folder, meta)
     env = {"XDG_CONFIG_HOME": str(theirs), "CLAUDECODE": "1"}
     assert cli("compensate", "--execute", "--yes", env=env).code == 4
     assert not recorded.exists()
     cli.ok("init")
-    assert "config" in store.read_meta(folder)
+    assert "config" in layout.read_meta(folder)
 
 
 # -- a session that was journaled in another project ---------------------------------------
@@ -202,14 +204,14 @@ def test_and_for_what_only_a_person_may_do(cli, project, elsewhere, words):
     ran = cli(*words, "--yes")
     assert ran.code == 4, ran
     assert f"process {os.getpid()} is its session" in ran.err
-    assert store.is_workspace(settings.home(os.environ), project)
+    assert layout.is_workspace(settings.home(os.environ), project)
 
 
 def test_in_a_folder_that_nobody_protected_the_configuration_is_that_of_the_session(cli, elsewhere, theirs, own_home):
     free = elsewhere.with_name("free")
     free.mkdir()
     cli.ok("init", cwd=free, env={"XDG_CONFIG_HOME": str(theirs)})
-    meta = store.read_meta(store.folder_of(settings.home(os.environ), free))
+    meta = layout.read_meta(layout.folder_of(settings.home(os.environ), free))
     assert meta["config"] == str(own_home / "config/takeback/config.toml")
 
 
@@ -223,10 +225,10 @@ def test_what_a_session_of_another_project_takes_back_is_asked_for_by_it(cli, pr
 def test_a_session_that_is_over_counts_no_more(cli, project):
     cli.ok("init")
     home = settings.home(os.environ)
-    sessions.note(home, project, ancestry.Process(os.getpid(), 1), "claude")
+    agent_sessions.note(home, project, processes.Process(os.getpid(), 1), "claude")
     cli.ok("label", "1", "mine")
-    sessions.note(home, project, ancestry.Process(os.getpid(), ancestry.started(os.getpid())), "claude")
-    assert [each["started"] for each in sessions.known(home)] == [ancestry.started(os.getpid())]
+    agent_sessions.note(home, project, processes.Process(os.getpid(), processes.started(os.getpid())), "claude")
+    assert [each["started"] for each in agent_sessions.known(home)] == [processes.started(os.getpid())]
     assert cli("label", "1", "theirs").code == 4
 
 
@@ -243,7 +245,7 @@ def test_an_agent_makes_no_root_inside_a_protected_one(cli, project, how):
     ran = cli("-C", "src", "init", "--force", env={"CLAUDECODE": "1"} if how == "mark" else {})
     assert ran.code == 4, ran
     assert "protecting a folder inside a protected one by itself is for a person" in ran.err
-    assert not store.is_workspace(settings.home(os.environ), project / "src")
+    assert not layout.is_workspace(settings.home(os.environ), project / "src")
 
 
 def test_nor_one_from_the_library(cli, project, monkeypatch):

@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from takeback.effects import Step
+from takeback.model.effects import Step
 from takeback.surfaces.cli.progress import Progress
 from takeback.surfaces.cli.terminal import Terminal
 

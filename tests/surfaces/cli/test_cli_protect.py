@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from support import picture
-from takeback.agent_files import HOOKS
-from takeback.hook_record import FAILED, Record, append
+from takeback.agents.hook_problems import FAILED, Record, append
+from takeback.config.agents_own_files import HOOKS
 
 Cli = Any  # of conftest.py
 ALL = ("claude", "codex", "gemini", "copilot", "qwen", "opencode", "cursor")

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from takeback.surfaces.cli import report
+from takeback.surfaces.cli.verbs.see import report
 
 
 @pytest.fixture

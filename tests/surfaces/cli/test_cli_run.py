@@ -16,8 +16,8 @@ import pytest
 
 import takeback
 from support import picture
-from takeback.callers import Call, Caller
-from takeback.capture import landlock
+from takeback.model.calls import Call, Caller
+from takeback.run import landlock
 
 pytestmark = [
     pytest.mark.posix_only("run needs fork and signals"),

@@ -294,5 +294,5 @@ def test_listing_what_waits_plans_nothing_anew(cli: Any, monkeypatch: pytest.Mon
     id = cli.ok("record", "command", "--did", "made it", "--json", "--", "true").json["effect"]["id"]
     first = cli.ok("plan", "revert", id, "--json").json["plan"]["id"]
     plan = cli.ok("plan", "revert", id, "--json").json["plan"]["id"]
-    monkeypatch.setattr("takeback.takebacks.Takebacks.plan", None)
+    monkeypatch.setattr("takeback.apply.takebacks.Takebacks.plan", None)
     assert [each["id"] for each in cli.ok("approve", "--json").json["plans"]] == [plan], first

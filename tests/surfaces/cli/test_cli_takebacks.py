@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.surfaces.cli.takebacks import Asked
+from takeback.surfaces.wording.take_backs import Asked
 
 
 def test_rollback_and_redo_bring_back_every_byte(changed, contents) -> None:

@@ -493,7 +493,7 @@ def test_a_thread_that_was_taken_back_to_before_it_existed_has_no_head(cli) -> N
 
 KILLED = """
 import os, sys, takeback
-from takeback.executor import Executor
+from takeback.apply.executor import Executor
 ws = takeback.open(sys.argv[1])
 plan = ws.plan("thread", "alice", sys.argv[2], with_files=True, own=True)
 Executor._conclude = lambda *_: os._exit(9)

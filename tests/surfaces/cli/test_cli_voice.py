@@ -17,7 +17,7 @@ import pytest
 import takeback
 from takeback import errors
 from takeback.surfaces.cli.parsing import parser_of
-from takeback.surfaces.cli.verbs import OPTIONS, VERBS
+from takeback.surfaces.cli.verb_list import OPTIONS, VERBS
 
 SOURCE = Path(takeback.__file__).parent
 ERRORS = {name for name, found in vars(errors).items() if isinstance(found, type) and issubclass(found, Exception)}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import takeback
-from takeback.brackets import Call, Caller
+from takeback.journal.brackets import Call, Caller
 from takeback.surfaces.hook import Asked, answer
 
 CLAUDE = Caller("claude", "s1")
@@ -370,10 +370,10 @@ def test_a_call_that_waits_for_an_answer_is_not_said_to_run(cli: Any, ws: Any) -
 
 
 def test_the_call_that_asks_for_a_take_back_is_not_named(cli: Any, ws: Any) -> None:
-    from takeback import ancestry
+    from takeback.system import processes
 
     cli.ok("checkpoint", "start")
-    above = CLAUDE._replace(pid=os.getpid(), started=ancestry.started(os.getpid()))
+    above = CLAUDE._replace(pid=os.getpid(), started=processes.started(os.getpid()))
     ws.begin_turn(above, "go")
     ws.begin_call(above, bash("1"))
     (ws.root / "made.txt").write_text("made\n")
@@ -395,9 +395,9 @@ def made_a_call(ws: Any) -> None:
 
 def is_at_it(ws: Any) -> None:
     """It asks itself, from a call that began before the checkpoint."""
-    from takeback import ancestry
+    from takeback.system import processes
 
-    above = CLAUDE._replace(pid=os.getpid(), started=ancestry.started(os.getpid()))
+    above = CLAUDE._replace(pid=os.getpid(), started=processes.started(os.getpid()))
     ws.begin_turn(above, "go")
     ws.begin_call(above, Call("r", "Write", "Write", scans=False, paths=(b"elsewhere",)))
     ws.checkpoint("here")
@@ -441,6 +441,23 @@ def test_undo_by_an_agent_leaves_a_persons_run(cli: Any, ws: Any) -> None:
     assert (ws.root / "mine.txt").exists() and not (ws.root / "made.txt").exists()
 
 
+def test_redo_by_an_agent_leaves_what_a_person_took_back(cli: Any, ws: Any) -> None:
+    ws.begin_turn(CLAUDE, "go")
+    ws.begin_call(CLAUDE, bash("1"))
+    (ws.root / "made.txt").write_text("made\n")
+    ws.end_call(CLAUDE, bash("1"))
+    ws.undo()
+    ws.client = "claude-code"
+    assert not ws.redo().results
+    assert not (ws.root / "made.txt").exists()
+    ws.client = ""
+    ws.redo()
+    ws.client = "claude-code"
+    ws.undo()
+    ws.redo()
+    assert (ws.root / "made.txt").exists(), "its own take-back it may bring back"
+
+
 # -- who vouches -------------------------------------------------------------------------
 
 
@@ -457,9 +474,9 @@ def test_nobody_vouches_for_what_an_open_call_owns(cli: Any, ws: Any, words: lis
 
 @pytest.mark.parametrize("actor, told", [("codex", ""), ("claude", "claude")])
 def test_below_an_agents_session_nobody_vouches_for_another(cli: Any, ws: Any, actor: str, told: str) -> None:
-    from takeback import ancestry
+    from takeback.system import processes
 
-    ws.begin_turn(CLAUDE._replace(pid=os.getpid(), started=ancestry.started(os.getpid())), "go")
+    ws.begin_turn(CLAUDE._replace(pid=os.getpid(), started=processes.started(os.getpid())), "go")
     (ws.root / "README.md").write_text("whose\n")
     ran = cli.ok("checkpoint", env={"TAKEBACK_ACTOR": actor})
     assert ("TAKEBACK_ACTOR does not count below claude's session" in ran.err) is not bool(told)

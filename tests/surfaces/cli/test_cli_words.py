@@ -6,8 +6,10 @@ import unicodedata
 
 import pytest
 
-from takeback.surfaces.cli import log, terminal
-from takeback.surfaces.cli.terminal import (
+from takeback.show.turns import TurnSeen
+from takeback.surfaces.cli import terminal
+from takeback.surfaces.wording import log as log_of_wording
+from takeback.surfaces.wording.text import (
     age,
     cells,
     clip,
@@ -19,7 +21,6 @@ from takeback.surfaces.cli.terminal import (
     safe,
     safe_line,
 )
-from takeback.turns import TurnSeen
 
 
 def test_no_character_that_steers_a_terminal_is_left() -> None:
@@ -100,7 +101,7 @@ def test_widths() -> None:
 def test_a_text_however_long_is_cut_by_reading_its_beginning(monkeypatch):
     """A prompt may hold a whole file: the list of a hundred such turns has to come up."""
     read = []
-    monkeypatch.setattr(terminal, "cells", lambda text: read.append(len(text)) or cells(text))
+    monkeypatch.setattr("takeback.surfaces.wording.text.cells", lambda text: read.append(len(text)) or cells(text))
     long = "é" * 3_000
     assert clip(long, 200) == "é" * 199 + "…" and clip_path(long, 200) == "…" + "é" * 199
     assert clip_middle(long, 200) == "é" * 133 + "…" + "é" * 66
@@ -109,4 +110,4 @@ def test_a_text_however_long_is_cut_by_reading_its_beginning(monkeypatch):
 
 def test_a_branch_whose_name_turns_text_round_is_written_out() -> None:
     turn = TurnSeen("k" * 32, "claude", "s1", "push", 0.0, (), 1, (), 0, 0, "branch \u202efdp", 0, True)
-    assert "git: branch \\u202efdp" in log.heading(terminal.Terminal({}), turn)
+    assert "git: branch \\u202efdp" in log_of_wording.heading(terminal.Terminal({}), turn)

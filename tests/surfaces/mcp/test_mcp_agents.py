@@ -17,9 +17,9 @@ from test_mcp_http import serving
 from test_mcp_stdio import started_in
 
 import takeback
-from takeback import ancestry
-from takeback.brackets import Call, Caller
+from takeback.journal.brackets import Call, Caller
 from takeback.surfaces.mcp.calls import agent_of
+from takeback.system import processes
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +61,7 @@ async def test_a_take_back_that_a_client_without_hooks_asks_for_is_told_as_its_o
 
 
 async def test_a_server_that_an_agent_started_knows_which_turn_asks(work: Path, era: str) -> None:
-    me = Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid()))
+    me = Caller("claude", "s", "", os.getpid(), processes.started(os.getpid()))
     call = asks(work, me)
     async with connected(started_in(work), era) as calls:
         done = await calls.ok("undo")
@@ -74,7 +74,7 @@ async def test_a_server_that_an_agent_started_knows_which_turn_asks(work: Path, 
 
 
 async def test_what_an_agent_saves_in_its_turn_goes_with_that_turn(work: Path, era: str) -> None:
-    me, other = Caller("claude", "s", "", os.getpid(), ancestry.started(os.getpid())), Caller("claude", "t")
+    me, other = Caller("claude", "s", "", os.getpid(), processes.started(os.getpid())), Caller("claude", "t")
     save = Call("mcp", "mcp__takeback__takeback_thread_save", "takeback_thread_save", scans=False)
     async with connected(started_in(work), era) as calls:
         for n, prompt in enumerate(("remember it", "go on"), 1):
@@ -99,7 +99,7 @@ async def test_what_an_agent_saves_in_its_turn_goes_with_that_turn(work: Path, e
 
 async def test_over_http_the_clients_name_tells_which_agent_asks(work: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    agent = Caller("claude", "s", "", process.pid, ancestry.started(process.pid))
+    agent = Caller("claude", "s", "", process.pid, processes.started(process.pid))
     call = asks(work, agent)
     with serving(work, {}) as served:
         headers = {"Authorization": f"Bearer {served.token}"}

@@ -18,15 +18,15 @@ from mcp_types import TextResourceContents
 import takeback
 from servers.payments import Payments
 from servers.smtp import Smtp
-from takeback.acts import NewAct
-from takeback.brackets import Call as BracketCall
-from takeback.brackets import Caller
+from takeback.journal.brackets import Call as BracketCall
+from takeback.journal.brackets import Caller
+from takeback.model.outside import NewAct
+from takeback.show.views import FileDiff
 from takeback.surfaces.mcp import windows
 from takeback.surfaces.mcp.server import Server
 from takeback.surfaces.mcp.wording import TOOLS as TOOL_FOR
 from takeback.surfaces.mcp.wording import for_agents
-from takeback.textdiff import Hunk
-from takeback.views import FileDiff
+from takeback.text.linediff import Hunk
 
 pytestmark = pytest.mark.anyio
 

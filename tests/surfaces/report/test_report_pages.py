@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from scene import Scene
-from takeback import account, report, span
-from takeback.acts import NewAct
-from takeback.brackets import Call, Caller
+from takeback.journal.brackets import Call, Caller
+from takeback.model.outside import NewAct
+from takeback.show import report, report_span, report_values
 from takeback.surfaces.report import markdown, page, picture
 from takeback.surfaces.report.shape import shape
 from takeback.workspace import Workspace
@@ -34,7 +34,7 @@ NAMES = (
 
 
 @pytest.fixture
-def evil(ws: Workspace) -> account.Report:
+def evil(ws: Workspace) -> report_values.Report:
     """A prompt, an agent, a session, names, contents, labels, acts and state, all hostile."""
     scene = Scene(ws)
     caller = Caller(f"agent{SCRIPT}", EVIL)
@@ -49,7 +49,7 @@ def evil(ws: Workspace) -> account.Report:
     ws.threads.save(f"t{SCRIPT}", {EVIL: EVIL + "!"})
     ws.checkpoint("two")
     ws.undo()
-    return report.make(ws, span.find(ws))
+    return report.make(ws, report_span.find(ws))
 
 
 class Seen(HTMLParser):
@@ -66,7 +66,7 @@ class Seen(HTMLParser):
         self.said.append(data)
 
 
-def test_the_page_has_our_tags_only_and_leads_nowhere(evil: account.Report) -> None:
+def test_the_page_has_our_tags_only_and_leads_nowhere(evil: report_values.Report) -> None:
     text = page.written(evil)
     seen = Seen(text)
     assert not {"script", "img", "b", "iframe", "link", "object", "form", "base", "use", "image"} & {
@@ -82,7 +82,7 @@ def test_the_page_has_our_tags_only_and_leads_nowhere(evil: account.Report) -> N
     assert "url(" not in text and "@import" not in text
 
 
-def test_links_in_the_page_lead_to_something_in_it(evil: account.Report) -> None:
+def test_links_in_the_page_lead_to_something_in_it(evil: report_values.Report) -> None:
     seen = Seen(page.written(evil))
     ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     wanted = {attributes["href"][1:] for tag, attributes in seen.tags if tag == "a" and attributes.get("href")}
@@ -96,7 +96,7 @@ def test_a_take_back_of_what_is_not_in_the_span_names_it_without_a_link(ws: Work
     ws.checkpoint("middle")
     scene.turn("second", b_txt="b\n")
     ws.rollback("start", everything=True)
-    found = report.make(ws, span.find(ws, "..middle"))
+    found = report.make(ws, report_span.find(ws, "..middle"))
     (back,) = found.takebacks
     assert len(back.took) == 2 and len([turn for turn in found.turns if turn.kind == "agent"]) == 1
     seen = Seen(page.written(found))
@@ -114,7 +114,7 @@ def test_what_two_turns_share_is_told_of_once(ws: Workspace) -> None:
     (scene.root / "shared.txt").write_text("by both\n")
     ws.end_call(one, Call("first", "Bash", "Bash: first"))
     ws.end_call(other, Call("second", "Bash", "Bash: second"))
-    found = report.make(ws, span.find(ws))
+    found = report.make(ws, report_span.find(ws))
     assert (found.totals.effects, found.totals.files, found.totals.lines) == (1, 1, (1, 0))
     assert [(turn.agent, turn.domains, turn.lines, turn.shared) for turn in found.turns] == [
         ("claude", {"files": 1}, (1, 0), 1),
@@ -125,7 +125,7 @@ def test_what_two_turns_share_is_told_of_once(ws: Workspace) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_its_policy_allows_its_own_style_and_nothing_else(evil: account.Report) -> None:
+def test_its_policy_allows_its_own_style_and_nothing_else(evil: report_values.Report) -> None:
     text = page.written(evil)
     style = text.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -134,7 +134,7 @@ def test_its_policy_allows_its_own_style_and_nothing_else(evil: account.Report) 
     assert "prefers-color-scheme: dark" in style and "@media print" in style
 
 
-def test_markdown_shows_everything_as_it_is(evil: account.Report) -> None:
+def test_markdown_shows_everything_as_it_is(evil: report_values.Report) -> None:
     """Without code spans and fences nothing of it is left that Markdown could read."""
     text = markdown.written(evil)
     assert SCRIPT in text
@@ -163,10 +163,10 @@ def test_code_spans_hold_whatever_is_in_them() -> None:
     assert markdown.fenced("x\n````\n") == ["`````", "x", "````", "", "`````"]
 
 
-def test_json_has_the_same_and_is_plain(evil: account.Report) -> None:
+def test_json_has_the_same_and_is_plain(evil: report_values.Report) -> None:
     found = json.loads(json.dumps(shape(evil)))
     assert found["report"] == 1
-    assert set(found) == {"report", *account.Report._fields}
+    assert set(found) == {"report", *report_values.Report._fields}
     agent = next(turn for turn in found["turns"] if turn["kind"] == "agent")
     assert agent["prompt"].startswith("\"'><script>") and len(agent["calls"]) == len(NAMES)
     assert {file["path"] for file in agent["files"]} == set(NAMES)
@@ -183,14 +183,14 @@ def test_json_has_the_same_and_is_plain(evil: account.Report) -> None:
 def test_an_empty_span_has_a_report_too(ws: Workspace, project: Path) -> None:
     (project / "a").write_text("a")
     ws.checkpoint("late")
-    found = report.make(ws, span.find(ws, "late"))
+    found = report.make(ws, report_span.find(ws, "late"))
     assert not found.turns and not found.activity.bins
     assert "Nothing was done in this span." in page.written(found) and "Nothing was" in markdown.written(found)
 
 
 def test_what_is_left_to_do_and_where_is_in_every_format(ws: Workspace) -> None:
     ws.record(NewAct("ledger", "booked", "thing://1", None, "irreversible", {"left_to_do": "call the bank"}))
-    found = report.make(ws, span.find(ws))
+    found = report.make(ws, report_span.find(ws))
     for text in (page.written(found), markdown.written(found)):
         assert text.count("call the bank") == 2, "with the effect, and with what could not be taken back"
         assert "thing://1" in text
@@ -198,9 +198,9 @@ def test_what_is_left_to_do_and_where_is_in_every_format(ws: Workspace) -> None:
 
 def test_the_picture_has_a_lane_for_each_domain_and_a_bar_for_each_moment() -> None:
     bins = tuple(
-        account.Bin(1e9 + 60 * n, {"files": n, "zeta": 1} if n in (1, 4) else {}, int(n == 3)) for n in range(6)
+        report_values.Bin(1e9 + 60 * n, {"files": n, "zeta": 1} if n in (1, 4) else {}, int(n == 3)) for n in range(6)
     )
-    activity = account.Activity(60.0, bins)
+    activity = report_values.Activity(60.0, bins)
     assert picture.domains(activity) == ["files", "zeta"]
     drawn = picture.drawn(activity)
     seen = Seen(drawn)

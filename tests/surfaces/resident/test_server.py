@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback.agents.events import Reply
-from takeback.ancestry import Process
+from takeback.system.processes import Process
 
 pytest.importorskip("fcntl")
 from takeback.surfaces.resident import server

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import part_of
+from takeback.agents import part_of
+
 from .targets import Setup
 
 

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from ...errors import TakebackError
-from ...locks import Lock
-from ...typed import Any, NamedTuple
+from takeback.errors import TakebackError
+from takeback.system.locks import Lock
+
 from . import jsonc, lines, records, writing
 from .document import Document, Made, Span, without
 from .records import Record

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from ...typed import Any
 from . import commands
 from .targets import Config, Hooks, Ours, Place, Target
 

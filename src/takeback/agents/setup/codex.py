@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from ...typed import Any
 from . import commands, lines
 from .claude import group
 from .targets import Block, Config, Hooks, Ours, Place, Target
@@ -47,24 +51,17 @@ class Codex:
 
 def server(path: Path, ours: Ours) -> Block:
     """The MCP server in Codex's own format."""
-    import json
-
     words = [json.dumps(word, ensure_ascii=False) for word in ours.server]  # its strings are TOML's too
     lines = ("[mcp_servers.takeback]", f"command = {words[0]}", f"args = [{', '.join(words[1:])}]")
     return Block(path, "takeback mcp", lines, _check, _taken)
 
 
 def _check(text: str) -> None:
-    import tomllib
-
     tomllib.loads(text)
 
 
 def _taken(text: str) -> str:
     """What `codex mcp add takeback` has written is as good as ours; servers in one line cannot be added to below it."""
-    import re
-    import tomllib
-
     servers = tomllib.loads(text).get("mcp_servers")
     if isinstance(servers, dict) and "takeback" in servers:
         return "mcp_servers.takeback is already there, and stays as it is"
@@ -76,10 +73,6 @@ def _taken(text: str) -> str:
 def trust(path: str, value: Mapping[str, Any]) -> dict[str, str]:
     """What Codex notes of our hooks in a file once they are trusted: where each stands → a hash of what it is. A hook
     that has another one by now is skipped until its user has looked at it again."""
-    import hashlib
-    import json
-    import re
-
     found = {}
     for event, groups in value["hooks"].items():
         label = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()

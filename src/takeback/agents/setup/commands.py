@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import NamedTuple
 
-from ...typed import NamedTuple
 from .targets import MARK, Ours, Whole, seal
 
 

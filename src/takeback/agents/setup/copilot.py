@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
-from ...typed import Any
 from .targets import Config, Hooks, Ours, Place, Target
 
 EVENTS = (

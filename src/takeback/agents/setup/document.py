@@ -12,8 +12,8 @@ import json
 import re
 from collections.abc import Callable, Sequence, Set
 from itertools import groupby
+from typing import Any, NamedTuple
 
-from ...typed import Any, NamedTuple
 from . import jsonc
 from .jsonc import Malformed, Node, Part
 

@@ -14,10 +14,12 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from ... import git_index, regular
-from ...store import folder_name
-from ...typed import NamedTuple
+from takeback.domains.git import index_file
+from takeback.store.layout import folder_name
+from takeback.system import regular_files
+
 from . import records, writing
 from .changes import Change
 from .document import Span
@@ -126,7 +128,7 @@ def _repository(root: Path) -> _Repository | None:
 
 def _line(file: Path) -> str:
     try:
-        return os.fsdecode(regular.read(file, _LARGEST)).strip()
+        return os.fsdecode(regular_files.read(file, _LARGEST)).strip()
     except OSError:
         return ""
 
@@ -140,6 +142,6 @@ def _tracked(repository: _Repository) -> set[str]:
         return set()
     width = 32 if re.search(rb"objectformat\s*=\s*sha256", config) else 20
     try:
-        return {os.fsdecode(name) for name in git_index.parse(data, width).states}
+        return {os.fsdecode(name) for name in index_file.parse(data, width).states}
     except ValueError:
         return set()

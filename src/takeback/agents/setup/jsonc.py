@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-
-from ...typed import Any, NamedTuple
+from typing import Any, NamedTuple
 
 _DEEPEST = 200  # no configuration is nested like this, and the reader calls itself
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from typing import NamedTuple
 
-from ...typed import NamedTuple
-from .. import AGENTS
+from takeback.agents import AGENTS
 
 _SCRIPTS = ("takeback/surfaces/resident/start.py",)  # what our hooks have run, and may still run, by its path
 

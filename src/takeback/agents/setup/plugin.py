@@ -53,6 +53,6 @@ def write(folder: Path, version: str) -> None:
 
 
 if __name__ == "__main__":
-    from ... import __version__
+    from takeback import __version__
 
     write(FOLDER, __version__)

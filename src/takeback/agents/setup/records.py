@@ -9,10 +9,11 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import NamedTuple
 
-from ...agent_files import record_of
-from ...errors import TakebackError
-from ...typed import NamedTuple
+from takeback.config.agents_own_files import record_of
+from takeback.errors import TakebackError
+
 from .document import Made, Span
 
 

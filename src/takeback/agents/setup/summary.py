@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from ...typed import Any, NamedTuple
 from . import changes, jsonc, lines
 from .changes import Change
 from .targets import is_marked

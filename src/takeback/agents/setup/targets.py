@@ -11,8 +11,8 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from ...typed import Any, NamedTuple, Protocol
 from .document import Where
 
 _SEAL = re.compile(r"(takeback protect wrote this, seal )([0-9a-f]{16}|@)")

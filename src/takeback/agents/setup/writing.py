@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
-from ... import safefs
-from ...agent_files import MOST
-from ...errors import TakebackError
-from ...safefs.portable import PortableFolder
-from ...typed import NamedTuple
+from takeback.config.agents_own_files import MOST
+from takeback.errors import TakebackError
+from takeback.system import safefs
+from takeback.system.safefs.portable import PortableFolder
 
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 

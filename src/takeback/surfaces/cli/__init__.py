@@ -8,8 +8,15 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from takeback import __version__
+from takeback.errors import TakebackError
+
+from .parsing import module_of, parse
+from .terminal import Terminal
+from .verb_list import VERBS, overview
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -43,19 +50,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     verb, rest = split_verb(words)
     if verb == "--version":
-        from ... import __version__
-
         print(f"takeback {__version__}")
         return 0
     if verb == "--help":
-        from .verbs import overview
-
         print(overview())
         return 0
     if verb == "hook" and not any(word.startswith("-") for word in rest):
-        from .hook import respond  # at once: it runs around every call of an agent, and must not fail on its words
-
-        return respond(rest, os.environ)
+        code: int = module_of(verb).respond(rest, os.environ)
+        return code
     return _dispatch(verb, rest)
 
 
@@ -76,9 +78,6 @@ def split_verb(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _dispatch(verb: str, rest: list[str]) -> int:
-    from ...errors import TakebackError
-    from .terminal import Terminal
-
     ours = rest[: rest.index("--")] if "--" in rest else rest  # what follows may be the words of another program
     terminal = Terminal(os.environ, "--no-color" not in ours, bool({"-q", "--quiet"} & set(ours)))
     as_json = "--json" in ours
@@ -94,21 +93,19 @@ def _dispatch(verb: str, rest: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        from .failures import bug, known, of_the_system
+        from takeback.surfaces.wording.failures import of_the_system
+
+        from .failures import bug, known
 
         explained = of_the_system(error)
         return known(explained, terminal, as_json) if explained else bug(error, terminal, as_json, verb)
 
 
 def _perform(verb: str, rest: list[str], terminal: Terminal) -> int:
-    from .verbs import VERBS
-
     if verb not in VERBS:
         from .failures import unknown_verb
 
         raise unknown_verb(verb)
-    from .parsing import module_of, parse
-
     parser, args = parse(verb, rest)
     if args.help:
         terminal.page(parser.format_help().split("\n"))

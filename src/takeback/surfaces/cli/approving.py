@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from ...errors import ApprovalNeeded, TakebackError
-from . import acts
-from .terminal import cells, counted, safe
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from takeback.agents import AGENTS
+from takeback.agents.sessions.conversation import titled
+from takeback.config import settings
+from takeback.errors import ApprovalNeeded, TakebackError
+from takeback.surfaces.wording.approvals import credential_question, listing, question, unbound_said
+from takeback.system import agent_sessions, processes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ...acts import Credential
-    from ...effects import Plan, Step
-    from ...workspace import Workspace
-    from .context import Context
-    from .terminal import Terminal
+    from takeback.model.effects import Plan
+    from takeback.model.outside import Credential
+    from takeback.workspace import Workspace
 
-CANNOT = "a redo does not bring them back"
+    from .context import Context
 
 
 def approved(context: Context, question: str) -> bool:
@@ -43,16 +45,14 @@ def only_a_person(context: Context, what: str, workspace: Workspace | None = Non
 def agent_above(context: Context, workspace: Workspace | None = None) -> str:
     """Which agent is at work here, by its session, whichever project that was journaled in, or by its mark in the
     environment; empty if none is."""
-    from ... import ancestry
-
-    return ancestry.agent_above(sessions_known(context, workspace), context.environ)
+    return processes.agent_above(sessions_known(context, workspace), context.environ)
 
 
 def sessions_known(context: Context, workspace: Workspace | None = None) -> list[Mapping[str, Any]]:
     """The processes that are agents': those of this workspace, and those of others."""
-    from ... import sessions, settings
-
-    elsewhere = sessions.known(workspace.settings.home if workspace is not None else settings.home(context.environ))
+    elsewhere = agent_sessions.known(
+        workspace.settings.home if workspace is not None else settings.home(context.environ)
+    )
     try:
         return [*(workspace.history().sessions if workspace is not None else ()), *elsewhere]
     except TakebackError:  # of a damaged journal the rest still tells
@@ -62,18 +62,13 @@ def sessions_known(context: Context, workspace: Workspace | None = None) -> list
 def name_asking(context: Context, workspace: Workspace) -> None:
     """Where an agent's sandbox hides the processes above, its mark in the environment still says who asks; so does its
     session in another project."""
-    from ... import ancestry, sessions
-    from ...agents import AGENTS
-
     workspace.by_command = True
-    for variable, title in ancestry.MARKERS.items():
+    for variable, title in processes.MARKERS.items():
         if context.environ.get(variable, "") not in ("", "0", "false"):
-            from ...agents.conversation import titled
-
             workspace.asked_by = titled(title)
             return
-    elsewhere = [s for s in sessions.known(workspace.settings.home) if s["root"] != str(workspace.root)]
-    name = ancestry.agent_named(elsewhere, {})
+    elsewhere = [s for s in agent_sessions.known(workspace.settings.home) if s["root"] != str(workspace.root)]
+    name = processes.agent_named(elsewhere, {})
     workspace.asked_by = name if name in AGENTS else ""
 
 
@@ -94,36 +89,6 @@ def outside(context: Context, workspace: Workspace, plan: Plan) -> tuple[Credent
     return tuple(unbound)
 
 
-def question(steps: int) -> str:
-    these = "this" if steps == 1 else f"these {steps}"
-    return f"Type yes to do {these} outside the files ({CANNOT}):"
-
-
-def unbound_said(credential: Credential) -> str:
-    return f"{safe(credential.name)} is bound to no place in your configuration."
-
-
-def credential_question(credential: Credential) -> str:
-    return f"Type yes to send the value of {safe(credential.name)} to {safe(credential.origin)}:"
-
-
 def typed_yes(context: Context, question: str) -> bool:
     """The whole word, so that no stray key does it."""
     return context.terminal.ask(question).lower() == "yes"
-
-
-def listing(terminal: Terminal, workspace: Workspace, steps: list[Step]) -> None:
-    """Every step in full: what is approved must have been seen."""
-    history = workspace.history()
-    terminal.write(terminal.style(f"Outside the files · {counted(len(steps), 'step')}, in this order", "bold"))
-    describe = acts.describer(workspace)
-    for number, step in enumerate(steps, 1):
-        act = history.acts[step.path.decode()]
-        head = f"  {number:>2}  {step.domain}  "
-        does = safe(describe(act))
-        line = acts.wrapped(terminal, does, cells(head))
-        indent = " " * cells(head)
-        for shown in (head + line[0], *line[1:]):
-            terminal.write(shown)
-        terminal.write(indent + acts.verdict(terminal, step, act, does, workspace))
-        terminal.write(indent + terminal.style(acts.origin(act, workspace.clock()), "dim"))

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...errors import NoWorkspace, Off, TakebackError, UsageError
-from .terminal import Terminal, safe
+from takeback.care.moved_folder import moved_from
+from takeback.config import place
+from takeback.errors import NoWorkspace, Off, TakebackError, UsageError
+from takeback.store import layout
+from takeback.surfaces.wording.text import safe
+from takeback.workspace import open_workspace
 
-TYPE_CHECKING = False
+from .terminal import Terminal
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from ...settings import Settings
-    from ...workspace import Workspace
+    from takeback.config.settings import Settings
+    from takeback.workspace import Workspace
+
     from .parsing import Namespace
 
 
@@ -29,8 +37,6 @@ class Context:
 
     @property
     def cwd(self) -> Path:
-        from pathlib import Path
-
         return Path(self._directory)
 
     @property
@@ -42,10 +48,9 @@ class Context:
 
     def settings(self, root: Path | None = None) -> Settings:
         """What holds here; below an agent by the configuration that was known when the folder was protected."""
-        from ... import setting_place, store
-        from ...settings import home
+        from takeback.config.settings import home
 
-        return setting_place.load(root, self.environ, self.off, root or store.find_root(home(self.environ), self.cwd))
+        return place.load(root, self.environ, self.off, root or layout.find_root(home(self.environ), self.cwd))
 
     def must_be_on(self, settings: Settings) -> None:
         if not settings.enabled:
@@ -57,18 +62,14 @@ class Context:
     # -- the workspace -------------------------------------------------------
 
     def root(self) -> Path | None:
-        from ... import store
-
-        return store.find_root(self.settings().home, self.cwd)
+        return layout.find_root(self.settings().home, self.cwd)
 
     def open(self, when_off: bool = False, tell: bool = True) -> Workspace:
         """The workspace at or above here. Says so if a take-back was interrupted, or is under way."""
-        from ... import store
-
         first = self.settings()
         if not when_off:
             self.must_be_on(first)
-        root = store.find_root(first.home, self.cwd)
+        root = layout.find_root(first.home, self.cwd)
         if root is None:
             raise self._no_workspace(first.home)
         settings = self.settings(root)
@@ -76,9 +77,7 @@ class Context:
             self.terminal.warn(f"takeback: {safe(settings.broken)}")
         if not when_off:
             self.must_be_on(settings)
-        from ...workspace import open_workspace
-
-        self._must_not_be_shielded(store.folder_of(settings.home, root))
+        self._must_not_be_shielded(layout.folder_of(settings.home, root))
         workspace = open_workspace(root, settings, environ=self.environ)
         below = os.path.relpath(self._directory, root)
         self.terminal.below = "" if below == "." else below
@@ -121,21 +120,6 @@ class Context:
             f"nothing is protected at or above {safe(str(self.cwd))}",
             "protect this folder with takeback init",
         )
-
-
-def moved_from(home: Path, folder: Path) -> Iterator[Path]:
-    """Roots that are gone and whose folder was this one, by its inode."""
-    from pathlib import Path
-
-    from ... import store
-
-    try:
-        inode = folder.stat().st_ino
-    except OSError:
-        return
-    for _, meta in store.known_stores(home):
-        if meta.get("inode") == inode and not os.path.lexists(meta["root"]):
-            yield Path(meta["root"])
 
 
 def _enter(directories: list[str]) -> str:

@@ -6,11 +6,13 @@ It knows what our verbs need: flags, options with a value, and words, in any ord
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import UsageError
-from ...typed import TYPE_CHECKING, Any, NamedTuple
-from .verbs import OPTIONS, VERBS
+from takeback.errors import UsageError
+
+from .verb_list import OPTIONS, VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -174,7 +176,8 @@ def _set(asked: Namespace, option: Option, value: str | None) -> None:
 
 
 def module_of(verb: str) -> ModuleType:
-    return __import__(f"{__package__}.{verb}", fromlist=["run"])
+    """The module of a verb: it lies in the folder of its group. Loaded when the verb is asked for."""
+    return import_module(f"takeback.surfaces.cli.verbs.{VERBS[verb][0]}.{verb}")
 
 
 def parser_of(verb: str) -> Parser:

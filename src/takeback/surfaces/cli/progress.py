@@ -11,16 +11,17 @@ import os
 from mmap import mmap
 from struct import Struct
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from ...effects import STATES
-from ...units import format_duration, format_size
-from .terminal import clip, safe
+from takeback.model.effects import STATES
+from takeback.surfaces.wording.text import clip, safe
+from takeback.text.units import format_duration, format_size
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...effects import Result, Step
+    from takeback.model.effects import Result, Step
+
     from .terminal import Terminal
 
 _BAR = 20

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from ...effects import text
-from . import resume
-from .capturing import with_progress
-from .terminal import counted, listed
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from takeback.model.effects import text
+from takeback.show.timeline import Timeline
+from takeback.surfaces.wording import outcomes
+from takeback.surfaces.wording.text import counted, listed
+
+from .captured import with_progress
+
 if TYPE_CHECKING:
-    from ...workspace import Workspace
+    from takeback.workspace import Workspace
+
     from .context import Context
 
 
 def ask(context: Context, workspace: Workspace) -> int:
     """Does what is answered and nothing more; that it was interrupted has been said when the workspace was opened."""
-    from ...timeline import Timeline
-
     terminal = context.terminal
     if (plan := Timeline(workspace).unfinished()) is not None:
         paths = list(dict.fromkeys(text(step.path) for step in plan.steps if step.domain == "files"))
@@ -31,6 +33,6 @@ def ask(context: Context, workspace: Workspace) -> int:
     if outcome is None:  # somebody else was faster
         terminal.say("it was finished meanwhile; nothing was changed")
         return 0
-    resume.write_resumed(terminal, workspace, outcome, is_back)
+    outcomes.write_resumed(terminal, workspace, outcome, is_back)
     terminal.hint("nothing more was done; run the command again for what you asked")
     return 0 if outcome.whole else 3

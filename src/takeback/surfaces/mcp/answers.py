@@ -10,13 +10,14 @@ import shlex
 from collections.abc import Iterable
 from os import fsdecode
 from pathlib import Path
+from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from ...errors import Stale, TakebackError
-from ...typed import Any
-from ..cli import page as cli
-from ..cli.terminal import safe
+from takeback.errors import Stale, TakebackError
+from takeback.surfaces.wording import page as cli
+from takeback.surfaces.wording.text import safe
+
 from .wording import OWN, for_agents
 
 LONGEST_LIST = 1000

@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
 from pydantic import BaseModel, Field, StrictBool, ValidationError
 
-from ...typed import NamedTuple
 from .calls import Ctx
 
 _INPUT_REQUIRED = "2026-07-28"  # from then on a server asks by ending the call

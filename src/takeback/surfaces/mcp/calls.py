@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
 import anyio
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from ... import setting_place, store
-from ...agents import AGENTS
-from ...errors import NoWorkspace, TakebackError, UsageError
-from ...settings import Settings, home
-from ...typed import NamedTuple
-from ...workspace import Workspace, open_workspace
-from ..cli.context import moved_from
-from ..cli.terminal import safe
+from takeback.agents import AGENTS
+from takeback.care.moved_folder import moved_from
+from takeback.config import place
+from takeback.config.settings import Settings, home
+from takeback.errors import NoWorkspace, TakebackError, UsageError
+from takeback.store import layout
+from takeback.surfaces.wording.text import safe
+from takeback.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from .server import Server
@@ -65,8 +65,8 @@ class Call:
 
     def settings(self, root: Path | None = None) -> Settings:
         """What holds in a root. Over stdio an agent chose our environment, so it does not say where that is read."""
-        at = root or store.find_root(home(self.environ), self.here.cwd)
-        return setting_place.load(root, self.environ, at=at, agent=self.server.is_agents or None)
+        at = root or layout.find_root(home(self.environ), self.here.cwd)
+        return place.load(root, self.environ, at=at, agent=self.server.is_agents or None)
 
     def open(self) -> Workspace:
         """The workspace at or above the caller's folder. Opened anew for each call, so that a changed policy holds."""
@@ -77,7 +77,7 @@ class Call:
     def open_quietly(self) -> Workspace:
         """The same for the server's own work, which is nobody's call."""
         home = self.settings().home
-        root = store.find_root(home, self.here.cwd)
+        root = layout.find_root(home, self.here.cwd)
         if root is None:
             raise _no_workspace(home, self.here.cwd)
         workspace = open_workspace(root, self.settings(root), environ=self.environ)

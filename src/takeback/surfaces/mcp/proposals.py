@@ -8,17 +8,26 @@ take back ─► needs nobody ─► done
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from mcp_types import CallToolResult, InputRequiredResult
 
-from ... import results
-from ...acts import Credential
-from ...effects import Outcome, Plan, Step
-from ...errors import ApprovalNeeded, CredentialNeeded, Stale
-from ...typed import Any, NamedTuple
-from ...workspace import Workspace
-from ..cli import acts, outcomes, plans, shapes, states, takebacks, thread_shapes
-from ..cli.terminal import counted, safe
+from takeback.apply import results
+from takeback.errors import ApprovalNeeded, CredentialNeeded, Stale
+from takeback.model.effects import Outcome, Plan, Step
+from takeback.model.outside import Credential
+from takeback.surfaces.wording import (
+    effects_outside,
+    json_shapes,
+    json_thread_shapes,
+    outcomes,
+    plans,
+    take_backs,
+    threads_in_plans,
+)
+from takeback.surfaces.wording.text import counted, safe
+from takeback.workspace import Workspace
+
 from . import approvals
 from .answers import Page, answer
 from .approvals import Question
@@ -86,12 +95,12 @@ def _proposal(workspace: Workspace, plan: Plan) -> Proposal:
 def _questions(
     workspace: Workspace, plan: Plan, steps: Sequence[Step], unbound: Sequence[Credential]
 ) -> list[Question]:
-    history, describe = workspace.history(), acts.describer(workspace)
+    history, describe = workspace.history(), effects_outside.describer(workspace)
     lines = []
     for number, step in enumerate(plan.outside, 1):
         act = history.acts[step.path.decode()]
         lines.append(f"{number}. {safe(describe(act))}")
-        lines.append(f"   takes back: {safe(act.summary)}; recorded {acts.origin(act, workspace.clock())}")
+        lines.append(f"   takes back: {safe(act.summary)}; recorded {effects_outside.origin(act, workspace.clock())}")
     files = len(plan.taken) - len(plan.outside)
     beside = f" It also takes back {counted(files, 'path')} of the project." if files else ""
     head = f"takeback {plan.request.verb} would act outside the files: {counted(len(plan.outside), 'step')}.{beside}"
@@ -119,7 +128,7 @@ def _for_a_person(proposal: Proposal) -> CallToolResult:
 
 
 def planned(workspace: Workspace, plan: Plan) -> dict[str, Any]:
-    shape = shapes.plan(plan, workspace.history(), acts.describer(workspace))
+    shape = json_shapes.plan(plan, workspace.history(), effects_outside.describer(workspace))
     return {"plan": shape, "root": str(workspace.root), "applied": False}
 
 
@@ -127,12 +136,12 @@ def shown(workspace: Workspace, plan: Plan) -> CallToolResult:
     """A plan to look at; nothing is done."""
     page = Page(workspace.root)
     if not plan.steps or plan.idle:
-        page.say(takebacks.nothing_said(plan))
+        page.say(take_backs.nothing_said(plan))
         for line in plans.left_lines(plan, workspace.history(), page.typed):
             page.hint(line)
     else:
         page.tell(plans.lines(page, workspace, plan))
-    for line in states.lines(plan):
+    for line in threads_in_plans.lines(plan):
         page.hint(line)
     if plan.id:
         page.hint(f"saved as plan {plan.id}; takeback_apply does exactly this")
@@ -143,16 +152,16 @@ def told(workspace: Workspace, outcome: Outcome) -> CallToolResult:
     """What came of it."""
     page = Page(workspace.root)
     if outcomes.is_nothing(outcome):
-        page.say(takebacks.nothing_came(outcome, workspace.history()))
-        for line in states.lines(outcome.plan):
+        page.say(take_backs.nothing_came(outcome, workspace.history()))
+        for line in threads_in_plans.lines(outcome.plan):
             page.hint(line)
     else:
         outcomes.report(page, workspace, outcome)
     history = workspace.history()
     for line in (*plans.left_lines(outcome.plan, history, page.typed), *plans.running_lines(outcome.plan, history)):
         page.hint(line)
-    shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
-    shape |= {**thread_shapes.rolled_back(workspace, outcome), "whole": outcome.whole}
+    shape = json_shapes.outcome(outcome, workspace.history(), effects_outside.describer(workspace))
+    shape |= {**json_thread_shapes.rolled_back(workspace, outcome), "whole": outcome.whole}
     if outcome.is_refused:
         why = results.sentence(results.named(workspace, outcome))
         shape["error"] = {"message": why, "hint": "settle what keeps it, then ask for it again", "code": 3}

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from mcp.server.mcpserver import ResourceSecurity
 from mcp.server.mcpserver.exceptions import ResourceError
 
-from ...errors import TakebackError
-from ..cli import diffs, log
+from takeback.errors import TakebackError
+from takeback.surfaces.mcp.tools.see import masked
+from takeback.surfaces.wording import diffs
+from takeback.surfaces.wording import log as log_of_wording
+
 from .answers import Page, answer
 from .calls import Call
-from .tools.see import masked
 from .windows import more, windowed
 from .wording import for_agents
 
@@ -51,7 +53,7 @@ def _log(call: Call, page: Page) -> None:
     with call.open() as workspace:
         rows, now = workspace.log(), workspace.clock()
         turns = workspace.turns_of(rows[:_ROWS])
-    page.page(log.lines(page, rows[:_ROWS], now, turns) if rows else ["the log is empty"])
+    page.page(log_of_wording.lines(page, rows[:_ROWS], now, turns) if rows else ["the log is empty"])
     if len(rows) > _ROWS:
         page.hint(f"… and {len(rows) - _ROWS:,} more: takeback_log with offset {_ROWS}")
 

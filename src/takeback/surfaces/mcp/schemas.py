@@ -7,8 +7,7 @@ takes a failure too, since clients hold all structured content against it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from ...typed import Any
+from typing import Any
 
 Schema = dict[str, Any]
 

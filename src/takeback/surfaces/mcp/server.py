@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sqlite3
 import sys
 from collections.abc import Callable, Mapping
@@ -19,18 +20,22 @@ from mcp.shared.message import SessionMessage
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
-from ... import __version__, ancestry, store
-from ...errors import TakebackError, UsageError
-from ...settings import home
-from ..cli.failures import of_the_system
-from ..cli.terminal import safe
+from takeback import __version__
+from takeback.config.settings import home
+from takeback.errors import TakebackError, UsageError
+from takeback.store import layout
+from takeback.surfaces.wording.failures import of_the_system
+from takeback.surfaces.wording.text import safe
+from takeback.system import processes
+
 from . import resources, schemas, unread
 from .answers import failure
+from .auth import Guard, new_token
 from .instructions import INSTRUCTIONS
 from .tools import back, capture, mail, record, see, threads
 
 if TYPE_CHECKING:
-    from ...workspace import Workspace
+    from takeback.workspace import Workspace
 
 # Other names under which an argument is known, by tool.
 _ALIASES: Mapping[str, Mapping[str, str]] = {
@@ -62,7 +67,7 @@ class Server(MCPServer[Any]):
         self._parent = parent  # the agent's process, where it started us
         self._noted: set[Path] = set()
         self._any_root = any_root  # the person who started it lets it work in every project
-        self._served = store.find_root(home(environ), cwd) or Path(os.path.realpath(cwd))
+        self._served = layout.find_root(home(environ), cwd) or Path(os.path.realpath(cwd))
         self.is_agents = bool(parent)  # started by an agent, in an environment of its choice
         for module in (capture, see, back, record, mail, threads, resources):
             module.add(self)
@@ -89,7 +94,7 @@ class Server(MCPServer[Any]):
         self.roots.setdefault(workspace.root, mail.Watch())
         if self._parent and workspace.root not in self._noted and workspace.settings.enabled:
             try:
-                workspace.note_session(self._parent, ancestry.started(self._parent), client or "an MCP client")
+                workspace.note_session(self._parent, processes.started(self._parent), client or "an MCP client")
             except TakebackError:
                 return  # somebody else is writing, or nobody can: the call itself will say so
             self._noted.add(workspace.root)
@@ -170,18 +175,14 @@ def _known(tool: str, cause: BaseException | None) -> TakebackError | None:
 
 def over_stdio(cwd: Path, environ: Mapping[str, str], any_root: bool = False) -> None:
     """For the agent that started us, until it hangs up."""
-    client = ancestry.above_launchers(os.getpid()).pid or os.getppid()  # before the SDK takes our input away
+    client = processes.above_launchers(os.getpid()).pid or os.getppid()  # before the SDK takes our input away
     server = Server(cwd, environ, client, any_root)
     anyio.run(_until_done, server, server.run_stdio_async)
 
 
 def over_http(cwd: Path, environ: Mapping[str, str], port: int, any_root: bool = False) -> None:
     """For whoever on this machine has the token, until it is stopped."""
-    import socket
-
     import uvicorn
-
-    from .auth import Guard, new_token
 
     server = Server(cwd, environ, any_root=any_root)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

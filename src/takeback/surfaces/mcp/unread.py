@@ -11,7 +11,8 @@ from typing import Any
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
 from pydantic import ValidationError
 
-from ...errors import UsageError
+from takeback.errors import UsageError
+
 from .answers import failure
 
 _HINT = "send one message of JSON on a line, text as UTF-8; bytes of a name that are none as \\xe9"

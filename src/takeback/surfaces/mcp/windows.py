@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from ...typed import NamedTuple
-from ...views import FileDiff
+from takeback.show.views import FileDiff
+
 from .answers import LONGEST_LINE, Page
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ...account import EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
-from ..cli.terminal import counted, safe, safe_line
+from takeback.show.report_values import EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
+from takeback.surfaces.wording.text import counted, safe, safe_line
+
 from . import picture, words
 
 

@@ -10,10 +10,20 @@ import base64
 import hashlib
 from pathlib import Path
 
-from ...account import CallTold, EffectTold, FileTold, Remains, Report, TakebackTold, ThreadTold, TurnTold
-from ...effects import text
-from ..cli.terminal import counted
-from ..web.html import Child, Markup, document, joined, lines, tag
+from takeback.model.effects import text
+from takeback.show.report_values import (
+    CallTold,
+    EffectTold,
+    FileTold,
+    Remains,
+    Report,
+    TakebackTold,
+    ThreadTold,
+    TurnTold,
+)
+from takeback.surfaces.wording.html import Child, Markup, document, joined, lines, tag
+from takeback.surfaces.wording.text import counted
+
 from . import picture, words
 
 _STYLE = Path(__file__).with_name("page.css")

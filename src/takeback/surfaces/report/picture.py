@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import time
 
-from ...account import Activity
-from ...units import format_duration
-from ..cli.terminal import counted
-from ..web.html import Child, Markup, tag
+from takeback.show.report_values import Activity
+from takeback.surfaces.wording.html import Child, Markup, tag
+from takeback.surfaces.wording.text import counted
+from takeback.text.units import format_duration
 
 KNOWN = ("files", "git", "state", "http", "command", "email", "python", "sql")  # each has its colour
 _WIDTH, _LEFT, _LANE, _AXIS = 960, 90, 34, 22

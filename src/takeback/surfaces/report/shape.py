@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...account import FileTold, Report
-from ..cli.shapes import file_diff
+from takeback.show.report_values import FileTold, Report
+from takeback.surfaces.wording.json_shapes import file_diff
 
 
 def shape(report: Report) -> dict[str, Any]:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from ...account import EffectTold, FileTold, GateTold, Integrity, Report, TakebackTold, Totals, TurnTold
-from ...board import NONE, PART, Mark
-from ...units import format_duration
-from ..cli.terminal import counted
+from takeback.show.report_values import (
+    EffectTold,
+    FileTold,
+    GateTold,
+    Integrity,
+    Report,
+    TakebackTold,
+    Totals,
+    TurnTold,
+)
+from takeback.show.timeline_items import NONE, PART, Mark
+from takeback.surfaces.wording.text import counted
+from takeback.text.units import format_duration
 
 WELL = {"whole": "taken back whole", "partly": "taken back in part", "nothing": "nothing was taken back"}
 KINDS = {"agent": "", "hand": "by hand", "run": "a run", "watch": "a watched moment"}

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ... import ancestry, workers
-from ...typed import TYPE_CHECKING
-from ..hook import Asked
-from ..hook import answer as respond
+from takeback.surfaces.hook import Asked
+from takeback.surfaces.hook import answer as respond
+from takeback.system import forking, processes
 
 if TYPE_CHECKING:
-    from ...settings import Settings
-    from ...workspace import Workspace
+    from takeback.config.settings import Settings
+    from takeback.workspace import Workspace
 
 _PATIENCE = 3.0  # seconds for the resident process to come up, where the next to ask can start none
 
@@ -25,9 +25,9 @@ def answer(words: Sequence[str], said: bytes) -> tuple[int, bytes, bytes]:
     environ = dict(os.environ)
     here = _here(environ)
     is_starting = _have_started(environ, here)
-    above = ancestry.above_shells(os.getpid())
-    at = ancestry.hook_began(os.getpid())
-    reply = respond(Asked(agent, event, said, here, environ, *above, at), _opened, workers.beside)
+    above = processes.above_shells(os.getpid())
+    at = processes.hook_began(os.getpid())
+    reply = respond(Asked(agent, event, said, here, environ, *above, at), _opened, forking.beside)
     if is_starting:
         _wait_for_http(environ)
     return reply.code, printed(reply.out), reply.err.encode("utf-8", "replace")
@@ -41,7 +41,7 @@ def printed(out: str) -> bytes:
 def _opened(root: Path, settings: Settings, environ: Mapping[str, str]) -> Iterator[Workspace]:
     """Never closed: the end of the process does that, and SQLite would copy its log into the table first. All that was
     journaled is synced, and whoever opens it next goes on from there."""
-    from ...workspace import open_workspace
+    from takeback.workspace import open_workspace
 
     yield open_workspace(root, settings, environ=environ)
 
@@ -61,7 +61,8 @@ def _have_started(environ: Mapping[str, str], here: str) -> bool:
 def _wait_for_http(environ: Mapping[str, str]) -> None:
     """An agent that asks by HTTP asks next, and has nobody else to ask: it must find the process up. Never raises."""
     try:
-        from ... import settings
+        from takeback.config import settings
+
         from . import starting
 
         if settings.load(None, environ).http_port:

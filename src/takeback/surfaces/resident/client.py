@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket as Socket
     from collections.abc import Mapping, Sequence
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     Reply = tuple[int, bytes, bytes]
 
@@ -30,7 +30,6 @@ _SILENCE = 5.0  # seconds: a resident process says more often than that that it 
 _OFF = (b"off", b"0", b"false", b"no")
 _PEER_CREDENTIALS = 17  # of Linux
 _KILL = 9
-_UNCALLED = ("re", "fnmatch", "urllib.parse", "ntpath", "warnings")  # by what hooks use of pathlib
 _NEEDED = ("zstandard", "pathspec", "platformdirs", "tree_sitter")  # packages
 
 
@@ -221,7 +220,6 @@ def _by_itself(words: Sequence[str], said: bytes) -> Reply:
 
     gc.disable()  # what a start makes stays to the end: to look it over for cycles would only cost time
     _take_up_packages()
-    _take_up_paths()
     from takeback.surfaces.resident.alone import answer
 
     return answer(words, said)
@@ -244,38 +242,6 @@ def _take_up_packages() -> None:
     import site
 
     site.main()
-
-
-def _take_up_paths() -> None:
-    """pathlib, without what it brings in for functions that hooks do not call: more than all the rest of it."""
-    here = sys.modules
-    late = {name: _Late(name) for name in _UNCALLED if name not in here}
-    here.update(late)
-    try:
-        import pathlib  # noqa: F401
-    finally:
-        for name, module in late.items():
-            if here.get(name) is module:
-                del here[name]
-
-
-class _Late(type(sys)):  # type: ignore[misc]
-    """A module that is imported when something of it is used."""
-
-    def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):  # asked for by the import itself
-            raise AttributeError(name)
-        if name == "quote_from_bytes":  # taken out of its module at once
-            return lambda path: _loaded(self).quote_from_bytes(path)
-        return getattr(_loaded(self), name)
-
-
-def _loaded(late: _Late) -> Any:
-    name = str(late.__name__)
-    if sys.modules.get(name) is late:
-        del sys.modules[name]
-    __import__(name)
-    return sys.modules[name]
 
 
 def _is_there(path: str) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ... import ancestry
-from ...ancestry import Process
-from ...settings import Settings
+from takeback.config.settings import Settings
+from takeback.system import processes
+from takeback.system.processes import Process
 
 _MOST = 200  # processes at a time: select watches no descriptor above 1023
 
@@ -74,7 +74,7 @@ def _held(process: Process) -> int | None:
         held = os.pidfd_open(process.pid)
     except OSError:
         return None
-    if ancestry.started(process.pid) != process.started:
+    if processes.started(process.pid) != process.started:
         os.close(held)
         return None
     return held

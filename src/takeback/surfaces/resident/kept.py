@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...settings import Settings
-from ...workspace import Workspace, open_workspace
+from takeback.config.settings import Settings
+from takeback.workspace import Workspace, open_workspace
 
 _UNUSED = 600.0  # seconds until a workspace that nobody asks for is closed
 _MOST = 16  # workspaces at a time

@@ -25,17 +25,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import takeback
+from takeback.config import settings
+from takeback.errors import TakebackError
+from takeback.look import prompts, stopped_calls
+from takeback.store import layout
+from takeback.surfaces.hook import Asked, answer, settings_of
+from takeback.system import processes
 
-from ... import ancestry, prompts, settings, stops, store
-from ...errors import TakebackError
-from ..hook import Asked, answer, settings_of
 from . import client
 from .alone import printed
 from .deaths import Called, Deaths
 from .kept import Kept
+from .web import TOKEN, Web
 
 _HEARTBEAT = 0.5  # seconds: how often whoever waits is told that their call is at work
 _TEND, _REST = 1.0, 5.0  # seconds between two looks at what was told, while calls come and when none do
@@ -102,7 +106,9 @@ class Chore(NamedTuple):
 
 CHORES = (
     Chore(lambda workspace: workspace.is_asking, lambda workspace: workspace.attend(), prompts.PAUSE),
-    Chore(lambda workspace: workspace.is_written_down, lambda workspace: workspace.close_stopped(), stops.PAUSE),
+    Chore(
+        lambda workspace: workspace.is_written_down, lambda workspace: workspace.close_stopped(), stopped_calls.PAUSE
+    ),
 )
 
 
@@ -250,7 +256,7 @@ class Server:
     def _warm_up(self) -> None:
         """Opens the workspace that whoever had us started is about to ask for again."""
         try:
-            root = store.find_root(settings.home(self.environ), Path(self.here)) if self.here else None
+            root = layout.find_root(settings.home(self.environ), Path(self.here)) if self.here else None
             if root is not None:
                 found = settings_of(root, self.environ)
                 if found.enabled:
@@ -266,8 +272,6 @@ class Server:
             return None
         if not port:
             return None
-        from .web import TOKEN, Web
-
         try:
             web = Web(self.place, port, self._answer_web)
         except OSError as error:
@@ -278,7 +282,7 @@ class Server:
 
     # -- agents' processes -------------------------------------------------------
 
-    def _opening(self, above: ancestry.Process) -> Workspaces:
+    def _opening(self, above: processes.Process) -> Workspaces:
         """Opens the workspace of a call, and watches the process that made it."""
 
         def opening(
@@ -322,7 +326,7 @@ class Server:
         with self._attending:
             self._attended.discard((called.root, chore))
 
-    def _end_gone(self, process: ancestry.Process, called: Called, at: float) -> None:
+    def _end_gone(self, process: processes.Process, called: Called, at: float) -> None:
         work = object()
         with self._lock:
             self._at_work.add(work)
@@ -387,14 +391,14 @@ class Server:
                 return client.NOT_HERE
         except TakebackError:
             pass  # the hook puts it on record
-        above = ancestry.above_shells(pid)
+        above = processes.above_shells(pid)
         self.calls += 1
-        at = ancestry.hook_began(pid)
+        at = processes.hook_began(pid)
         reply = answer(Asked(agent, event, said, here, environ, *above, at), self._opening(above))
         return _packed(reply.code, printed(reply.out), reply.err.encode("utf-8", "replace"))
 
     def _answer_web(
-        self, agent: str, event: str, said: bytes, here: str, who: ancestry.Process
+        self, agent: str, event: str, said: bytes, here: str, who: processes.Process
     ) -> tuple[int, bytes, bytes]:
         call = object()
         with self._lock:
@@ -417,12 +421,12 @@ class Server:
         }
 
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ...workspace import Workspace
-    from ..hook import Workspaces
+    from takeback.surfaces.hook import Workspaces
+    from takeback.workspace import Workspace
+
     from .web import Web
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from ... import settings
-from ...typed import Any
+from takeback.config import settings
+
 from . import client
 
 _PATIENCE = 10.0  # seconds for it to come up, or to end
@@ -27,8 +29,6 @@ def status(stop: bool = False) -> dict[str, Any]:
     """What it says of itself; empty where none runs. May tell it to end."""
     if os.name != "posix":
         return {}
-    import json
-
     place = client.folder(os.environb)
     if not client.is_private(place):
         return {}

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from ... import agents, ancestry
-from ...ancestry import Process
+from takeback import agents
+from takeback.system import processes
+from takeback.system.processes import Process
 
 TOKEN = "token"
 _LARGEST = 64 << 20  # bytes of an event
@@ -63,10 +64,10 @@ class Askers:
 
     def process(self, session: str, port: int, own: int) -> Process:
         known, is_sure = self._known.get(session, (_NOBODY, False))
-        if is_sure and ancestry.started(known.pid) == known.started:
+        if is_sure and processes.started(known.pid) == known.started:
             return known
         pid = _at_other_end(port, own) if session else 0
-        found = Process(pid, ancestry.started(pid)) if pid else _NOBODY
+        found = Process(pid, processes.started(pid)) if pid else _NOBODY
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[session] = found, bool(pid) and found == known

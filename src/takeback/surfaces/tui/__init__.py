@@ -4,5 +4,5 @@
       ├─ app      the timeline, and every way to act on it ─┐
       └─ picker   checkpoints, and going back to one ───────┴─ planning (plan, yes, progress, result)
 
-What is read goes through takeback.timeline; what is said through the words of the command line.
+What is read goes through takeback.show.timeline; what is said through the words of the command line.
 """

@@ -10,13 +10,17 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from ...acts import HAPPENED, Act
-from ...board import CallItem, EffectItem, Item, Mark, TurnItem
-from ...effects import Outcome
-from ...errors import ApprovalNeeded, TakebackError
-from ...workspace import Workspace
-from ..cli.takebacks import Asked
-from ..cli.terminal import age, clip, safe
+from takeback.errors import ApprovalNeeded, TakebackError
+from takeback.model.effects import Outcome
+from takeback.model.outside import HAPPENED, Act
+from takeback.show.timeline_items import CallItem, EffectItem, Item, Mark, TurnItem
+from takeback.surfaces.wording.effects_outside import meaning
+from takeback.surfaces.wording.mail import release_question, write_mail
+from takeback.surfaces.wording.take_backs import Asked
+from takeback.surfaces.wording.text import age, clip, safe
+from takeback.surfaces.wording.typed_json import parsed_json
+from takeback.workspace import Workspace
+
 from . import comparing, detail, help
 from .asking import Ask, Choice, Choose, Read, TypeYes
 from .browser import CHECKPOINT, END_TYPING, FILTER, KEYS, OTHER_PANE, ZOOM, Browser, Said
@@ -301,8 +305,6 @@ class TimelineApp(Browser):
 
     @work(thread=True, exclusive=True, group="choose", exit_on_error=False)
     def _offer_sayings(self, id: str) -> None:
-        from ..cli.resolve import meaning
-
         def settle(said: str | None) -> None:
             if said == HAPPENED and act.waits_for_result:
                 self.push_screen(Ask("What did it answer, as JSON? Its undo is made from it (empty: not known)"), noted)
@@ -320,9 +322,6 @@ class TimelineApp(Browser):
             self.later(self.push_screen, Choose(f"What came of “{clip(safe(act.summary), 60)}”?", choices), settle)
 
     def _resolved(self, doubted: Act, said: str, result: str = "") -> Said:
-        from ..cli.record import parsed_json
-        from ..cli.resolve import meaning
-
         given = parsed_json(result, "the result", '{"id": "ch_3P"}') if result.strip() else None
         self.acting.resolve(doubted.id, said, given)
         return Said(f"noted: {meaning(doubted, said)}")
@@ -334,8 +333,6 @@ class TimelineApp(Browser):
 
     @work(thread=True, exclusive=True, group="choose", exit_on_error=False)
     def _offer_mail(self, id: str) -> None:
-        from ..cli.email import release_question, write_mail
-
         def send(yes: bool | None) -> None:
             if yes:
                 self.say("sending …")

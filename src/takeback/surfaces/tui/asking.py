@@ -13,7 +13,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label
 
-from ..cli.terminal import clip, safe
+from takeback.surfaces.wording.text import clip, safe
+
 from .rows import Lines, Rows
 
 _CANCEL = Binding("escape", "dismiss(None)", "Cancel")

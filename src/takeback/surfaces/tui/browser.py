@@ -22,13 +22,14 @@ from textual.filter import NoColor
 from textual.widgets import Footer, Input, Static
 from textual.worker import get_current_worker
 
-from ...board import Item
-from ...errors import Locked, TakebackError
-from ...timeline import Now, Timeline
-from ...workspace import Workspace
-from ..cli import failures
-from ..cli.capturing import captured_said
-from ..cli.terminal import counted, listed, safe
+from takeback.errors import Locked, TakebackError
+from takeback.show.timeline import Now, Timeline
+from takeback.show.timeline_items import Item
+from takeback.surfaces.wording import failures
+from takeback.surfaces.wording.checkpoints import captured_said
+from takeback.surfaces.wording.text import counted, listed, safe
+from takeback.workspace import Workspace
+
 from .asking import Ask
 from .filter_box import FilterBox
 from .item_pane import Detail, ItemPane

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from ...masking import mask_file
-from ...timeline import Timeline
-from ...workspace import Workspace
-from ..cli import diffs
-from ..cli.terminal import clip, safe
+from takeback.privacy.masking import mask_file
+from takeback.show.timeline import Timeline
+from takeback.surfaces.wording import diffs
+from takeback.surfaces.wording.text import clip, safe
+from takeback.workspace import Workspace
+
 from .paper import Paper, styled
 
 

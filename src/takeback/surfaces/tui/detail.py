@@ -9,10 +9,11 @@ from typing import NamedTuple
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from ...board import NONE, PART, CallItem, EffectItem, TurnItem
-from ...timeline import Detail
-from ..cli import diffs, show
-from ..cli.terminal import age, counted, moment, safe
+from takeback.show.timeline import Detail
+from takeback.show.timeline_items import NONE, PART, CallItem, EffectItem, TurnItem
+from takeback.surfaces.wording import diffs, entry
+from takeback.surfaces.wording.text import age, counted, moment, safe
+
 from .listing import BADGES, amounts
 from .paper import Paper, cut, styled, wrapped
 
@@ -90,8 +91,8 @@ def _head(detail: Detail, width: int, now: float, called: dict[str, str]) -> Ite
             pinned = ", pinned" if mark.pinned else ""
             marked = f"{'●' if mark.named else '○'} checkpoint {mark.number} {mark.id[:8]}{label}{pinned}"
             yield from wrapped(Text(marked, "green"), width)
-    yield from cut([Text(f"kept {safe(path)} of {id[:8]}", "red") for path, id in show.kept(detail.shown)], _KEPT)
-    yield from cut([Text(line.strip(), "red") for line in show.missed(detail.shown)], _KEPT)
+    yield from cut([Text(f"kept {safe(path)} of {id[:8]}", "red") for path, id in entry.kept(detail.shown)], _KEPT)
+    yield from cut([Text(line.strip(), "red") for line in entry.missed(detail.shown)], _KEPT)
     if detail.item.kind == "checkpoint":
         yield Text("")
         yield from wrapped(Text(f"{safe(detail.shown.row.summary)}. b goes back to it; = compares it.", "dim"), width)
@@ -171,7 +172,7 @@ def _about(detail: Detail, width: int, now: float, called: dict[str, str]) -> It
     paper = Paper(width)
     shown = detail.shown._replace(files=())
     when = f"{moment(shown.row.at)}, {age(now - shown.row.at)}"
-    for line in show.lines(paper, shown, when, stat=False):
+    for line in entry.lines(paper, shown, when, stat=False):
         yield from (Line(text) for text in wrapped(styled(line), width, 11))
     if detail.shown.files:
         yield Line(Text(""))
@@ -180,7 +181,7 @@ def _about(detail: Detail, width: int, now: float, called: dict[str, str]) -> It
 
 
 def _json(detail: Detail, width: int, now: float, called: dict[str, str]) -> Iterable[Line]:
-    told = json.dumps(show.shape(detail.shown), indent=2, ensure_ascii=True, default=str)
+    told = json.dumps(entry.shape(detail.shown), indent=2, ensure_ascii=True, default=str)
     highlight = JSONHighlighter()
     for line in told.split("\n"):
         text = Text(line, no_wrap=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rich.text import Text
 
-from ...filters import KEYS
+from takeback.journal.filters import KEYS
+
 from .paper import wrapped
 
 _KEYS = {

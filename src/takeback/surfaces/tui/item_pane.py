@@ -14,9 +14,10 @@ from textual.timer import Timer
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from ...board import Item
-from ..cli import failures
-from ..cli.terminal import clip_path, safe
+from takeback.show.timeline_items import Item
+from takeback.surfaces.wording import failures
+from takeback.surfaces.wording.text import clip_path, safe
+
 from .detail import VIEWS, Line
 from .later import HasThreads
 from .rows import Lines, Rows

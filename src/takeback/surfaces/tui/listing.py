@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from ...board import NONE, PART, CallItem, EffectItem, Item, TurnItem
-from ...effects import STATES
-from ..cli.terminal import age, clip, clip_middle, safe
+from takeback.model.effects import STATES
+from takeback.show.timeline_items import NONE, PART, CallItem, EffectItem, Item, TurnItem
+from takeback.surfaces.wording.text import age, clip, clip_middle, safe
+
 from .rows import Rows
 
 SIGNS = {

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from ..cli.terminal import Terminal, counted
+from takeback.surfaces.wording.screen import Screen
+from takeback.surfaces.wording.text import counted
 
 _TAB = 4
 _CONSOLE = Console(color_system=None)  # wrapping needs one; nothing is printed on it
 
 
-class Paper(Terminal):
+class Paper(Screen):
     """Collects lines, results and hints in the order in which they are said."""
 
-    def __init__(self, width: int, environ: Mapping[str, str] = {}) -> None:  # no stream is touched: super is not asked
-        self.quiet = False
-        self.environ = environ
-        self.out_is_tty = True  # so that lines are cut to the width
-        self.err_is_tty = False
-        self.color = True
-        self._err_color = True
-        self.interactive = False
+    color = True
+    out_is_tty = True
+
+    def __init__(self, width: int) -> None:
         self.written: list[str] = []
         self._width = max(40, width)
 

@@ -13,14 +13,15 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.screen import Screen
 
-from ...board import CHECKPOINT, WHOLE, Item, Mark, TurnItem
-from ...effects import Outcome
-from ...filters import parse
-from ...timeline import Now
-from ...views import LogRow
-from ...workspace import Workspace
-from ..cli import takebacks
-from ..cli.takebacks import Asked
+from takeback.journal.filters import parse
+from takeback.model.effects import Outcome
+from takeback.show.timeline import Now
+from takeback.show.timeline_items import CHECKPOINT, WHOLE, Item, Mark, TurnItem
+from takeback.show.views import LogRow
+from takeback.surfaces.wording import take_backs
+from takeback.surfaces.wording.take_backs import Asked
+from takeback.workspace import Workspace
+
 from . import help
 from .asking import Read
 from .browser import END_TYPING, FILTER, KEYS, OTHER_PANE, ZOOM, Browser
@@ -99,8 +100,8 @@ class Picker(Browser):
     def read_plan(self, item: Item, view: str, width: int) -> list[Line]:
         """The plan, and below it every line that it would change."""
         plan = self.acting.plan("rollback", item.id, **self.asked.options)
-        paper = Paper(width, self.acting.environ)
-        takebacks.write_plan(paper, self.acting, plan)
+        paper = Paper(width)
+        take_backs.write_plan(paper, self.acting, plan)
         told = [part for line in paper.read() for part in wrapped(line, width, 13)]
         return list(map(Line, [*told, Text(""), *diff_lines(self.acting, plan, width, masked=bool(self.agent))]))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual import on, work
@@ -21,18 +21,18 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label
 from textual.worker import get_current_worker
 
-from ...acts import Credential
-from ...effects import Outcome, Plan, Result, Step
-from ...errors import ApprovalNeeded, TakebackError
-from ...locks import waiting_while
-from ...masking import mask_difference, mask_file
-from ...states import StateDifference
-from ...timeline import Timeline
-from ...typed import NamedTuple
-from ...workspace import Workspace
-from ..cli import approving, diffs, failures, outcomes, plans, resume, takebacks, threads_seen
-from ..cli.takebacks import Asked
-from ..cli.terminal import safe
+from takeback.errors import ApprovalNeeded, TakebackError
+from takeback.model.effects import Outcome, Plan, Result, Step
+from takeback.model.outside import Credential
+from takeback.model.thread_states import StateDifference
+from takeback.privacy.masking import mask_difference, mask_file
+from takeback.show.timeline import Timeline
+from takeback.surfaces.wording import approvals, diffs, failures, outcomes, plans, take_backs, threads
+from takeback.surfaces.wording.take_backs import Asked
+from takeback.surfaces.wording.text import safe
+from takeback.system.locks import waiting_while
+from takeback.workspace import Workspace
+
 from .later import HasThreads
 from .paper import Paper, cut, wrapped
 from .rows import Lines
@@ -182,7 +182,7 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
             if not plan.asks and (not plan.steps or plan.idle):  # nothing will change; an undo may still move on
                 self._tell_from_thread(workspace.apply(plan))
                 return
-            fuller = takebacks.fuller_plan(workspace, plan, asked, self._agent)
+            fuller = take_backs.fuller_plan(workspace, plan, asked, self._agent)
             lines = self._plan_lines(plan, fuller)
             running = list(plans.running_lines(fuller or plan, workspace.history()))
             found, more = self._shown(plan), self._shown(fuller) if fuller is not None else None
@@ -198,12 +198,12 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
 
     @work(thread=True, exclusive=True, group="act", exit_on_error=False)
     def _resume_in_thread(self, is_back: bool) -> None:
-        paper = Paper(self.width, self._workspace.environ)
+        paper = Paper(self.width)
         try:
             if (outcome := self._workspace.resume(is_back)) is None:
                 self.later(self._begin)  # somebody else was faster
                 return
-            resume.write_resumed(paper, self._workspace, outcome, is_back)
+            outcomes.write_resumed(paper, self._workspace, outcome, is_back)
         except Exception as error:  # as in what follows
             self.later(self._fail, failures.told(error, "ui"))
             return
@@ -213,8 +213,8 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
         return Shown(plan, list(parts_of(self._workspace, plan)), self._workspace.unapproved(plan))
 
     def _plan_lines(self, plan: Plan, fuller: Plan | None = None) -> list[Text]:
-        paper = Paper(self.width, self._workspace.environ)
-        takebacks.write_plan(paper, self._workspace, plan, len(plan.steps) <= _ALL, fuller)
+        paper = Paper(self.width)
+        take_backs.write_plan(paper, self._workspace, plan, len(plan.steps) <= _ALL, fuller)
         return paper.read()
 
     def _show(self, found: Shown, fuller: Shown | None, lines: list[Text], running: list[str]) -> None:
@@ -290,13 +290,13 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
                 )
             )
             return
-        paper = Paper(self.width, self._workspace.environ)
+        paper = Paper(self.width)
         if steps:
-            approving.listing(paper, self._workspace, steps)
-        self._questions = [approving.question(len(steps))] if steps else []
-        self._questions += [approving.credential_question(each) for each in unbound]
+            approvals.listing(paper, self._workspace, steps)
+        self._questions = [approvals.question(len(steps))] if steps else []
+        self._questions += [approvals.credential_question(each) for each in unbound]
         for each in unbound:
-            paper.write(approving.unbound_said(each))
+            paper.write(approvals.unbound_said(each))
         listed = [part for line in paper.read() for part in wrapped(line, self.width, 6)]
         self._enter(TYPING, listed[0].plain, listed[1:], self._questions.pop(0))
 
@@ -367,9 +367,9 @@ class Planning(HasThreads, ModalScreen[Outcome | None]):
     # -- the result ----------------------------------------------------------
 
     def _tell_from_thread(self, outcome: Outcome) -> None:
-        paper = Paper(self.width, self._workspace.environ)
+        paper = Paper(self.width)
         try:
-            takebacks.write_outcome(paper, self._workspace, outcome)
+            take_backs.write_outcome(paper, self._workspace, outcome)
         except Exception as error:
             self.later(self._fail, failures.told(error, "ui"))
             return
@@ -441,7 +441,7 @@ def diff_lines(workspace: Workspace, plan: Plan, width: int, masked: bool) -> li
     """What a plan would change, line by line: in files, and in threads that go along."""
     paper, files = Paper(width), plans.diff_of(workspace, plan)
     paper.page(diffs.lines(paper, [mask_file(file) for file in files] if masked else files))
-    paper.page(threads_seen.planned(paper, workspace, plan, _masked if masked else list))
+    paper.page(threads.planned(paper, workspace, plan, _masked if masked else list))
     return cut(paper.read(), _MOST)
 
 

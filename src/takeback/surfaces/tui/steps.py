@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from ...effects import DONE, FAILED, STATES, Plan, Result, Step, text
-from ...workspace import Workspace
-from ..cli import acts
-from ..cli.terminal import clip, counted, safe
+from takeback.model.effects import DONE, FAILED, STATES, Plan, Result, Step, text
+from takeback.surfaces.wording import effects_outside
+from takeback.surfaces.wording.text import clip, counted, safe
+from takeback.workspace import Workspace
 
 _SIGNS = {DONE: ("✓", "green"), FAILED: ("✗", "red"), "unknown": ("?", "magenta"), "kept": ("!", "red")}
 
@@ -46,13 +46,13 @@ class Part:
 
 
 def parts_of(workspace: Workspace, plan: Plan) -> Iterator[Part]:
-    history, describe = workspace.history(), acts.describer(workspace)
+    history, describe = workspace.history(), effects_outside.describer(workspace)
     together: dict[tuple[int, str], list[Step]] = {}
     for step in plan.taken:
         key = (step.segment, step.domain) if step.domain in STATES else (id(step), step.domain)
         together.setdefault(key, []).append(step)
     for (_, domain), steps in together.items():
-        act = acts.act_of(steps[0], history)
+        act = effects_outside.act_of(steps[0], history)
         name = safe(describe(act)) if act is not None else counted(len(steps), "step")
         if domain == "files" and len(steps) == 1:
             name = safe(text(steps[0].path))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from ...timeline import Now
-from ..cli.terminal import clip, counted, safe
+from takeback.show.timeline import Now
+from takeback.surfaces.wording.text import clip, counted, safe
 
 
 def top_line(project: str, stopped: str, now: Now | None, amount: str) -> Text:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import NotFound, UsageError
-from ...timeline import Timeline
-from ...workspace import Workspace
-from ..cli.takebacks import Asked
+from takeback.errors import NotFound, UsageError
+from takeback.show.timeline import Timeline
+from takeback.surfaces.wording.take_backs import Asked
+from takeback.workspace import Workspace
+
 from . import proposals, results, settling
 from .forms import Filled, one
 from .live import Doing

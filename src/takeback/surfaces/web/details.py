@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from ...acts import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, UNDONE, Act
-from ...board import NONE, CallItem, EffectItem, Item, Mark, TurnItem
-from ...effects import Checkpoint, short_id
-from ...timeline import Detail, Now
-from ...views import Diff, FileDiff
-from ..cli.diffs import totals
-from ..cli.page import Page
-from ..cli.show import kept, missed
-from ..cli.terminal import clip, counted, moment, safe
+from takeback.model.effects import Checkpoint, short_id
+from takeback.model.outside import DID_NOT_HAPPEN, HAPPENED, NOT_UNDONE, UNDONE, Act
+from takeback.show.timeline import Detail, Now
+from takeback.show.timeline_items import NONE, CallItem, EffectItem, Item, Mark, TurnItem
+from takeback.show.views import Diff, FileDiff
+from takeback.surfaces.wording.diffs import totals
+from takeback.surfaces.wording.entry import kept, missed
+from takeback.surfaces.wording.html import Child, Markup, joined, lines, tag, url
+from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.text import clip, counted, moment, safe
+
 from . import sides
 from .forms import Forms, group
-from .html import Child, Markup, joined, lines, tag, url
 from .listing import Place, amounts, badges, inner, standing, title, way_back, when, who
 
 _MOST = 400  # parts of one item that are listed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...errors import ApprovalNeeded
-from .html import Child, Markup, tag
+from takeback.errors import ApprovalNeeded
+from takeback.surfaces.wording.html import Child, Markup, tag
+
 from .listing import Place
 
 Filled = Mapping[str, list[str]]  # a form as it came back: name → what was written there

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...board import TurnItem
-from ...filters import KEYS
-from ...timeline import Now
-from ..cli.terminal import counted
+from takeback.journal.filters import KEYS
+from takeback.show.timeline import Now
+from takeback.show.timeline_items import TurnItem
+from takeback.surfaces.wording.html import Child, Markup, document, joined, tag, url
+from takeback.surfaces.wording.text import counted
+
 from .forms import Forms
-from .html import Child, Markup, document, joined, tag, url
 from .listing import Place, listing
 from .strip import Activity, strip
 

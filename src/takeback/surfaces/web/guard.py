@@ -22,7 +22,7 @@ from urllib.parse import parse_qs
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .html import document, tag
+from takeback.surfaces.wording.html import document, tag
 
 _LARGEST = 64 << 10  # bytes of a form
 _TICKET = 60.0  # seconds in which the browser that we open has to come

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from ...board import NONE, PART, CallItem, EffectItem, Item, TurnItem
-from ...effects import STATES
-from ..cli.terminal import age, clip, counted, moment
-from .html import Child, Markup, joined, tag, url
+from takeback.model.effects import STATES
+from takeback.show.timeline_items import NONE, PART, CallItem, EffectItem, Item, TurnItem
+from takeback.surfaces.wording.html import Child, Markup, joined, tag, url
+from takeback.surfaces.wording.text import age, clip, counted, moment
 
 SIGNS = {"agent": "◆", "hand": "✎", "watch": "✎", "run": "$", "takeback": "↩", "checkpoint": "○", "call": "◇"}
 _KINDS = {"agent": "turn", "hand": "by hand", "watch": "seen", "run": "run", "takeback": "take-back"}

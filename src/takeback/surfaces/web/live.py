@@ -15,8 +15,8 @@ from threading import Lock
 import anyio
 from anyio import to_thread
 
-from ...errors import Locked, TakebackError
-from ...timeline import Timeline
+from takeback.errors import Locked, TakebackError
+from takeback.show.timeline import Timeline
 
 _EVERY = 0.4  # seconds
 _BEAT = 15.0  # seconds after which something is sent, so that who has gone is noticed

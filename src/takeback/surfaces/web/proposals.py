@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from ... import masking
-from ...acts import Credential
-from ...effects import DRIFTED, STATES, Outcome, Plan, Step
-from ...errors import Stale, TakebackError
-from ...typed import NamedTuple
-from ...views import FileDiff
-from ...workspace import Workspace
-from ..cli import acts, approving, plans, shapes, states, takebacks
-from ..cli.page import Page
-from ..cli.plans import Shown
-from ..cli.takebacks import Asked
+from takeback.errors import Stale, TakebackError
+from takeback.model.effects import DRIFTED, STATES, Outcome, Plan, Step
+from takeback.model.outside import Credential
+from takeback.privacy import masking
+from takeback.show.views import FileDiff
+from takeback.surfaces.wording import approvals, effects_outside, json_shapes, plans, take_backs, threads_in_plans
+from takeback.surfaces.wording.html import Child, Markup, lines, tag, url
+from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.plans import Shown
+from takeback.surfaces.wording.take_backs import Asked
+from takeback.workspace import Workspace
+
 from . import sides, steps
 from .forms import Filled, Forms, group, must_say_yes, one, typed_yes
-from .html import Child, Markup, lines, tag, url
 from .listing import Place, way_back
 
 _ID = re.compile("[a-z]{32}")
@@ -51,18 +51,18 @@ def propose(workspace: Workspace, asked: Asked) -> Proposal:
     plan = workspace.plan(asked.verb, *asked.words, **asked.options)
     history = workspace.history()
     rows, hidden = steps.listed(workspace, plan)
-    said = [*plans.left_lines(plan, history), *plans.unrecorded_lines(workspace, plan), *states.lines(plan)]
+    said = [*plans.left_lines(plan, history), *plans.unrecorded_lines(workspace, plan), *threads_in_plans.lines(plan)]
     said += plans.running_lines(plan, history)
     found = plans.diff_of(workspace, plan)
     files = [masking.mask_file(file) for file in found]
     asked_for, unbound = workspace.unapproved(plan)
     listed = Page()
     if asked_for:
-        approving.listing(listed, workspace, asked_for)
-    questions = [approving.question(len(asked_for))] if asked_for else []
-    questions += [f"{approving.unbound_said(each)} {approving.credential_question(each)}" for each in unbound]
-    heading = plans.heading(plan, history) if plan.steps and not plan.idle else takebacks.nothing_said(plan)
-    shape = shapes.plan(plan, history, acts.describer(workspace))
+        approvals.listing(listed, workspace, asked_for)
+    questions = [approvals.question(len(asked_for))] if asked_for else []
+    questions += [f"{approvals.unbound_said(each)} {approvals.credential_question(each)}" for each in unbound]
+    heading = plans.heading(plan, history) if plan.steps and not plan.idle else take_backs.nothing_said(plan)
+    shape = json_shapes.plan(plan, history, effects_outside.describer(workspace))
     return Proposal(
         plan,
         asked,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...effects import Outcome
-from ...typed import NamedTuple
-from ...workspace import Workspace
-from ..cli import acts, outcomes, resume, shapes, takebacks, thread_shapes
-from ..cli.page import Page
+from takeback.model.effects import Outcome
+from takeback.surfaces.wording import effects_outside, json_shapes, json_thread_shapes, outcomes, take_backs
+from takeback.surfaces.wording.html import Child, lines, tag
+from takeback.surfaces.wording.page import Page
+from takeback.workspace import Workspace
+
 from .forms import Forms, group
-from .html import Child, lines, tag
 from .listing import Place, way_back
 
 
@@ -28,20 +28,20 @@ class Result(NamedTuple):
 
 def of_plan(workspace: Workspace, outcome: Outcome) -> Result:
     page = Page()
-    takebacks.write_outcome(page, workspace, outcome)
+    take_backs.write_outcome(page, workspace, outcome)
     return _of(workspace, outcome, page)
 
 
 def of_resumed(workspace: Workspace, outcome: Outcome, aborted: bool) -> Result:
     page = Page()
-    resume.write_resumed(page, workspace, outcome, aborted)
+    outcomes.write_resumed(page, workspace, outcome, aborted)
     result = _of(workspace, outcome, page)
     return result._replace(redo=False) if aborted else result
 
 
 def _of(workspace: Workspace, outcome: Outcome, page: Page) -> Result:
-    shape = shapes.outcome(outcome, workspace.history(), acts.describer(workspace))
-    shape |= thread_shapes.rolled_back(workspace, outcome)
+    shape = json_shapes.outcome(outcome, workspace.history(), effects_outside.describer(workspace))
+    shape |= json_thread_shapes.rolled_back(workspace, outcome)
     again = outcomes.can_be_redone(outcome) and outcome.plan.request.verb != "redo"
     heading = "Done" if outcome.whole else "Done in part"
     return Result(outcome.id, heading, tuple(page.lines), outcome.whole, again, {**shape, "whole": outcome.whole})

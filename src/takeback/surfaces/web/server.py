@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import socket
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvicorn
 
-from ...errors import TakebackError, UsageError
-from ...typed import NamedTuple
-from ...workspace import Workspace
+from takeback.errors import TakebackError, UsageError
+from takeback.workspace import Workspace
+
 from .changes import MAIL, TAKEBACK
 from .guard import Guard, Keys
 from .site import Site
@@ -122,8 +123,6 @@ def _own() -> str:
 
 
 def must_be_loopback(address: str) -> None:
-    import ipaddress
-
     try:
         fits = ipaddress.IPv4Address(address).is_loopback
     except ValueError:

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
-from ... import redact
-from ...acts import HAPPENED, Act
-from ...effects import STATES
-from ...errors import NotFound, Stale, TakebackError, UsageError
-from ...timeline import Timeline
-from ...typed import NamedTuple
-from ...workspace import Workspace
-from ..cli import acts, approving, email, resolve, shapes
-from ..cli.page import Page
-from ..cli.plans import Shown
-from ..cli.record import parsed_json
-from ..cli.terminal import safe
+from takeback.domains.email.outbox import draft
+from takeback.errors import NotFound, Stale, TakebackError, UsageError
+from takeback.model.effects import STATES
+from takeback.model.outside import HAPPENED, Act
+from takeback.privacy import redact
+from takeback.show.timeline import Timeline
+from takeback.surfaces.wording import approvals, effects_outside, json_shapes
+from takeback.surfaces.wording import mail as mail_of_wording
+from takeback.surfaces.wording.html import Child, Markup, lines, tag
+from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.plans import Shown
+from takeback.surfaces.wording.text import safe
+from takeback.surfaces.wording.typed_json import parsed_json
+from takeback.workspace import Workspace
+
 from . import steps
 from .forms import Filled, Forms, must_say_yes, one, typed_yes
-from .html import Child, Markup, lines, tag
 from .listing import Place, way_back
 from .results import Result, of_resumed
 
@@ -96,8 +98,8 @@ def resolving(workspace: Workspace, id: str, said: str) -> Matter:
         raise UsageError(f"{act.id[:8]} is not in doubt: it is {act.shown_state}", "choose it in the timeline again")
     if said not in act.sayings:
         raise UsageError("it is not said what came of it", "go back to it in the timeline and choose")
-    meaning = resolve.meaning(act, said)
-    sent = acts.describer(workspace)(act) if act.in_doubt and act.inverse is not None else ""
+    meaning = effects_outside.meaning(act, said)
+    sent = effects_outside.describer(workspace)(act) if act.in_doubt and act.inverse is not None else ""
     told = [
         "Nobody knows what came of it. Look at the other side before you say so.",
         f"This notes your word, {meaning}, and sends nothing; to take it back needs a yes of its own.",
@@ -126,10 +128,10 @@ def _result_field() -> Markup:
 
 
 def resolved(workspace: Workspace, id: str, said: str, result: str = "") -> Result:
-    noted = f"noted: {resolve.meaning(workspace.find_effect(id), said)}"
+    noted = f"noted: {effects_outside.meaning(workspace.find_effect(id), said)}"
     given = parsed_json(result, "the result", '{"id": "ch_3P"}') if result.strip() else None
     act = workspace.resolve(id, said, given)
-    return Result(act.id, "Noted", (noted,), True, False, {"effect": shapes.effect(act, workspace.history())})
+    return Result(act.id, "Noted", (noted,), True, False, {"effect": json_shapes.effect(act, workspace.history())})
 
 
 # -- a mail that is held -----------------------------------------------------------
@@ -140,7 +142,7 @@ def releasing(workspace: Workspace, id: str) -> Matter:
     if act.shown_state != "held":
         raise UsageError(f"{act.id[:8]} is not held: it is {act.shown_state}", "choose it in the timeline again")
     page = Page()
-    email.write_mail(page, workspace, act)
+    mail_of_wording.write_mail(page, workspace, act)
     mail = str(page)
     shown = redact.text(mail)
     said = ["This sends it now, as it stands here. Nothing takes that back."]
@@ -150,7 +152,7 @@ def releasing(workspace: Workspace, id: str) -> Matter:
         f"Send {safe(act.summary)}?",
         tuple(said),
         shown,
-        email.release_question(act),
+        mail_of_wording.release_question(act),
         "Send it",
         "Sending …",
         f"/release/{act.id}",
@@ -174,8 +176,6 @@ def released(workspace: Workspace, id: str) -> Result:
 
 
 def _draft(workspace: Workspace, act: Act) -> dict[str, Any]:
-    from ...outbox import draft
-
     return {"draft": draft(act, workspace.clock())}
 
 
@@ -190,7 +190,7 @@ def resuming(workspace: Workspace, abort: bool) -> Matter:
     page = Page()
     outside = [step for step in plan.steps if step.domain not in STATES]
     if outside:
-        approving.listing(page, workspace, outside)
+        approvals.listing(page, workspace, outside)
     verb = plan.request.verb
     if abort:
         title, said = f"Go back from the interrupted {verb}?", ["The tree becomes as before it began."]

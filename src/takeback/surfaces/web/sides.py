@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...textdiff import Hunk
-from ...views import FileDiff
-from ..cli.diffs import name_of, what_of
-from ..cli.page import Page
-from ..cli.terminal import counted, listed, safe_line
-from .html import Child, Markup, tag
+from takeback.show.views import FileDiff
+from takeback.surfaces.wording.diffs import name_of, what_of
+from takeback.surfaces.wording.html import Child, Markup, tag
+from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.text import counted, listed, safe_line
+from takeback.text.linediff import Hunk
 
 _MOST = 4_000  # rows of one page
 _LONGEST = 2_000  # characters of a line

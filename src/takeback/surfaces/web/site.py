@@ -33,19 +33,20 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from ... import masking
-from ...board import EffectItem, Item
-from ...errors import ApprovalNeeded, Locked, NotFound, Stale, TakebackError, UsageError
-from ...timeline import Timeline
-from ...workspace import Workspace
-from ..cli import failures, shapes, show
+from takeback.errors import ApprovalNeeded, Locked, NotFound, Stale, TakebackError, UsageError
+from takeback.privacy import masking
+from takeback.show.timeline import Timeline
+from takeback.show.timeline_items import EffectItem, Item
+from takeback.surfaces.wording import entry, failures, json_shapes
+from takeback.surfaces.wording.html import Child, tag, url
+from takeback.workspace import Workspace
+
 from . import details, proposals, results, settling
 from .changes import Changes, Next
 from .details import Around
 from .forms import Filled, Forms, group, one
 from .frame import Seen, View, page
 from .guard import Keys
-from .html import Child, tag, url
 from .listing import Place, title, way_back, who
 from .live import events
 from .settling import Matter
@@ -138,7 +139,7 @@ class Site:
                 raise
             return RedirectResponse(place.item(turn + ".json" * _is_json(request)), 303)  # a checkpoint in a turn
         if _is_json(request):
-            shown = show.shape(detail.shown)
+            shown = entry.shape(detail.shown)
             moved = [{**m._asdict(), "differences": [d._asdict() for d in m.differences]} for m in detail.moved]
             told = {**shown, "item": _shape(detail.item), "parts": [_shape(p) for p in self._timeline.children(id)]}
             return _json({**told, "moved": moved, "masked": list(detail.masked), "more": detail.shown.more})
@@ -175,8 +176,11 @@ class Site:
         files = tuple(masking.mask_file(file) for file in diff.files)
         masked = [was.path for was, file in zip(diff.files, files) if was != file]
         if _is_json(request):
-            ends = {"a": shapes.checkpoint(diff.a), "b": None if diff.b is None else shapes.checkpoint(diff.b)}
-            return _json({**ends, "files": [shapes.file_diff(file) for file in files], "masked": masked})
+            ends = {
+                "a": json_shapes.checkpoint(diff.a),
+                "b": None if diff.b is None else json_shapes.checkpoint(diff.b),
+            }
+            return _json({**ends, "files": [json_shapes.file_diff(file) for file in files], "masked": masked})
         mark = next((mark for mark in self._timeline.checkpoints() if mark.id == diff.a.id), None)
         restores = details.restores(mark if diff.b is None else None, self._forms(place))
         body = details.compare_page(diff._replace(files=files), masked, place, restores)
@@ -341,7 +345,7 @@ def _shape(item: Item) -> dict[str, Any]:
     """An item as JSON: as the timeline has it, its row as `log --json` has that."""
     told = item._asdict()
     if isinstance(item, EffectItem):
-        told["row"] = shapes.log_row(item.row)
+        told["row"] = json_shapes.log_row(item.row)
     else:
         told |= {"totals": dict(item.totals), "badges": dict(item.badges)}
     if "marks" in told:

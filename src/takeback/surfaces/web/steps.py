@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...effects import Plan
-from ...workspace import Workspace
-from ..cli.page import Page
-from ..cli.plans import Shown, shown
-from ..cli.terminal import counted
-from .html import Markup, tag
+from takeback.model.effects import Plan
+from takeback.surfaces.wording.html import Markup, tag
+from takeback.surfaces.wording.page import Page
+from takeback.surfaces.wording.plans import Shown, shown
+from takeback.surfaces.wording.text import counted
+from takeback.workspace import Workspace
 
 _MANY = 500  # steps that are all listed
 

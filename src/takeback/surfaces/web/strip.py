@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 
-from ..cli.terminal import counted
-from .html import Child, Markup, tag
+from takeback.surfaces.wording.html import Child, Markup, tag
+from takeback.surfaces.wording.text import counted
+
 from .listing import Place
 
 DOMAINS = ("files", "git", "state", "http", "command", "email", "python")  # each has its colour

@@ -12,17 +12,18 @@ from anyio import to_thread
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import Field
 
-from ....effects import Outcome
-from ....errors import UsageError
-from ....workspace import Workspace
-from ...cli.paths import all_inside, entry, ids_or_paths
-from ...cli.takebacks import must_be_known
-from ..calls import Call, Ctx, Cwd, call_of
-from ..proposals import carry_out, shown
+from takeback.errors import UsageError
+from takeback.model.effects import Outcome
+from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
+from takeback.surfaces.mcp.proposals import carry_out, shown
+from takeback.surfaces.wording.paths import all_inside, entry, ids_or_paths
+from takeback.surfaces.wording.take_backs import must_be_known
+from takeback.workspace import Workspace
+
 from . import CHANGES, KEEPS
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from takeback.surfaces.mcp.server import Server
 
 Answer = CallToolResult | InputRequiredResult
 Only = Annotated[list[str], Field(description="Only these domains: files, http, command, email, python")]

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from .... import inherited, store
-from ....errors import UsageError
-from ....workspace import Workspace, open_workspace
-from ...cli import roots, shapes
-from ...cli.paths import all_inside
-from ...cli.terminal import counted, listed, safe
-from ..answers import Page, answer
-from ..calls import Call, Ctx, Cwd, call_of
+from takeback.care import moved_folder
+from takeback.errors import UsageError
+from takeback.look import roots
+from takeback.store import layout
+from takeback.surfaces.mcp.answers import Page, answer
+from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
+from takeback.surfaces.wording import json_shapes
+from takeback.surfaces.wording.paths import all_inside
+from takeback.surfaces.wording.text import counted, listed, safe
+from takeback.workspace import Workspace, open_workspace
+
 from . import KEEPS, KEEPS_ONCE
 
 if TYPE_CHECKING:
-    from ....effects import Checkpoint
-    from ..server import Server
+    from takeback.model.effects import Checkpoint
+    from takeback.surfaces.mcp.server import Server
 
 Actor = Annotated[
     str,
@@ -40,15 +43,15 @@ def init(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
     root = call.here.cwd
     settings = call.settings(root)
     page = Page()
-    created = not store.is_workspace(settings.home, root)
-    if created and (was := inherited.adopt_moved(root, settings)) is not None:
+    created = not layout.is_workspace(settings.home, root)
+    if created and (was := moved_folder.adopt_moved(root, settings)) is not None:
         created = False
         page.say(f"this folder was moved from {safe(str(was))}; its history came along")
     elif created:
         roots.refuse_unwise(root, settings, call.environ.get("HOME", ""))
         if (top := roots.repository_top(root)) is not None:
             page.hint(f"only this folder: it lies in the git repository {safe(str(top))}")
-    elif inherited.accept_replaced(root, settings):
+    elif moved_folder.accept_replaced(root, settings):
         page.say("this folder replaced the one that was protected; its history goes on here")
     open_workspace(root, settings, create=True, environ=call.environ).close()
     with call.open() as workspace:
@@ -57,7 +60,7 @@ def init(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
     page.say(f"{safe(str(root))} is protected" + ("" if created else " already"))
     if newest is not None and created:
         _captured(page, newest)
-    shape = None if newest is None else shapes.checkpoint(newest)
+    shape = None if newest is None else json_shapes.checkpoint(newest)
     return answer(page, {"root": str(root), "created": created, "checkpoint": shape})
 
 
@@ -75,7 +78,7 @@ def checkpoint(
     page = Page()
     _captured(page, taken)
     page.hint(f"come back to it: takeback_rollback with checkpoint {taken.id[:8]}")
-    return answer(page, {"checkpoint": shapes.checkpoint(taken)})
+    return answer(page, {"checkpoint": json_shapes.checkpoint(taken)})
 
 
 def _vouching(call: Call, workspace: Workspace, named: str) -> str:
@@ -114,4 +117,4 @@ def track(
     for path, why in tracked.lacking[:20]:
         page.warn(f"  not captured: {safe(path)}, {safe(why)}")
     shape = {"id": tracked.id, "paths": list(tracked.paths), "changed": list(tracked.changed)}
-    return answer(page, {**shape, "lacking": shapes.pairs(tracked.lacking)})
+    return answer(page, {**shape, "lacking": json_shapes.pairs(tracked.lacking)})

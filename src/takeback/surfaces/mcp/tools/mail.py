@@ -5,29 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
 from anyio import to_thread
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import Field
 
-from .... import outbox
-from ....errors import ApprovalNeeded, CredentialNeeded
-from ....typed import NamedTuple
-from ....units import parse_duration
-from ...cli.paths import all_inside
-from ...cli.terminal import age, safe
-from .. import approvals
-from ..answers import Page, answer
-from ..approvals import Question
-from ..calls import Call, Ctx, Cwd, call_of
+from takeback.domains.email import outbox
+from takeback.errors import ApprovalNeeded, CredentialNeeded
+from takeback.surfaces.mcp import approvals
+from takeback.surfaces.mcp.answers import Page, answer
+from takeback.surfaces.mcp.approvals import Question
+from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
+from takeback.surfaces.wording.paths import all_inside
+from takeback.surfaces.wording.text import age, safe
+from takeback.text.units import parse_duration
+
 from . import CHANGES, KEEPS_ONCE, LOOKS, SENDS
 
 if TYPE_CHECKING:
-    from ....acts import Act
-    from ....workspace import Workspace
-    from ..server import Server
+    from takeback.model.outside import Act
+    from takeback.surfaces.mcp.server import Server
+    from takeback.workspace import Workspace
 
 Answer = CallToolResult | InputRequiredResult
 Draft = Annotated[str, Field(description="How the mail's id begins, or its provider's id. Default: the only one held")]

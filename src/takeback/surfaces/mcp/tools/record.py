@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from ....errors import UsageError
-from ...cli import acts, shapes
-from ...cli.terminal import safe
-from ..answers import Page, answer
-from ..calls import Ctx, Cwd, call_of
+from takeback.errors import UsageError
+from takeback.surfaces.mcp.answers import Page, answer
+from takeback.surfaces.mcp.calls import Ctx, Cwd, call_of
+from takeback.surfaces.wording import effects_outside, json_shapes
+from takeback.surfaces.wording.text import safe
+
 from . import KEEPS
 
 if TYPE_CHECKING:
-    from ....acts import Act
-    from ....workspace import Workspace
-    from ..server import Server
+    from takeback.model.outside import Act
+    from takeback.surfaces.mcp.server import Server
+    from takeback.workspace import Workspace
 
 # What other servers of this kind call the parts of an inverse.
 HTTP_ALIASES = {f"compensator_{part}": f"inverse_{part}" for part in ("method", "url", "headers", "body")}
@@ -152,7 +153,7 @@ def _tool_for(act: Act) -> str:
 
 
 def recorded(workspace: Workspace, act: Act, is_known: bool = False) -> CallToolResult:
-    undo = acts.describer(workspace)(act) if act.inverse else ""
+    undo = effects_outside.describer(workspace)(act) if act.inverse else ""
     page = Page()
     if is_known:
         page.say(f"recorded already as {act.id[:8]}: nothing was added")
@@ -166,4 +167,4 @@ def recorded(workspace: Workspace, act: Act, is_known: bool = False) -> CallTool
     else:
         page.say("nothing takes it back: it has no inverse")
         page.say(f"if something does: call {_tool_for(act)} with for_effect {act.id[:8]}")
-    return answer(page, {"effect": shapes.effect(act, workspace.history(), undo)})
+    return answer(page, {"effect": json_shapes.effect(act, workspace.history(), undo)})

@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from .... import filters
-from ....masking import mask_file
-from ....views import FileDiff
-from ...cli import diffs, ledger, log, shapes, show, status
-from ...cli.paths import all_inside, entry
-from ...cli.terminal import age, moment
-from ..answers import LONGEST_LIST, Page, answer
-from ..calls import Ctx, Cwd, call_of
-from ..windows import Window, more, windowed
-from ..wording import for_agents
+from takeback.journal import filters
+from takeback.privacy.masking import mask_file
+from takeback.show.views import FileDiff
+from takeback.surfaces.mcp.answers import LONGEST_LIST, Page, answer
+from takeback.surfaces.mcp.calls import Ctx, Cwd, call_of
+from takeback.surfaces.mcp.windows import Window, more, windowed
+from takeback.surfaces.mcp.wording import for_agents
+from takeback.surfaces.wording import diffs, json_shapes, ledger
+from takeback.surfaces.wording import entry as entry_of_wording
+from takeback.surfaces.wording import log as log_of_wording
+from takeback.surfaces.wording import status as status_of_wording
+from takeback.surfaces.wording.paths import all_inside, entry
+from takeback.surfaces.wording.text import age, moment
+
 from . import LOOKS
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from takeback.surfaces.mcp.server import Server
 
 Offset = Annotated[int, Field(ge=0, description="Where to go on: the next_offset of the answer before")]
 Limit = Annotated[int, Field(ge=1, le=LONGEST_LIST, description="How much to answer with at most")]
@@ -43,13 +47,13 @@ def status_(ctx: Ctx, cwd: Cwd = "") -> CallToolResult:
     with call.open() as workspace:
         found = workspace.status()
         page = Page()
-        page.page(map(for_agents, status.lines(page, workspace, found, False)))
+        page.page(map(for_agents, status_of_wording.lines(page, workspace, found, False)))
         if found.interrupted:
             who = "a person finishes it with takeback resume, or goes back with takeback resume --abort"
             page.warn(f"{found.interrupted}: {who if found.stopped else 'the next take-back finishes it first'}")
         if found.under_way:
             page.warn(f"{found.under_way}; what changed is in between until that ends")
-        return answer(page, shapes.status(found))
+        return answer(page, json_shapes.status(found))
 
 
 def diff(
@@ -79,9 +83,9 @@ def diff(
     return answer(
         page,
         {
-            "a": shapes.checkpoint(found.a),
-            "b": None if found.b is None else shapes.checkpoint(found.b),
-            "files": [shapes.file_diff(f) for f in cut.files],
+            "a": json_shapes.checkpoint(found.a),
+            "b": None if found.b is None else json_shapes.checkpoint(found.b),
+            "files": [json_shapes.file_diff(f) for f in cut.files],
             "added": found.added,
             "removed": found.removed,
             "next_offset": following,
@@ -109,11 +113,11 @@ def log_(
         turns = workspace.turns_of(shown)
     page = Page()
     if shown:
-        page.page(log.lines(page, shown, now, turns))
+        page.page(log_of_wording.lines(page, shown, now, turns))
     else:
         page.say("nothing in the log matches" if filter or offset else "the log is empty")
     following = more(page, "entries", offset, limit, len(rows))
-    return answer(page, {"rows": [shapes.log_row(r) for r in shown], "next_offset": following, "total": len(rows)})
+    return answer(page, {"rows": [json_shapes.log_row(r) for r in shown], "next_offset": following, "total": len(rows)})
 
 
 def show_(
@@ -135,9 +139,9 @@ def show_(
         cut = windowed(found.files, offset, limit) if not found.tree else Window((), 0)
         tree = found.tree[offset : offset + limit]
         total = len(found.tree) or cut.total
-        page.tell(show.lines(page, found._replace(files=cut.files, tree=tree), when, stat))
+        page.tell(entry_of_wording.lines(page, found._replace(files=cut.files, tree=tree), when, stat))
         following = more(page, "paths" if found.tree else "lines", offset, limit, total)
-        shape = show.shape(found._replace(files=cut.files, tree=tree))
+        shape = entry_of_wording.shape(found._replace(files=cut.files, tree=tree))
     return answer(page, {**shape, "next_offset": following, "total": total})
 
 

@@ -7,29 +7,31 @@ redo reverses it, so nobody is asked but for what acts outside the files.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anyio import to_thread
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import Field
 
-from ....effects import Outcome, short_id
-from ....masking import mask_difference, mask_state
-from ....states import StateCheckpoint, quoted
-from ....workspace import Workspace
-from ...cli import thread_shapes as shapes
-from ...cli import threads_seen as seen
-from ...cli.terminal import counted, safe
-from ...cli.threads_kept import captures, look_at_files
-from ...cli.threads_tended import verified
-from ..answers import LONGEST_LIST, Page, answer, whole
-from ..calls import Call, Ctx, Cwd, call_of
-from ..proposals import carry_out, shown
+from takeback.model.effects import Outcome, short_id
+from takeback.model.thread_states import StateCheckpoint, quoted
+from takeback.privacy.masking import mask_difference, mask_state
+from takeback.surfaces.mcp.answers import LONGEST_LIST, Page, answer, whole
+from takeback.surfaces.mcp.calls import Call, Ctx, Cwd, call_of
+from takeback.surfaces.mcp.proposals import carry_out, shown
+from takeback.surfaces.wording import json_thread_shapes as shapes
+from takeback.surfaces.wording import threads as threads_of_wording
+from takeback.surfaces.wording.text import counted, safe
+from takeback.surfaces.wording.threads import verified
+from takeback.threads.compare import captures, look_at_files
+from takeback.workspace import Workspace
+
 from . import CHANGES, KEEPS, LOOKS
 from .back import DryRun, Everything, Force, Merge
 
 if TYPE_CHECKING:
-    from ..server import Server
+    from takeback.surfaces.mcp.server import Server
 
 _LARGEST = 256 << 10  # bytes of a state, as JSON, that is answered with whole
 _LISTED = 50
@@ -186,25 +188,33 @@ def thread_list(ctx: Ctx, thread_id: Maybe = "", checkpoint_id: Head = "", cwd: 
         pending = [h for h in threads.handed_over() if h.adopted_as is None and thread_id in ("", h.thread)]
         if not thread_id:
             every = threads.all()
-            page.page(seen.table(page, every, now) if every else ["there is no thread yet: takeback_thread_save"])
+            page.page(
+                threads_of_wording.table(page, every, now)
+                if every
+                else ["there is no thread yet: takeback_thread_save"]
+            )
             shape: dict[str, Any] = {"threads": [shapes.thread(each) for each in every]}
         else:
             before = threads.get(thread_id, checkpoint_id).id if checkpoint_id else ""
             found = threads.list(thread_id, before=before, limit=_LISTED + 1)
             if not found:
                 threads.get(thread_id)  # says that there is none
-            _, forks = seen.chain_of(workspace, thread_id, 1)
+            _, forks = threads_of_wording.chain_of(workspace, thread_id, 1)
             heads = threads.heads_at(thread_id)
-            page.page(seen.chain(page, found[:_LISTED], forks, now, heads))
+            page.page(threads_of_wording.chain(page, found[:_LISTED], forks, now, heads))
             more = found[_LISTED - 1].id if len(found) > _LISTED else None
             if more:
                 page.hint(f"there are older ones: call again with checkpoint_id {more}")
             listed = [
-                {**shapes.checkpoint(s), "forks": forks.get((s.ns, s.id), []), "head": seen.is_head(s, heads)}
+                {
+                    **shapes.checkpoint(s),
+                    "forks": forks.get((s.ns, s.id), []),
+                    "head": threads_of_wording.is_head(s, heads),
+                }
                 for s in found[:_LISTED]
             ]
             shape = {"thread_id": thread_id, "checkpoints": listed, "next_checkpoint_id": more}
-        page.page(f"handoff {line}" for line in seen.handoff_lines(pending[:_LISTED], now))
+        page.page(f"handoff {line}" for line in threads_of_wording.handoff_lines(pending[:_LISTED], now))
         return answer(page, {**shape, "handoffs": [shapes.handoff(h) for h in pending]})
 
 
@@ -222,8 +232,8 @@ def thread_diff(
         found = threads.diff(thread_id, a.id, b.id)
         shown = [mask_difference(each) for each in found[:_DIFFERENCES]]
         page = Page()
-        page.page(seen.difference_lines(page, shown))
-        page.say(seen.totals(page, found, f"{short_id(a.id)} → {short_id(b.id)}"))
+        page.page(threads_of_wording.difference_lines(page, shown))
+        page.say(threads_of_wording.totals(page, found, f"{short_id(a.id)} → {short_id(b.id)}"))
         ids = {"thread_id": a.thread, "from_checkpoint_id": a.id, "to_checkpoint_id": b.id}
         return answer(page, {**ids, "differences": [shapes.difference(d) for d in shown], "total": len(found)})
 
@@ -240,7 +250,9 @@ def thread_search(
             workspace.threads.get(thread_id)  # says that there is none
         found = workspace.threads.search(query, thread_id, mask=mask_state)
         page = Page()
-        page.page(seen.found_lines(page, found, workspace.clock()) if found else ["nothing has all these words"])
+        page.page(
+            threads_of_wording.found_lines(page, found, workspace.clock()) if found else ["nothing has all these words"]
+        )
         return answer(page, {"query": query, "found": [shapes.hit(each) for each in found]})
 
 
@@ -264,18 +276,16 @@ async def thread_verify(ctx: Ctx, thread_id: Maybe = "", cwd: Cwd = "") -> CallT
 
 def _with_state(workspace: Workspace, found: StateCheckpoint, also: dict[str, Any] | None = None) -> CallToolResult:
     """A state is answered with whole, or not at all: whoever goes on with a part of it goes on wrong."""
-    import json
-
     state = workspace.threads.load(found)
     size = len(json.dumps(state))
     page, told = Page(), {**shapes.with_state(found, None), "bytes": size, **(also or {})}
-    page.page(seen.about(page, workspace, found))
+    page.page(threads_of_wording.about(page, workspace, found))
     command = f"takeback thread load {quoted(found.thread)} {found.id}"
     if size > _LARGEST:
         page.say(f"its state is too large to answer with ({size:,} bytes of JSON); all of it: {safe(command)}")
         told |= {"state_left_out": command, "sizes": {name: len(json.dumps(value)) for name, value in state.items()}}
         return answer(page, told)
-    page.page(seen.state_lines(page, state, "state in this answer"))
+    page.page(threads_of_wording.state_lines(page, state, "state in this answer"))
     result = answer(page, told)
     assert result.structured_content is not None
     result.structured_content["state"] = whole(state)
