@@ -85,6 +85,16 @@ def test_what_a_take_back_brings_back_is_whose_it_was(ws):
     assert blamed(ws) == [("second", "uno"), ("second", "dos"), ("before", "three")]
 
 
+def test_lines_that_a_take_back_found_as_it_wanted_them_are_whose_they_are(ws):
+    turn(ws, "claude", "make it", {"n.txt": "x\n"})
+    ws.undo()
+    (ws.root / "n.txt").write_text("x\n")
+    ws.checkpoint("mine")
+    before = blamed(ws, "n.txt")
+    ws.redo()
+    assert blamed(ws, "n.txt") == before == [("effect", "x")]
+
+
 def test_a_merged_take_back_keeps_what_others_wrote_theirs(ws):
     long = [f"line {n}" for n in range(9)]
     (ws.root / "a.txt").write_text("\n".join(long) + "\n")

@@ -121,9 +121,12 @@ class _Walk:
     def _taken_back(
         self, effect: Effect, change: Change, before: dict[int, _Version], now: _Version, after: bytes
     ) -> _Version | None:
-        """What a take-back left: lines that it brought back are whose they were."""
+        """What a take-back left: lines that it brought back are whose they were, and those that it found as it wanted
+        them are whose they are."""
         if not effect.takeback:
             return None
+        if change.before is not None and now.data == after:
+            return now
         earlier = [before[seq] for seq in sorted(change.took) if seq in before]
         earlier += [version for version in reversed(before.values()) if version.data == after]
         exact = next((version for version in earlier[:1] if version.data == after), None)
