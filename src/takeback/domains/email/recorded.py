@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from takeback.model.outside import Act
-
-if TYPE_CHECKING:
-    pass
 
 
 def is_mail(act: Act) -> bool:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-
 NAMED = {  # verb → kinds of journal rows it can be given
     "show": ("checkpoint", "change", "act", "takeback", "turn", "open"),
     "diff": ("checkpoint",),
